@@ -1,0 +1,28 @@
+"""outword tells whether a photo shows one of your classes, given nothing but their names.
+
+    det = outword.fit(["tabby cat", "espresso", "space shuttle"])
+    det.score(["a.jpg"])                 # higher means more in-distribution
+
+Importing this package imports no encoder, no torch and no plotting library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from outword._version import __version__
+from outword.errors import OutwordError
+
+if TYPE_CHECKING:
+    from outword.pipeline import Detector, fit, load
+
+__all__ = ["Detector", "OutwordError", "__version__", "fit", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the pipeline when it is first asked for."""
+    if name in ("Detector", "fit", "load"):
+        from outword import pipeline
+
+        return getattr(pipeline, name)
+    raise AttributeError(f"module 'outword' has no attribute {name!r}")

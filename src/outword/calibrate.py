@@ -1,0 +1,117 @@
+"""Thresholds from a few ID photos: the quantile at a target TPR, and split conformal with a finite-sample guarantee."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from outword.errors import InputError, ParameterError
+from outword.metrics import threshold_at_tpr
+from outword.numerics import Array
+
+CalibrationMethod = Literal["quantile", "conformal"]
+FEWEST = 5
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold and where it comes from; an image is `in` when its score is at least `value`.
+
+    Attributes:
+        value: the threshold; minus infinity accepts everything.
+        method: "quantile" or "conformal".
+        tpr: the target share of ID images that are accepted.
+        n_photos: how many ID photos it was fitted on.
+        low: with 90 % confidence, ...
+        high: ... the true TPR at this threshold lies between `low` and `high`.
+    """
+
+    value: float
+    method: CalibrationMethod
+    tpr: float
+    n_photos: int
+    low: float
+    high: float
+
+    @property
+    def warning(self) -> str:
+        """What the user should know of a threshold from few photos; empty when the interval is narrower than 0.1."""
+        if self.value == -math.inf:
+            need = math.ceil(1 / (1 - self.tpr)) - 1 if self.tpr < 1 else 0
+            advice = f"bring at least {need} photos" if need else "a tpr of 1 can promise nothing less"
+            return f"{self.n_photos} photos cannot guarantee a TPR of {self.tpr}: everything is accepted; {advice}"
+        if self.high - self.low < 0.1:
+            return ""
+        return (
+            f"{self.n_photos} photos leave the threshold uncertain: "
+            f"the true TPR lies between {self.low:.2f} and {self.high:.2f} with 90 % confidence"
+        )
+
+
+def fit_threshold(scores: ArrayLike, tpr: float = 0.95, method: CalibrationMethod = "quantile") -> Threshold:
+    """The threshold that accepts a share `tpr` of ID images, from the scores of at least five ID photos.
+
+    * "quantile": the highest threshold that accepts `tpr` of the photos given.
+    * "conformal": the k-th smallest score with `k = floor((n + 1) (1 - tpr))`. For a new ID image exchangeable with
+      the n photos, `P(score >= threshold) >= tpr`, for every n and every distribution (split conformal prediction;
+      Vovk et al. 2005; for OOD detection Bates et al. 2023). The probability is over photos and image together.
+
+    >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8).value
+    2.0
+    >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8, method="conformal").value
+    1.0
+    """
+    values = np.sort(np.asarray(scores, dtype=np.float64))
+    n = len(values)
+    if values.ndim != 1 or n < FEWEST or np.isnan(values).any():
+        raise InputError(
+            f"calibration needs at least {FEWEST} readable ID photos, got {n}", hint="bring more ID photos"
+        )
+    if method == "quantile":
+        value = threshold_at_tpr(values, tpr)
+        rank = int((values < value).sum()) + 1
+    elif method == "conformal":
+        if not 0 < tpr <= 1:
+            raise ParameterError(f"tpr must be above 0 and at most 1, got {tpr}", hint="0.95 is usual")
+        rank = math.floor((n + 1) * (1 - tpr) + 1e-9)
+        value = float(values[rank - 1]) if rank else -math.inf
+    else:
+        raise ParameterError(f'method must be "quantile" or "conformal", got {method!r}', hint='use "quantile"')
+    low, high = tpr_interval(n, rank) if rank else (1.0, 1.0)
+    return Threshold(value, method, tpr, n, low, high)
+
+
+def conformal_p_values(id_scores: ArrayLike, scores: ArrayLike) -> Array:
+    """Split-conformal p-value of each score, `(1 + #{i : s_i <= s}) / (n + 1)`.
+
+    For an ID image exchangeable with the n calibration photos, `P(p <= a) <= a` for every a in [0, 1].
+
+    >>> conformal_p_values([1.0, 2.0, 3.0], [0.5, 2.0, 9.0])
+    array([0.25, 0.75, 1.  ])
+    """
+    ordered = np.sort(np.asarray(id_scores, dtype=np.float64))
+    return np.asarray((1 + np.searchsorted(ordered, np.asarray(scores), side="right")) / (len(ordered) + 1))
+
+
+def tpr_interval(n: int, rank: int, confidence: float = 0.9) -> tuple[float, float]:
+    """Where the true TPR lies when the threshold is the `rank`-th smallest of `n` ID scores.
+
+    For continuous scores the TPR follows Beta(n - rank + 1, rank), whatever the distribution of the scores.
+    """
+    tail = (1 - confidence) / 2
+    return _beta_quantile(n, rank, tail), _beta_quantile(n, rank, 1 - tail)
+
+
+def _beta_quantile(n: int, rank: int, probability: float) -> float:
+    """Quantile of Beta(n - rank + 1, rank): the TPR p at which P(Binomial(n, p) > n - rank) = probability."""
+    terms = [(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1), k) for k in range(n - rank + 1, n + 1)]
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        p = (low + high) / 2
+        below = sum(math.exp(c + k * math.log(p) + (n - k) * math.log1p(-p)) for c, k in terms)
+        low, high = (p, high) if below < probability else (low, p)
+    return (low + high) / 2

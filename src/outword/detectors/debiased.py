@@ -1,0 +1,133 @@
+"""This paper's score: wild words hold positives too, and their part is taken out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from outword.detectors.grouped import GroupedDetector, Groups, deal_groups
+from outword.errors import ParameterError
+from outword.numerics import Array, log_sum_exp, unit_rows
+
+PAPER_RATIO = 0.12  # |G| / K of the paper: 120 words a group, 1000 labels
+LARGEST_PULL = 0.95  # of tau (1 + |G|/K) under the cap, for a tau that no label list admits
+
+
+@dataclass
+class Debiased(GroupedDetector):
+    """Share of the softmax mass on the ID labels, with the positives among the wild words taken out (Eq. 18).
+
+        S(x) = 1/B sum_b a / (a + q_b - tau g),   a = (1 - tau) / |G| P,   h = cos / temperature
+        P    = sum_i e^{h(x, y_i)}                 ID mass
+        q_b  = mean_{u in G_b} e^{h(x, u)}         wild mean of group b
+        g    = mean_i e^{h(x, v_i)}                positive mean,  v_i = unit(y_i + sigma eps_i)
+
+    With `r = g / (P/K)` and `c = |G| / ((1 - tau) K)` a group's term is `1 / (1 - c tau r + q_b/a)`, and that is how it
+    is computed, in the log domain. Its largest value is `1 / (1 - c tau)`, so S may exceed 1. Noise (sigma > 0) can
+    push `c tau r` above 1 for a single image; the correction then stops at the whole ID mass, `1 / (q_b/a)`.
+
+    `tau <= K / (K + |G|)` keeps the denominator positive for every image. A shorter label list breaks that rule, and
+    `policy` says what happens then (docs/short-lists.md has the measurements):
+
+    * "cap": tau is lowered so that wild words keep the weight `w = 1 / (1 - 1.12 tau)` that they have in the paper's
+      own setting (|G| = 0.12 K): `tau_ = 1.12 tau / (1 + |G|/K)`.
+    * "groups": tau stays, and the words are dealt into smaller groups, of 0.12 K words (at least one).
+    * "paper": the formula as printed, or an error that names the largest tau that it admits.
+
+    Args:
+        temperature: divisor of cosines; the paper's kappa, 0.01.
+        n_groups: B; the paper's is 100. Words that do not fill a group are dropped from the tail.
+        seed: of the groups and the noise, both drawn once, at `fit`.
+        tau: share of positives among the wild words, in [0, 1); the paper's is 0.5. At 0 the score is NegLabel's.
+        sigma: size of the noise that makes positives out of labels; the paper's is 0.001.
+        policy: what to do for short label lists.
+
+    Learned: `tau_`, the tau in use; `groups_`, (n_groups, size) indices into wild; `positives_`, the v_i.
+
+    Reference: "Debiased Negative Mining Improves Out-of-distribution Detection with Pre-trained Vision-Language
+    Models", arXiv 2605.23797, Eq. 12 to 18.
+
+    >>> y, u = [[1.0, 0.0]], [[0.0, 1.0]]
+    >>> d = Debiased(temperature=1.0, tau=0.25, sigma=0.0, n_groups=1).fit(labels=y, wild=u)
+    >>> d.score([[1.0, 0.0]]).round(4)                  # .75 e / (.75 e + 1 - .25 e)
+    array([0.8641])
+    """
+
+    tau: float = 0.5
+    sigma: float = 0.001
+    policy: Literal["cap", "groups", "paper"] = "cap"
+    summary: ClassVar[str] = "this paper: mass on the labels, positives among the wild words taken out"
+
+    def log_odds(self, images: ArrayLike) -> Array:
+        """`log S' / (1 - S')` with `S' = (1 - c tau) S`: without noise the order of S, but it never saturates."""
+        log_m, log_qa = self._terms(self._log_masses(self._unit_images(images)))
+        log_sum = np.logaddexp(log_m, log_qa)
+        return log_sum_exp(log_m - log_sum) - log_sum_exp(log_qa - log_sum)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that `restore` needs; the noisy positives are among them."""
+        return super().state() | {"positives": self.positives_}
+
+    def _prepare(self) -> None:
+        self._check()
+        super()._prepare()
+        n_labels, size = len(self.labels_), self.groups_.shape[1]
+        self.tau_ = self.tau if self.tau <= largest_tau(n_labels, size) else self._lowered_tau(n_labels, size)
+
+    def _check(self) -> None:
+        if not 0 <= self.tau < 1:
+            raise ParameterError(f"tau must be at least 0 and below 1, got {self.tau!r}", hint="the paper's is 0.5")
+        if not (np.isfinite(self.sigma) and self.sigma >= 0):
+            raise ParameterError(f"sigma must be a number of at least 0, got {self.sigma!r}", hint="0 adds no noise")
+        if self.policy not in ("cap", "groups", "paper"):
+            raise ParameterError(
+                f'policy must be "cap", "groups" or "paper", got {self.policy!r}', hint='"cap" is the default'
+            )
+
+    def _deal(self, n_labels: int, n_wild: int) -> Groups:
+        groups = super()._deal(n_labels, n_wild)
+        if self.policy != "groups" or self.tau <= largest_tau(n_labels, groups.shape[1]):
+            return groups
+        return deal_groups(n_wild, n_wild // max(1, round(PAPER_RATIO * n_labels)), self.seed)
+
+    def _lowered_tau(self, n_labels: int, size: int) -> float:
+        most = largest_tau(n_labels, size)
+        if self.policy == "cap":
+            return min(self.tau * (1 + PAPER_RATIO), LARGEST_PULL) * most
+        raise ParameterError(
+            f"tau must be at most K / (K + |G|) = {most:.4g} for {n_labels} labels and groups of {size} words, "
+            f"or the denominator of Eq. 18 turns negative; got {self.tau}",
+            hint='lower tau, raise n_groups, or use policy="cap"',
+        )
+
+    def _positives(self, y: Array) -> list[Array]:
+        if "positives" in self._given:
+            self.positives_ = self._given["positives"]
+        else:
+            noise = np.random.default_rng([self.seed, 1]).standard_normal(y.shape)
+            self.positives_ = unit_rows(y + self.sigma * noise) if self.sigma else y
+        return [y, self.positives_]
+
+    def _combine(self, masses: Array) -> Array:
+        log_m, log_qa = self._terms(masses)
+        return np.asarray(np.exp(-np.logaddexp(log_m, log_qa)).mean(axis=1))
+
+    def _terms(self, masses: Array) -> tuple[Array, Array]:
+        """`log(1 - c tau r)`, (n, 1), and `log(q_b / a)`, (n, n_groups)."""
+        log_p, log_v, log_q = masses[:, :1], masses[:, 1:2], masses[:, 2:]
+        c = self.groups_.shape[1] / ((1 - self.tau_) * len(self.labels_))
+        with np.errstate(divide="ignore"):
+            log_m = np.log(np.maximum(1 - c * self.tau_ * np.exp(log_v - log_p), 0))
+        return log_m, log_q - log_p - np.log1p(-self.tau_)
+
+
+def largest_tau(n_labels: int, group_size: int) -> float:
+    """The largest tau that keeps the denominator of Eq. 18 positive for every image, `K / (K + |G|)`.
+
+    >>> largest_tau(1000, 120).__round__(3), largest_tau(10, 120).__round__(3)
+    (0.893, 0.077)
+    """
+    return n_labels / (n_labels + group_size)

@@ -1,0 +1,111 @@
+"""What the methods with groups of wild words share: dealing the words once, and the log masses of an image."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from outword.detectors.base import VectorDetector, check_temperature
+from outword.errors import InputError, ParameterError
+from outword.kernels import grouped_logsumexp
+from outword.numerics import Array, unit_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Groups = NDArray[np.int64]
+
+
+@dataclass
+class GroupedDetector(VectorDetector):
+    """A detector whose score is a mean over groups of wild words, dealt once, at `fit`.
+
+    Args:
+        temperature: divisor of cosines, `h = cos / temperature`; CLIP's is 0.01.
+        n_groups: how many groups; words that do not fill one are dropped from the tail.
+        seed: of the dealing.
+
+    Learned: `groups_`, (n_groups, size) indices into wild.
+    """
+
+    temperature: float = 0.01
+    n_groups: int = 100
+    seed: int = 0
+    needs_wild: ClassVar[bool] = True
+    natural_cut: ClassVar[float | None] = 0.5
+
+    def fit(self, labels: ArrayLike, wild: ArrayLike | None = None, *, groups: ArrayLike | None = None) -> Self:
+        """Take the vectors; `groups`, an (n_groups, size) index array into `wild`, replaces the dealing."""
+        self._given = {} if groups is None else {"groups": np.asarray(groups)}
+        return super().fit(labels, wild)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that `restore` needs to score exactly as this detector does."""
+        return super().state() | {"groups": self.groups_}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> Self:
+        """Take the arrays of `state`, instead of `fit`."""
+        self._given = state
+        return super().fit(state["labels"], state["wild"])
+
+    def _prepare(self) -> None:
+        check_temperature(self.temperature)
+        y, u = unit_rows(self.labels_, "labels"), unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
+        if "groups" in self._given:
+            self.groups_ = check_groups(self._given["groups"], len(u))
+        else:
+            self.groups_ = self._deal(len(y), len(u))
+        parts = self._positives(y)
+        sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
+        self._bank, self._offsets = np.concatenate([*parts, u[self.groups_.ravel()]]), np.cumsum([0, *sizes])
+
+    def _deal(self, n_labels: int, n_wild: int) -> Groups:
+        return deal_groups(n_wild, self.n_groups, self.seed)
+
+    def _positives(self, y: Array) -> list[Array]:
+        """The sets of positive vectors whose masses `_combine` is given."""
+        return [y]
+
+    def _log_masses(self, images: Array) -> Array:
+        return grouped_logsumexp(images / self.temperature, self._bank, self._offsets)
+
+    def _score(self, images: Array) -> Array:
+        return self._combine(self._log_masses(images))
+
+    @abstractmethod
+    def _combine(self, masses: Array) -> Array:
+        """Scores from log masses: the columns are the sets of positives, then the groups."""
+
+
+def deal_groups(n_wild: int, n_groups: int, seed: int) -> Groups:
+    """Deal words into `n_groups` equal groups, (n_groups, size): the tail is dropped, the rest shuffled by the seed.
+
+    >>> deal_groups(7, 3, seed=0).shape
+    (3, 2)
+    """
+    if isinstance(n_groups, bool) or not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= n_wild:
+        raise ParameterError(
+            f"n_groups must be between 1 and the number of wild words ({n_wild}), got {n_groups!r}",
+            hint="lower n_groups or mine more words",
+        )
+    order = np.random.default_rng(seed).permutation(n_wild - n_wild % n_groups)
+    return order.reshape(n_groups, -1)
+
+
+def check_groups(groups: NDArray[Any], n_wild: int) -> Groups:
+    """`groups` as an (n_groups, size) index array into the wild words."""
+    if groups.ndim != 2 or groups.size == 0 or groups.dtype.kind not in "iu":
+        raise InputError(
+            f"groups must be an (n_groups, size) array of indices, got shape {groups.shape}, dtype {groups.dtype}",
+            hint="one row a group",
+        )
+    if groups.min() < 0 or groups.max() >= n_wild:
+        raise InputError(
+            f"groups must hold indices from 0 to {n_wild - 1}, got {groups.min()} to {groups.max()}",
+            hint="index the rows of wild",
+        )
+    return groups.astype(np.int64)

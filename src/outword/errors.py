@@ -1,0 +1,46 @@
+"""What can go wrong, in one line each: the parameter, the rule, the value received, and what to do next."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class OutwordError(Exception):
+    """Any error that outword raises on purpose; `hint` says what to do next."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message}. hint: {hint}" if hint else message)
+
+
+class ParameterError(OutwordError, ValueError):
+    """A parameter breaks its rule."""
+
+
+class InputError(OutwordError, ValueError):
+    """A file, a list of labels or an array is not what it should be."""
+
+
+class ImageError(OutwordError, ValueError):
+    """One image cannot be used; a run records it and goes on."""
+
+
+class ArtifactError(OutwordError):
+    """A saved detector is missing, damaged, tampered with or from a newer version."""
+
+
+class MissingExtraError(OutwordError, ImportError):
+    """An optional dependency is not installed."""
+
+
+def unknown(kind: str, name: str, choices: Iterable[str], see: str) -> ParameterError:
+    """Say that `name` is not among `choices`, with the nearest one as a suggestion.
+
+    >>> unknown("method", "neglable", ["mcm", "neglabel"], "outword list methods").hint
+    'did you mean "neglabel"? see "outword list methods"'
+    """
+    near = difflib.get_close_matches(name, list(choices), n=1)
+    guess = f'did you mean "{near[0]}"? ' if near else ""
+    return ParameterError(f'unknown {kind} "{name}"', hint=f'{guess}see "{see}"')

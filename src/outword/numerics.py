@@ -1,0 +1,70 @@
+"""The arithmetic, slow and obvious, in float64: what every faster path is tested against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from outword.errors import InputError
+
+Array = NDArray[np.float64]
+
+UNIT_TOLERANCE = 1e-6  # what rounding to float32 leaves of a unit vector's norm
+
+
+def matrix(values: ArrayLike, name: str, dim: int | None = None) -> NDArray[np.floating]:
+    """`values` as a finite two-dimensional float array; `name` is what an error calls it.
+
+    >>> matrix([[1, 2]], "labels").shape
+    (1, 2)
+    """
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        got = f"shape {array.shape}, dtype {array.dtype}"
+        raise InputError(f"{name} must be a two-dimensional array of numbers, got {got}", hint="one row a vector")
+    if dim is not None and array.shape[1] != dim:
+        raise InputError(
+            f"{name} must have {dim} columns like the labels, got {array.shape[1]}",
+            hint="encode images, labels and words with the same encoder",
+        )
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} must be finite, got NaN or infinity", hint="drop the rows that are not finite")
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def unit_rows(values: ArrayLike, name: str = "vectors", tolerance: float = 0.0) -> Array:
+    """Rows divided by their length, in float64; rows within `tolerance` of length 1 are left as they are.
+
+    >>> unit_rows([[3.0, 4.0]])
+    array([[0.6, 0.8]])
+    """
+    array = matrix(values, name).astype(np.float64)
+    norms = np.linalg.norm(array, axis=1, keepdims=True)
+    if (norms == 0).any():
+        raise InputError(f"{name} must have no zero row, row {int(np.argmin(norms))} is zero", hint="drop that row")
+    norms[np.abs(norms - 1) <= tolerance] = 1.0
+    return np.asarray(array / norms)
+
+
+def log_sum_exp(values: Array) -> Array:
+    """`log sum exp` along the last axis, without overflow.
+
+    >>> float(log_sum_exp(np.log([[1.0, 2.0, 3.0]]))[0])
+    1.791759469228055
+    """
+    top = values.max(axis=-1, keepdims=True)
+    return np.asarray(np.log(np.exp(values - top).sum(axis=-1)) + top[..., 0])
+
+
+def grouped_log_sum_exp(logits: Array, groups: Sequence[NDArray[np.integer]]) -> Array:
+    """`log sum exp` of the columns of each group: (n_images, n_columns) to (n_images, n_groups)."""
+    return np.stack([log_sum_exp(logits[:, columns]) for columns in groups], axis=1)
+
+
+def neighbour_distance_sums(words: Array, alpha: int) -> Array:
+    """Sum of squared distances of each unit row to its `alpha` nearest other rows, with the whole matrix at hand."""
+    squared = 2 - 2 * words @ words.T
+    np.fill_diagonal(squared, np.inf)
+    return np.asarray(np.sort(squared, axis=1)[:, :alpha].sum(axis=1))

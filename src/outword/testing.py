@@ -1,0 +1,188 @@
+"""Public checks for detectors, miners and encoders: run them on your own, as the tests run them on ours.
+
+from outword.testing import check_detector
+check_detector(MyDetector())
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from outword.detectors import VectorDetector
+from outword.encoders import Encoder
+from outword.metrics import auroc
+from outword.mining import Miner
+from outword.numerics import Array, unit_rows
+
+D = TypeVar("D", bound=VectorDetector)
+
+
+class World(NamedTuple):
+    """Vectors with a known truth: ID images lie near a label, OOD images near a wild word; rows are unit."""
+
+    labels: Array
+    wild: Array
+    id_images: Array
+    ood_images: Array
+
+
+def planted_world(n_labels: int = 30, n_wild: int = 600, n_images: int = 120, dim: int = 48, seed: int = 0) -> World:
+    """A world in which every method should tell ID from OOD."""
+    rng = np.random.default_rng(seed)
+    labels, wild = (unit_rows(rng.standard_normal((n, dim))) for n in (n_labels, n_wild))
+
+    def near(rows: Array) -> Array:
+        picked = rows[rng.integers(len(rows), size=n_images)]
+        return unit_rows(picked + 0.6 * unit_rows(rng.standard_normal(picked.shape)))
+
+    return World(labels, wild, near(labels), near(wild))
+
+
+def check_detector(detector: VectorDetector) -> None:
+    """Run every check below on a detector; an AssertionError names the first that fails."""
+    for check in DETECTOR_CHECKS:
+        check(copy.copy(detector))
+
+
+def check_shape_and_dtype(detector: VectorDetector) -> None:
+    """Scores are float64, one an image, finite; no image gives no score."""
+    world, fitted = _fitted(detector)
+    scores = fitted.score(world.id_images)
+    assert scores.shape == (len(world.id_images),)
+    assert scores.dtype == np.float64
+    assert np.isfinite(scores).all()
+    assert fitted.score(world.id_images[:0]).shape == (0,)
+
+
+def check_order_and_batch(detector: VectorDetector) -> None:
+    """An image's score depends on nothing but the image: neither on its neighbours nor on its place."""
+    world, fitted = _fitted(detector)
+    scores = fitted.score(world.id_images)
+    np.testing.assert_allclose(fitted.score(world.id_images[::-1])[::-1], scores, rtol=1e-10)
+    alone = np.concatenate([fitted.score(row[None]) for row in world.id_images])
+    np.testing.assert_allclose(alone, scores, rtol=1e-10)
+
+
+def check_rotation(detector: VectorDetector) -> None:
+    """Turning all vectors together changes nothing; noise, which has directions of its own, is switched off."""
+    if any(field.name == "sigma" for field in fields(detector)):  # type: ignore[arg-type]
+        detector = replace(detector, sigma=0.0)  # type: ignore[type-var]
+    world, fitted = _fitted(detector)
+    scores = fitted.score(world.id_images)
+    q, _ = np.linalg.qr(np.random.default_rng(1).standard_normal((world.labels.shape[1],) * 2))
+    turned = World(*(part @ q for part in world))
+    _, fitted = _fitted(detector, turned)
+    np.testing.assert_allclose(fitted.score(turned.id_images), scores, rtol=1e-8)
+
+
+def check_read_only_input(detector: VectorDetector) -> None:
+    """Input arrays may be read-only, and are left as they are."""
+    world = planted_world()
+    for part in world:
+        part.flags.writeable = False
+    _, fitted = _fitted(detector, world)
+    fitted.score(world.id_images)
+
+
+def check_seeded(detector: VectorDetector) -> None:
+    """The same seed gives the same scores; the global random generator is neither read nor written."""
+    np.random.seed(1)  # noqa: NPY002
+    world, fitted = _fitted(detector)
+    first = fitted.score(world.id_images)
+    drawn = np.random.random()  # noqa: NPY002
+    np.random.seed(1)  # noqa: NPY002
+    assert drawn == np.random.random()  # noqa: NPY002
+    _, again = _fitted(copy.copy(detector))
+    np.testing.assert_array_equal(again.score(world.id_images), first)
+
+
+def check_extreme_temperatures(detector: VectorDetector) -> None:
+    """Scores stay finite, and no image better than its opposite scores less, at temperatures 1e-3 and 1."""
+    if not any(field.name == "temperature" for field in fields(detector)):  # type: ignore[arg-type]
+        return
+    for temperature in (1e-3, 1.0):
+        world, fitted = _fitted(replace(detector, temperature=temperature))  # type: ignore[type-var]
+        for images in (world.id_images, world.labels, -world.labels, world.wild):
+            assert np.isfinite(fitted.score(images)).all()
+
+
+def check_save_and_load(detector: VectorDetector) -> None:
+    """A detector restored from its parameters and arrays scores exactly as before."""
+    world, fitted = _fitted(detector)
+    restored = type(fitted)(**fitted.params()).restore(fitted.state())
+    np.testing.assert_array_equal(restored.score(world.ood_images), fitted.score(world.ood_images))
+
+
+def check_float32(detector: VectorDetector) -> None:
+    """Vectors in float32 give nearly the scores of float64."""
+    world, fitted = _fitted(detector)
+    small = World(*(part.astype(np.float32) for part in world))  # type: ignore[arg-type]
+    _, single = _fitted(copy.copy(detector), small)
+    np.testing.assert_allclose(single.score(small.id_images), fitted.score(world.id_images), rtol=1e-3, atol=1e-5)
+
+
+def check_planted_world(detector: VectorDetector) -> None:
+    """ID images score above OOD images: AUROC over 0.99."""
+    world, fitted = _fitted(detector)
+    value = auroc(fitted.score(world.id_images), fitted.score(world.ood_images))
+    assert value > 0.99, f"AUROC {value:.4f} in the planted world"
+
+
+DETECTOR_CHECKS: list[Callable[[VectorDetector], None]] = [
+    check_shape_and_dtype,
+    check_order_and_batch,
+    check_rotation,
+    check_read_only_input,
+    check_seeded,
+    check_extreme_temperatures,
+    check_save_and_load,
+    check_float32,
+    check_planted_world,
+]
+
+
+def check_miner(miner: Miner) -> None:
+    """Indices are valid, distinct and repeatable; input is left alone; float32 and read-only rows are welcome."""
+    world = planted_world()
+    words, labels = world.wild.astype(np.float32), world.labels
+    words.flags.writeable = False
+    adjectives = np.arange(len(words)) % 3 == 0
+    chosen = miner.select(words, labels=labels, adjectives=adjectives)
+    assert chosen.ndim == 1
+    assert 0 < len(chosen) <= len(words)
+    assert len(set(chosen.tolist())) == len(chosen)
+    assert 0 <= chosen.min() <= chosen.max() < len(words)
+    np.testing.assert_array_equal(miner.select(words, labels=labels, adjectives=adjectives), chosen)
+
+
+def check_encoder(encoder: Encoder) -> None:
+    """Unit float32 rows for images and texts; a result does not depend on the batch it came in."""
+    rng = np.random.default_rng(0)
+    images = [Image.fromarray(rng.integers(256, size=(h, 90, 3), dtype=np.uint8)) for h in (60, 90, 140)]
+    texts = ["a photo of a cat", "a", "an espresso in a very long sentence of many words"]
+    _check_rows(encoder, encoder.encode_images, images)
+    _check_rows(encoder, encoder.encode_texts, texts)
+    assert encoder.encode_images([]).shape == encoder.encode_texts([]).shape == (0, encoder.dim)
+    assert encoder.temperature > 0
+    assert len(encoder.fingerprint) == 64
+
+
+def _check_rows(encoder: Encoder, encode: Callable[[list], NDArray[np.float32]], items: list) -> None:  # type: ignore[type-arg]
+    rows = encode(items)
+    assert rows.shape == (len(items), encoder.dim)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    alone = np.concatenate([encode([item]) for item in items])
+    np.testing.assert_allclose(alone, rows, atol=1e-5)
+
+
+def _fitted(detector: D, world: World | None = None) -> tuple[World, D]:
+    world = world or planted_world()
+    return world, detector.fit(labels=world.labels, wild=world.wild)

@@ -1,0 +1,27 @@
+"""Slow, obvious float64 references, written from the paper's formulas; the code under test is not used here."""
+
+import numpy as np
+
+
+def debiased_as_printed(images, labels, groups, positives, tau, kappa):
+    """Eq. 18, term by term; groups (n_groups, size, dim)."""
+    scores = []
+    for x in images:
+        id_mass = sum(np.exp(x @ y / kappa) for y in labels)
+        g = np.mean([np.exp(x @ v / kappa) for v in positives])
+        terms = []
+        for group in groups:
+            q = np.mean([np.exp(x @ u / kappa) for u in group])
+            a = (1 - tau) / len(group) * id_mass
+            terms.append(a / (a + q - tau * g))
+        scores.append(np.mean(terms))
+    return np.array(scores)
+
+
+def rep(words, alpha):
+    """Eq. 14, word by word."""
+    out = []
+    for i, w in enumerate(words):
+        distances = sorted(np.sum((w - v) ** 2) for j, v in enumerate(words) if j != i)
+        out.append(-np.log(sum(distances[:alpha])))
+    return np.array(out)
