@@ -1,0 +1,44 @@
+"""The words that wild labels are drawn from: named sets of WordNet's lemmas, or any text file with one word a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from outword.corpora.textfile import read_corpus
+from outword.corpora.wordnet import LEXFILES, SETS, named_corpus
+from outword.corpora.words import Corpus, drop_labels, fold
+from outword.errors import ParameterError, unknown
+
+__all__ = ["CORPORA", "LEXFILES", "Corpus", "drop_labels", "fold", "get_corpus"]
+
+CORPORA = {name: chosen.about for name, chosen in SETS.items()}
+
+
+def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[str] | None = None) -> Corpus:
+    """Give a named corpus (a key of `CORPORA`), or the words of a text file.
+
+    Args:
+        name_or_path: a name, else the path of a UTF-8 text file with one word a line. A name wins over a file of the
+            same name; write `./wordnet` for the file.
+        exclude_files: WordNet's lexicographer files to leave out (of `LEXFILES`); a word that is also filed elsewhere
+            stays. Named corpora only.
+
+    >>> corpus = get_corpus("wordnet", exclude_files=["noun.plant"])
+    >>> "raccoon" in corpus.words, "oak tree" in corpus.words
+    (True, False)
+    """
+    if isinstance(exclude_files, str):
+        hint = f'write exclude_files=["{exclude_files}"]'
+        raise ParameterError(f"exclude_files must be a list of file names, got the text {exclude_files!r}", hint=hint)
+    name = os.fspath(name_or_path)
+    if isinstance(name_or_path, str) and name in SETS:
+        return named_corpus(name, exclude_files or ())
+    path = Path(name)
+    if not path.exists():
+        raise unknown("corpus", name, CORPORA, "outword list corpora")
+    if exclude_files:
+        hint = "leave exclude_files out, or remove those words from the file"
+        raise ParameterError(f"exclude_files is for named corpora, got it with the text file {path}", hint=hint)
+    return read_corpus(path)
