@@ -1,0 +1,389 @@
+"""Images in: untrusted bytes to RGB pixels, the files behind a list of paths, and decoding ahead of the encoder."""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import io
+import os
+import re
+import stat
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import IO, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, JpegImagePlugin
+from PIL.ImageFile import ImageFile
+
+from outword.errors import ImageError, InputError, OutwordError
+
+ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MAX_PIXELS = 178_956_970
+"""An image with more pixels than this is refused: 512 MiB as 8-bit RGB."""
+
+SUFFIXES = frozenset(
+    {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".dib", ".tif", ".tiff"}
+    | {".ppm", ".pgm", ".pbm", ".pnm", ".avif", ".heic", ".heif"}
+)
+"""What is taken from a folder. HEIC is here to get an error row: a folder of phone photos must not look empty."""
+
+_READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read"
+_PLUGINS = [  # how a file begins, and the Pillow class that reads it; nothing else is ever tried
+    (re.compile(rb"\xff\xd8\xff"), "outword.images", "_Jpeg"),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "PIL.PngImagePlugin", "PngImageFile"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "PIL.WebPImagePlugin", "WebPImageFile"),
+    (re.compile(rb"GIF8[79]a"), "PIL.GifImagePlugin", "GifImageFile"),
+    (re.compile(rb"BM"), "PIL.BmpImagePlugin", "BmpImageFile"),
+    (re.compile(rb"II[*+]\0|MM\0[*+]"), "PIL.TiffImagePlugin", "TiffImageFile"),
+    (re.compile(rb"P[1-6f]\s"), "PIL.PpmImagePlugin", "PpmImageFile"),
+    (re.compile(rb"....ftyp(avi[fs]|mif1|msf1)", re.DOTALL), "PIL.AvifImagePlugin", "AvifImageFile"),
+]
+_REFUSED = [  # formats that people do have, and that are not read
+    (re.compile(rb"....ftyphe", re.DOTALL), "HEIC"),
+    (re.compile(rb"%PDF"), "PDF"),
+    (re.compile(rb"%!PS|\xc5\xd0\xd3\xc6"), "PostScript"),
+    (re.compile(rb"8BPS"), "Photoshop"),
+    (re.compile(rb"\s*<svg|\s*<\?xml"), "SVG or XML"),
+]
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+class _Jpeg(JpegImagePlugin.JpegImageFile):
+    """Pillow's JPEG reader, less its look for a resolution in EXIF, which warns wherever EXIF is odd."""
+
+    def _read_dpi_from_exif(self) -> None:
+        pass
+
+
+def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> Image.Image:
+    """Give an image as upright 8-bit RGB, or raise `ImageError` with a short reason.
+
+    Only well-known raster formats are read, the pixel count is checked before any pixel is decoded, and a damaged or
+    truncated file is refused. The first frame of an animation counts; transparency is laid on white; EXIF orientation
+    is applied; 16-bit and float pixels are scaled to 8 bits (see `_eight_bit`). Thread-safe.
+
+    Args:
+        source: a path, the bytes of an image file, a PIL image, or a uint8 array, RGB (height, width, 3) or grey
+            (height, width).
+        min_side: 0 decodes in full. Otherwise a JPEG may be decoded at a half, a quarter or an eighth of its size, as
+            long as its short side stays at 2 * `min_side` or more, which changes a later resize to `min_side` by
+            hardly anything and is several times faster.
+        max_pixels: refuse images with more pixels than this.
+    """
+    if isinstance(source, Image.Image):
+        return _finish(source, max_pixels)
+    if isinstance(source, np.ndarray):
+        return _finish(_from_array(source), max_pixels)
+    if isinstance(source, bytes):
+        return _decode(io.BytesIO(source), min_side, max_pixels)
+    if isinstance(source, str | os.PathLike):
+        with _open_file(source) as file:
+            return _decode(file, min_side, max_pixels)
+    raise InputError(
+        f"an image must be a path, bytes, a PIL image or a uint8 array, got {type(source).__name__}",
+        hint="give one image, not a list",
+    )
+
+
+def thumbnail(image: Image.Image, side: int = 160) -> bytes:
+    """JPEG bytes of an RGB image, shrunk so that its long side is at most `side`; nothing but pixels goes along."""
+    scale = min(1.0, side / max(image.size))
+    width, height = (max(1, round(length * scale)) for length in image.size)
+    small = image.resize((width, height), Image.Resampling.BICUBIC, reducing_gap=2.0)
+    small.info = {}
+    buffer = io.BytesIO()
+    small.save(buffer, "JPEG", quality=80)
+    return buffer.getvalue()
+
+
+def _from_array(array: NDArray[np.uint8]) -> Image.Image:
+    grey = array.ndim == 2
+    if array.dtype != np.uint8 or not (grey or (array.ndim == 3 and array.shape[2] == 3)) or array.size == 0:
+        raise ImageError(
+            f"an array must be uint8, (height, width, 3) or (height, width), got {array.dtype} of shape {array.shape}",
+            hint="scale it to 0..255 and drop any alpha channel",
+        )
+    return Image.fromarray(array)
+
+
+def _open_file(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a regular file, or say in plain words why that cannot be done."""
+    try:
+        mode = Path(path).stat().st_mode
+        if stat.S_ISREG(mode):  # a pipe would hang, a device never ends
+            return Path(path).open("rb")
+    except (FileNotFoundError, NotADirectoryError):
+        raise ImageError("no such file") from None
+    except PermissionError:
+        raise ImageError("permission denied") from None
+    except OSError as error:
+        raise ImageError((error.strerror or "cannot be opened").lower()) from None
+    except ValueError:
+        raise ImageError("no such file", hint="the name holds a null character") from None
+    if not stat.S_ISDIR(mode):
+        raise ImageError("not a regular file", hint="save it to a file first")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise ImageError("permission denied")
+    raise ImageError("is a directory", hint="name the files in it, or rename it so that it does not look like an image")
+
+
+def _decode(file: IO[bytes], min_side: int, max_pixels: int) -> Image.Image:
+    """Read the header, check the size, and only then the pixels."""
+    try:
+        reader = _reader(file.read(32))
+        file.seek(0)
+        image = reader(file)
+        _check_size(image, max_pixels)
+        if min_side > 0 and isinstance(image, _Jpeg):
+            image.draft(None, (2 * min_side, 2 * min_side))
+        rgb = _finish(image, max_pixels)
+    except OutwordError:
+        raise
+    except Exception as error:  # hostile bytes make Pillow raise nearly anything
+        raise _refusal(error) from error
+    rgb.info = {}
+    return rgb
+
+
+def _reader(head: bytes) -> Callable[[IO[bytes]], ImageFile]:
+    """Find the class that reads a file beginning with `head`."""
+    if not head:
+        raise ImageError("empty file")
+    for pattern, module, name in _PLUGINS:
+        if pattern.match(head):
+            reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
+            return reader
+    for pattern, name in _REFUSED:
+        if pattern.match(head):
+            raise ImageError(f"{name} is not read", hint="save it as JPEG or PNG first")
+    raise ImageError("not an image", hint=_READABLE)
+
+
+def _check_size(image: Image.Image, max_pixels: int) -> None:
+    width, height = image.size
+    if width * height > max_pixels:
+        raise ImageError(f"too many pixels: {width} x {height} is over {max_pixels}", hint="shrink it first")
+    if width * height == 0:
+        raise ImageError(f"no pixels: {width} x {height}")
+
+
+def _refusal(error: Exception) -> ImageError:
+    """Say in plain words what Pillow's exception means."""
+    text = str(error).lower()
+    if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
+        return ImageError("too many pixels", hint="shrink it first")
+    if isinstance(error, MemoryError):
+        return ImageError("not enough memory to decode it", hint="shrink it first")
+    if isinstance(error, ImportError) or "not installed" in text:
+        return ImageError("this Pillow cannot read the format", hint="pip install --upgrade pillow")
+    if isinstance(error, OSError) and error.strerror:
+        return ImageError(error.strerror.lower())
+    ended = isinstance(error.__cause__ or error, EOFError | IndexError | struct.error)
+    if ended or re.search("truncat|not enough|end of file|incomplete|buffer overrun", text):
+        return ImageError("truncated image", hint="fetch or copy the file again")
+    return ImageError("damaged image", hint="open it in a viewer and save it again")
+
+
+def _finish(image: Image.Image, max_pixels: int) -> Image.Image:
+    """Upright RGB of an image whose pixels may still have to be decoded; the image itself is left as it is."""
+    _check_size(image, max_pixels)
+    try:
+        image.load()
+        turn = _TURNS.get(_orientation(_exif(image)))
+        rgb = _rgb(image)
+        if turn is not None:
+            rgb = rgb.transpose(turn)
+    except Exception as error:
+        raise _refusal(error) from error
+    if rgb is not image:
+        rgb.info = {}  # else a second call would turn it again
+    return rgb
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        return Image.fromarray(_eight_bit(image)).convert("RGB")
+    if image.has_transparency_data:
+        rgba = image.convert("RGBA")
+        white = Image.new("RGB", image.size, "white")
+        white.paste(rgba, mask=rgba)
+        return white
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _eight_bit(image: Image.Image) -> NDArray[np.uint8]:
+    """Scale integer or float grey pixels (height, width) to 0..255.
+
+    16-bit pixels, and 32-bit integers that fit in 16 bits, run from 0 to 65535. Floats run from 0 to the first of 1,
+    255 and 65535 that holds them all. Anything else is stretched from its least to its greatest value.
+    """
+    values = np.clip(np.nan_to_num(np.asarray(image, dtype=np.float32)), -1e30, 1e30)
+    low, high = float(values.min()), float(values.max())
+    for top in (1.0, 255.0, 65535.0) if image.mode == "F" else (65535.0,):
+        if low >= 0 and high <= top:
+            low, high = 0.0, top
+            break
+    scaled: NDArray[np.float32] = (values - np.float32(low)) * np.float32(255 / max(high - low, 1e-30))
+    return np.rint(scaled).astype(np.uint8)
+
+
+def _exif(image: Image.Image) -> bytes:
+    """The EXIF block of an image, or b"". Pillow turns TIFF by itself and keeps no block for it."""
+    exif = image.info.get("exif")
+    if isinstance(exif, bytes):
+        return exif
+    raw = image.info.get("Raw profile type exif")  # how older tools keep EXIF in a PNG
+    return bytes.fromhex("".join(raw.split("\n")[3:])) if isinstance(raw, str) else b""
+
+
+def _orientation(exif: bytes) -> int:
+    """Read the orientation, 1 to 8, from an EXIF block; 1 where there is none.
+
+    Pillow's own reader goes through all tags and warns about odd ones; warnings cannot be silenced for one thread.
+    """
+    exif = exif.removeprefix(b"Exif\0\0")
+    order = {b"II": "<", b"MM": ">"}.get(exif[:2])
+    if order is None:
+        return 1
+    try:
+        (start,) = struct.unpack_from(order + "I", exif, 4)
+        (count,) = struct.unpack_from(order + "H", exif, start)
+        for entry in range(start + 2, start + 2 + 12 * count, 12):
+            tag, kind, _, value = struct.unpack_from(order + "HHIH", exif, entry)
+            if tag == 0x0112 and kind == 3:
+                return int(value)
+    except struct.error:
+        pass
+    return 1
+
+
+def find_images(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
+    """Yield the files behind `paths`: files as given, folders recursively, glob patterns expanded.
+
+    From a folder come the files with an image suffix, sorted, hidden ones left out; symlinked folders are not entered.
+    A pattern is expanded only where no file has that very name; `**` stands for any depth. What cannot be used is
+    yielded too, so that it becomes an error row: a missing path, a pattern without a match, a folder that cannot be
+    listed, a folder named like an image. One folder's listing is in memory at a time.
+    """
+    for given in paths:
+        path = Path(given)
+        if os.path.lexists(path) or not glob.has_magic(str(path)):
+            yield from _take(path)
+            continue
+        matched = False
+        for match in _expand(Path(path.anchor), path.parts[1 if path.anchor else 0 :]):
+            matched = True
+            yield from _take(match)
+        if not matched:
+            yield path
+
+
+def _take(path: Path) -> Iterator[Path]:
+    """Yield a file as it is, a folder as the images in it."""
+    if path.suffix.lower() in SUFFIXES or not _is_folder(path):
+        yield path
+        return
+    for folder, names in _tree(path):
+        if names is None:
+            yield folder
+        else:
+            yield from (folder / name for name in names if Path(name).suffix.lower() in SUFFIXES)
+
+
+def _expand(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    """Yield the paths under `base` that match the parts of a glob pattern, sorted within each folder."""
+    if not parts:
+        yield base
+        return
+    head, rest = parts[0], parts[1:]
+    if head == "**":
+        folders = (folder for folder, _ in _tree(base)) if rest else [base]
+        for folder in folders:
+            yield from _expand(folder, rest)
+    elif glob.has_magic(head):
+        for _, names in _tree(base, depth=1):
+            for name in names or []:
+                if fnmatchcase(name, head):
+                    yield from _expand(base / name, rest)
+    elif os.path.lexists(base / head):
+        yield from _expand(base / head, rest)
+
+
+def _tree(top: Path, depth: int | None = None) -> Iterator[tuple[Path, list[str] | None]]:
+    """Yield each folder from `top` down with the sorted names in it, or None where it cannot be listed.
+
+    Hidden entries are left out; symlinked folders and folders named like an image are not entered.
+    """
+    pending = [(top, 1)]
+    while pending:
+        folder, level = pending.pop()
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted((e.name, e.is_dir(follow_symlinks=False)) for e in found if e.name[0] != ".")
+        except OSError:
+            yield folder, None
+            continue
+        yield folder, [name for name, _ in entries]
+        if level != depth:
+            below = (folder / name for name, is_folder in reversed(entries) if is_folder)
+            pending += [(path, level + 1) for path in below if path.suffix.lower() not in SUFFIXES]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def decode_ahead(
+    items: Iterable[Item], load: Callable[[Item], Result], *, workers: int, ahead: int
+) -> Iterator[tuple[Item, Result | OutwordError]]:
+    """Run `load(item)` in threads ahead of the consumer and yield (item, result) in the order of `items`.
+
+    An `OutwordError` is yielded in place of the result; any other exception ends the run. Items are taken from
+    `items` only as results are consumed.
+
+    Args:
+        items: what to load; may be endless.
+        load: called in a thread, so thread-safe.
+        workers: number of threads, at least 1.
+        ahead: the most items that are loading or loaded and not yet yielded, at least 1.
+    """
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="outword-decode")
+    pending: deque[tuple[Item, Future[Result | OutwordError]]] = deque()
+    try:
+        for item in items:
+            pending.append((item, pool.submit(_attempt, load, item)))
+            if len(pending) >= ahead:
+                first, future = pending.popleft()
+                yield first, future.result()
+        while pending:
+            first, future = pending.popleft()
+            yield first, future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _attempt(load: Callable[[Item], Result], item: Item) -> Result | OutwordError:
+    try:
+        return load(item)
+    except OutwordError as error:
+        return error

@@ -1,0 +1,264 @@
+"""One self-contained HTML page of scored images: no script, no request to anywhere, everything escaped."""
+
+from __future__ import annotations
+
+import base64
+import heapq
+import html
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from itertools import groupby, pairwise
+from pathlib import Path
+from string import Template
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.files import whole_file
+
+_BINS = 48
+_MEANING = {"in": "one of the classes, highest score first", "out": "none of the classes, highest score first"}
+
+
+@dataclass(frozen=True)
+class PageRow:
+    """One image on the page.
+
+    Attributes:
+        path: its name; anything may be in it.
+        score: higher means more in-distribution; None for an image that could not be scored.
+        verdict: begins with "in" or "out", such as "in (uncalibrated)".
+        label: the nearest label.
+        words: the wild words that fired, each with its share, 0 to 1.
+        error: why it could not be scored, else "".
+        thumbnail: JPEG bytes, or b"".
+        note: a remark on the label, such as its coverage flag.
+    """
+
+    path: str
+    score: float | None
+    verdict: str
+    label: str
+    words: Sequence[tuple[str, float]]
+    error: str
+    thumbnail: bytes
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the head of the page says about the detector.
+
+    Attributes:
+        labels: how many labels it has.
+        encoder: name of the encoder.
+        method: name of the method.
+        threshold: the score at which "in" begins; None while the method has none.
+        calibration: how the threshold was found, such as "95 % of 200 photos"; "" where it was not calibrated.
+    """
+
+    labels: int
+    encoder: str
+    method: str
+    threshold: float | None
+    calibration: str = ""
+
+
+class Sample:
+    """The rows that a page shows out of any number: the highest and the lowest scores, and the first errors.
+
+    Rows with equal scores rank in the order in which they were added. All rows are counted, and all scores are kept
+    for the histogram at 8 bytes each; the rest of the memory does not grow.
+    """
+
+    def __init__(self, limit: int = 1000, error_limit: int = 100) -> None:
+        self.limit = limit
+        self.error_limit = error_limit
+        self.counts: Counter[str] = Counter()
+        self.scores = array("d")
+        self.errors: list[PageRow] = []
+        self._highest: list[tuple[float, int, PageRow]] = []
+        self._lowest: list[tuple[float, int, PageRow]] = []
+
+    def add(self, row: PageRow) -> None:
+        """Count a row, and keep it if it is among the extremes so far."""
+        if row.score is None:
+            self.counts["error"] += 1
+            if len(self.errors) < self.error_limit:
+                self.errors.append(row)
+            return
+        self.counts[_kind(row)] += 1
+        self.scores.append(row.score)
+        half = self.limit // 2
+        # What falls out of the highest is a candidate for the lowest, and what falls out of those is in the middle.
+        heapq.heappush(self._highest, (row.score, -len(self.scores), row))
+        if len(self._highest) > half:
+            score, order, row = heapq.heappop(self._highest)
+            heapq.heappush(self._lowest, (-score, -order, row))
+        if len(self._lowest) > half:
+            heapq.heappop(self._lowest)
+
+    def rows(self) -> list[PageRow]:
+        """The rows that were kept, highest score first, without the errors."""
+        high = sorted(self._highest, key=lambda kept: kept[:2], reverse=True)
+        low = sorted(self._lowest, key=lambda kept: kept[:2])
+        return [row for _, _, row in high + low]
+
+
+def write_page(path: Path, sample: Sample, *, title: str, summary: Summary) -> None:
+    """Write the page of a sample of scored images to `path`; the file appears whole or not at all."""
+    template = Template(resources.files("outword").joinpath("page.html").read_text(encoding="utf-8"))
+    rows = sample.rows()
+    page = template.substitute(
+        title=_text(title),
+        facts=_facts(summary),
+        notice="" if summary.calibration else _NOTICE,
+        tallies=_tallies(sample.counts),
+        histogram=_histogram(sample.scores, summary.threshold),
+        shown=_shown(len(rows), len(sample.scores)),
+        sections="\n".join(_section(kind, list(group), sample.counts) for kind, group in groupby(rows, key=_kind)),
+        errors=_errors(sample.errors, sample.counts["error"]),
+    )
+    with whole_file(Path(path)) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+_NOTICE = (
+    '<p class="notice" role="note"><b>uncalibrated</b>: the threshold is the score\'s natural cut, classes against '
+    "wild words, and was not fitted to photos. With a few photos of your classes, "
+    "<code>outword calibrate DETECTOR PHOTOS...</code> fits it.</p>"
+)
+
+
+def _kind(row: PageRow) -> str:
+    """The first word of the verdict: "in" or "out"."""
+    return row.verdict.split(" ")[0]
+
+
+def _text(text: str) -> str:
+    """Escape for HTML, inside quotes too; control, bidirectional and undecodable characters become visible escapes."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return html.escape(shown, quote=True)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _facts(summary: Summary) -> str:
+    found = summary.calibration or "uncalibrated"
+    facts = {
+        "labels": f"{summary.labels:,}",
+        "encoder": summary.encoder,
+        "method": summary.method,
+        "threshold": f"{'none' if summary.threshold is None else _number(summary.threshold)} ({found})",
+    }
+    return "".join(f"<div><dt>{name}</dt><dd>{_text(value)}</dd></div>" for name, value in facts.items())
+
+
+def _tallies(counts: Counter[str]) -> str:
+    words = {"in": "in", "out": "out", "error": "errors"}
+    return "".join(
+        f'<li><a class="{kind}" href="#{kind}"><b>{counts[kind]:,}</b> {word}</a></li>'
+        for kind, word in words.items()
+        if counts[kind] or kind != "error"
+    )
+
+
+def _histogram(scores: Sequence[float], threshold: float | None) -> str:
+    """Draw how many images have which score, as inline SVG with the threshold, if there is one, as a dashed line."""
+    values = np.asarray(scores, dtype=np.float64)
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return ""
+    least, most = float(values.min()), float(values.max())
+    cuts = [] if threshold is None or not np.isfinite(threshold) else [threshold]
+    low, high = min([least, *cuts]), max([most, *cuts])
+    high = max(high, low + 1e-9 * (max(abs(low), abs(high)) or 1.0))  # 48 bins need room between floats
+    counts, edges = np.histogram(values, bins=_BINS, range=(low, high))
+    kinds = ["in" if threshold is not None and a + b >= 2 * threshold else "out" for a, b in pairwise(edges)]
+    bars = "".join(_bar(place, counts, edges, kinds[place]) for place in np.flatnonzero(counts).tolist())
+    places = [_BINS * (cut - edges[0]) / (edges[-1] - edges[0]) for cut in cuts]
+    lines = "".join(f'<line x1="{x:.3f}" x2="{x:.3f}" y1="-6" y2="100"/>' for x in places)
+    told = "".join(
+        f" The dashed line is the threshold, {_number(cut)}: out on its left, in on its right." for cut in cuts
+    )
+    return (
+        f'<figure class="histogram"><figcaption>Images by score.{told}</figcaption>'
+        f'<svg viewBox="0 0 {_BINS} 100" preserveAspectRatio="none" role="img" aria-label="Histogram of '
+        f'{values.size:,} scores from {_number(least)} to {_number(most)}">{bars}{lines}</svg>'
+        f"<p><span>{_number(edges[0])}</span><span>{_number(edges[-1])}</span></p></figure>"
+    )
+
+
+def _bar(place: int, counts: NDArray[np.intp], edges: NDArray[np.float64], kind: str) -> str:
+    height = max(100 * counts[place] / counts.max(), 1.5)
+    return (
+        f'<rect class="{kind}" x="{place + 0.06}" y="{100 - height:.1f}" width="0.88" height="{height:.1f}">'
+        f"<title>{_number(edges[place])} to {_number(edges[place + 1])}: {counts[place]:,}</title></rect>"
+    )
+
+
+def _shown(shown: int, total: int) -> str:
+    if shown == total:
+        return ""
+    return (
+        f"<p>Showing {shown:,} of {total:,} scored images: those with the highest and those with the lowest scores.</p>"
+    )
+
+
+def _section(kind: str, rows: list[PageRow], counts: Counter[str]) -> str:
+    number = f"{len(rows):,}" if len(rows) == counts[kind] else f"{len(rows):,} of {counts[kind]:,}"
+    cards = "\n".join(_card(row) for row in rows)
+    return (
+        f'<section><h2 id="{_text(kind)}"><span class="{_text(kind)}">{_text(kind.capitalize())} ({number})</span> '
+        f'<small>{_MEANING.get(kind, "")}</small></h2>\n<ol class="cards">\n{cards}\n</ol></section>'
+    )
+
+
+def _card(row: PageRow) -> str:
+    kind = _kind(row)
+    remark = row.verdict.removeprefix(kind).strip()
+    note = f" <small>({_text(row.note)})</small>" if row.note else ""
+    score = "" if row.score is None else _number(row.score)
+    return (
+        f'<li class="card"><div class="photo">{_photo(row)}</div><div class="text">'
+        f'<p class="verdict"><b class="{_text(kind)}">{_text(kind)}</b> <span>{score}</span> '
+        f"<small>{_text(remark)}</small></p>"
+        f'<p class="label"><small>nearest</small> {_text(row.label)}{note}</p>{_words(row.words)}'
+        f'<p class="name">{_text(row.path)}</p></div></li>'
+    )
+
+
+def _photo(row: PageRow) -> str:
+    if not row.thumbnail:
+        return ""
+    data = base64.b64encode(row.thumbnail).decode("ascii")
+    return f'<img alt="{_text(row.path)}" loading="lazy" src="data:image/jpeg;base64,{data}">'
+
+
+def _words(words: Sequence[tuple[str, float]]) -> str:
+    items = "".join(
+        f"<li><span>{_text(word)}</span><span>{_percent(share)}</span>"
+        f'<i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></li>'
+        for word, share in words
+    )
+    return f'<p class="wild">wild words that fired</p><ul class="words">{items}</ul>' if items else ""
+
+
+def _errors(rows: list[PageRow], total: int) -> str:
+    if not rows:
+        return ""
+    number = f"{total:,}" if len(rows) == total else f"the first {len(rows):,} of {total:,}"
+    items = "\n".join(f"<li><code>{_text(row.path)}</code> {_text(row.error)}</li>" for row in rows)
+    return (
+        f'<section><h2 id="error"><span class="error">Errors ({number})</span> <small>could not be read</small></h2>\n'
+        f'<ul class="errors">\n{items}\n</ul></section>'
+    )
