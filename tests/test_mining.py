@@ -55,6 +55,14 @@ def test_all_neighbours_is_the_limit():
     np.testing.assert_allclose(Density(alpha=49).rep(words), -np.log(total))
 
 
+def test_fewer_words_than_neighbours():
+    words = unit_rows(TEXT[:20])
+    for preset in ("paper", "released"):
+        few, all_others = (Density(alpha=a, preset=preset).rep(words) for a in (100, 19))
+        np.testing.assert_array_equal(few, all_others)
+    assert Density().select(words[:1]).tolist() == [0]
+
+
 def test_released_distance_reduces_to_the_papers_on_unit_rows():
     words = unit_rows(TEXT[:60])
     released = np.exp(-Density(alpha=1, preset="released").rep(words))
@@ -125,7 +133,6 @@ def test_random_is_seeded():
 @pytest.mark.parametrize(
     ("miner", "message"),
     [
-        (Density(alpha=1500), r"alpha must be below the number of words \(1500\), got 1500"),
         (Density(alpha=0), "alpha must be a whole number"),
         (Density(alpha=2.5), "alpha must be a whole number"),
         (Density(alpha=5, size=0), "size must be"),

@@ -38,8 +38,17 @@ class VectorDetector(ABC):
     labels_: NDArray[np.floating]
     wild_: NDArray[np.floating] | None = None
 
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        temperature = self.params().get("temperature", 1.0)
+        if not (np.isfinite(temperature) and temperature > 0):
+            raise ParameterError(
+                f"temperature must be a positive number, got {temperature!r}", hint="CLIP's is 0.01; see the encoder's"
+            )
+
     def fit(self, labels: ArrayLike, wild: ArrayLike | None = None) -> Self:
         """Take the vectors: labels (n_labels, dim), wild (n_wild, dim); rows are normalised."""
+        self.check()
         self.labels_ = matrix(labels, "labels")
         if len(self.labels_) == 0:
             raise InputError("labels must have at least one row, got none", hint="name at least one class")
@@ -74,16 +83,8 @@ class VectorDetector(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Check parameters and compute what scoring reuses; called at the end of `fit`."""
+        """Compute what scoring reuses; called at the end of `fit`."""
 
     @abstractmethod
     def _score(self, images: Array) -> Array:
         """Score unit image vectors (n_images, dim)."""
-
-
-def check_temperature(temperature: float) -> None:
-    """Raise unless the temperature is a positive number."""
-    if not (np.isfinite(temperature) and temperature > 0):
-        raise ParameterError(
-            f"temperature must be a positive number, got {temperature!r}", hint="CLIP's is 0.01; see the encoder's"
-        )

@@ -72,12 +72,13 @@ class Debiased(GroupedDetector):
         return super().state() | {"positives": self.positives_}
 
     def _prepare(self) -> None:
-        self._check()
         super()._prepare()
         n_labels, size = len(self.labels_), self.groups_.shape[1]
         self.tau_ = self.tau if self.tau <= largest_tau(n_labels, size) else self._lowered_tau(n_labels, size)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
         if not 0 <= self.tau < 1:
             raise ParameterError(f"tau must be at least 0 and below 1, got {self.tau!r}", hint="the paper's is 0.5")
         if not (np.isfinite(self.sigma) and self.sigma >= 0):

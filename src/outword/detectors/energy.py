@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from outword.detectors.base import VectorDetector, check_temperature
+from outword.detectors.base import VectorDetector
 from outword.numerics import Array, log_sum_exp, unit_rows
 
 
@@ -28,7 +28,6 @@ class Energy(VectorDetector):
     summary: ClassVar[str] = "log-sum-exp of the label logits"
 
     def _prepare(self) -> None:
-        check_temperature(self.temperature)
         self._y = unit_rows(self.labels_, "labels")
 
     def _score(self, images: Array) -> Array:

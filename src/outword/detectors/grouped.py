@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from outword.detectors.base import VectorDetector, check_temperature
+from outword.detectors.base import VectorDetector
 from outword.errors import InputError, ParameterError
 from outword.kernels import grouped_logsumexp
 from outword.numerics import Array, unit_rows
@@ -53,7 +53,6 @@ class GroupedDetector(VectorDetector):
         return super().fit(state["labels"], state["wild"])
 
     def _prepare(self) -> None:
-        check_temperature(self.temperature)
         y, u = unit_rows(self.labels_, "labels"), unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
         if "groups" in self._given:
             self.groups_ = check_groups(self._given["groups"], len(u))

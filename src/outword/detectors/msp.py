@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from outword.detectors.base import VectorDetector, check_temperature
+from outword.detectors.base import VectorDetector
 from outword.numerics import Array, log_sum_exp, unit_rows
 
 
@@ -31,7 +31,6 @@ class MSP(VectorDetector):
     summary: ClassVar[str] = "largest softmax probability at the encoder's temperature"
 
     def _prepare(self) -> None:
-        check_temperature(self.temperature)
         self._y = unit_rows(self.labels_, "labels")
 
     def _score(self, images: Array) -> Array:

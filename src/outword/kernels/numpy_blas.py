@@ -44,7 +44,7 @@ def neighbour_density(
 ) -> Array:
     """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, exactly.
 
-    Rows are normalised block by block, so that neither a float64 copy of `words` nor the T x T matrix is ever held:
+    Products are divided by the lengths, so that neither a float64 copy of `words` nor the T x T matrix is ever held:
     the extra memory is `8 * block * T` bytes and a block of columns.
 
     Args:
@@ -54,6 +54,7 @@ def neighbour_density(
         progress: called with (rows done, rows in all) after each block.
     """
     n_words = len(words)
+    lengths = np.sqrt(np.einsum("ij,ij->i", words, words, dtype=np.float64))
     sums = np.empty(n_words)
     cosines = np.empty((min(block, n_words), n_words))
     for start in range(0, n_words, block):
@@ -61,7 +62,8 @@ def neighbour_density(
         near = cosines[: len(rows)]
         for first in range(0, n_words, BLOCK_COLUMNS):
             columns = slice(first, first + BLOCK_COLUMNS)
-            np.matmul(rows, unit_rows(words[columns], "words").T, out=near[:, columns])
+            np.matmul(rows, words[columns].astype(np.float64).T, out=near[:, columns])
+        near /= lengths
         near[np.arange(len(rows)), start + np.arange(len(rows))] = -np.inf
         near.partition(n_words - alpha, axis=1)
         sums[start : start + block] = 2 * alpha - 2 * near[:, n_words - alpha :].sum(axis=1)

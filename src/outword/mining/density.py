@@ -14,6 +14,8 @@ from outword.kernels.numpy_blas import BLOCK_ROWS, Progress
 from outword.mining.base import Indices, Miner, adjective_mask, fraction, ranked, whole_number
 from outword.numerics import Array, matrix, unit_rows
 
+SMALLEST_SUM = 1e-12  # equal words are at distance 0, less rounding
+
 
 @dataclass
 class Density(Miner):
@@ -28,7 +30,7 @@ class Density(Miner):
     among its alpha + 1 neighbours, the mean of the logs, and nouns and adjectives ranked apart with quotas.
 
     Args:
-        alpha: number of neighbours; the paper's is 100.
+        alpha: number of neighbours (all others, where there are fewer); the paper's is 100.
         size: how many words to keep; the paper's is 12,000. Not used by the released preset.
         preset: "paper" or "released".
         noun_share: released preset: share of nouns kept (0.23 for ViT-B/16).
@@ -52,16 +54,14 @@ class Density(Miner):
         """Representativeness of each word, (n_words,); larger means more representative."""
         vectors = matrix(words, "words")
         whole_number("alpha", self.alpha)
-        if self.alpha >= len(vectors):
-            raise ParameterError(
-                f"alpha must be below the number of words ({len(vectors)}), got {self.alpha}",
-                hint="lower alpha or bring more words",
-            )
+        alpha = min(self.alpha, len(vectors) - 1)
+        if alpha == 0:
+            return np.zeros(len(vectors))  # a word alone has no neighbours
         if self.preset == "paper":
-            sums = neighbour_density(vectors, self.alpha, progress=progress)
-            return -np.log(np.maximum(sums, np.finfo(float).tiny))  # equal words have distance 0
+            sums = neighbour_density(vectors, alpha, progress=progress)
+            return -np.log(np.maximum(sums, SMALLEST_SUM))
         if self.preset == "released":
-            return -self._released_log_density(vectors, progress)
+            return -_released_log_density(vectors, alpha, progress)
         raise ParameterError(f'preset must be "paper" or "released", got {self.preset!r}', hint='use preset="paper"')
 
     def select(
@@ -85,16 +85,18 @@ class Density(Miner):
             [nouns[: int(self.noun_share * len(nouns))], others[: int(self.adjective_share * len(others))]]
         )
 
-    def _released_log_density(self, words: ArrayLike, progress: Progress | None) -> Array:
-        raw = matrix(words, "words").astype(np.float64)
-        lengths, unit = np.linalg.norm(raw, axis=1), unit_rows(raw, "words")
-        out = np.empty(len(unit))
-        for start in range(0, len(unit), BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
-            distance = lengths[rows, None] + lengths - 2 * unit[rows] @ unit.T
-            distance.partition(self.alpha, axis=1)
-            nearest = np.maximum(distance[:, : self.alpha + 1], np.finfo(float).eps)
-            out[rows] = np.log(nearest).mean(axis=1)
-            if progress:
-                progress(min(start + BLOCK_ROWS, len(unit)), len(unit))
-        return out
+
+def _released_log_density(words: ArrayLike, alpha: int, progress: Progress | None) -> Array:
+    """Mean log distance to the alpha + 1 nearest words, self included: the authors' ranking key, smaller is better."""
+    raw = matrix(words, "words").astype(np.float64)
+    lengths, unit = np.linalg.norm(raw, axis=1), unit_rows(raw, "words")
+    out = np.empty(len(unit))
+    for start in range(0, len(unit), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        distance = lengths[rows, None] + lengths - 2 * unit[rows] @ unit.T
+        distance.partition(alpha, axis=1)
+        nearest = np.maximum(distance[:, : alpha + 1], np.finfo(float).eps)
+        out[rows] = np.log(nearest).mean(axis=1)
+        if progress:
+            progress(min(start + BLOCK_ROWS, len(unit)), len(unit))
+    return out

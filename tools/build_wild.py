@@ -1,0 +1,37 @@
+"""Rank the default corpus for the embedded encoder, and ship the 12,000 words: `fit` then does no mining.
+
+    python tools/build_wild.py            (after tools/build_mini.py and tools/build_corpora.py; minutes)
+
+Writes src/outword/encoders/data/wild/KEY.safetensors: `index` into the corpus, best first, and `vectors` in float16.
+KEY is the fingerprint of encoder, corpus, prompts and miner, so that a stale file is never read.
+"""
+
+from __future__ import annotations
+
+from safetensors.numpy import save_file
+
+from outword.corpora import get_corpus
+from outword.encoders import get_encoder
+from outword.files import whole_file
+from outword.mining import Density
+from outword.prompts import get_prompts
+from outword.wild import SHIPPED, rank, wild_key
+
+
+def main() -> None:
+    """Build the file, and remove those of earlier encoders and corpora."""
+    encoder, corpus, miner = get_encoder("mini"), get_corpus("wordnet"), Density()
+    prompts = get_prompts(encoder.prompts)
+    found = rank(encoder, corpus, prompts, miner, None, lambda *said: print(*said, end="\r"))
+    SHIPPED.mkdir(exist_ok=True)
+    for old in SHIPPED.glob("*.safetensors"):
+        old.unlink()
+    path = SHIPPED / f"{wild_key(encoder, corpus, prompts, miner)[:16]}.safetensors"
+    with whole_file(path) as temporary:
+        save_file(found, temporary)
+    print(f"\n{path.name}: {len(found['index'])} of {len(corpus)} words, {path.stat().st_size / 1e6:.1f} MB")
+    print("first:", ", ".join(corpus.words[i] for i in found["index"][:10]))
+
+
+if __name__ == "__main__":
+    main()
