@@ -157,7 +157,7 @@ class Graph:
         q, scale = (q.T.copy(), scale) if transpose else (q, scale.reshape(shape))
         return self.op("Mul", self.op("Cast", self.constant(q), to=TensorProto.FLOAT), self.constant(scale))
 
-    def model(self, name: str, inputs: Sequence[object], output: str, width: int) -> ModelProto:
+    def model(self, name: str, inputs: Sequence[object], output: str, width: int | str) -> ModelProto:
         """The finished model; its output (n, width) is called "vectors"."""
         self.nodes.append(helper.make_node("Identity", [output], ["vectors"]))
         result = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", width])
@@ -189,6 +189,14 @@ def image_graph(weights: Weights) -> ModelProto:
     x = g.op("Flatten", g.op("GlobalAveragePool", x))
     pixels = helper.make_tensor_value_info("pixels", TensorProto.UINT8, ["n", SIDE, SIDE, 3])
     return g.model("efficientnet-lite2", [pixels], x, width)
+
+
+def matmul_graph() -> ModelProto:
+    """The product of two matrices that are given at run time."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "k"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["k", "m"])
+    g = Graph()
+    return g.model("matmul", [x, y], g.op("MatMul", "x", "y"), "m")
 
 
 def text_graph(weights: Weights) -> ModelProto:

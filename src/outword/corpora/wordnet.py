@@ -67,8 +67,9 @@ class NamedSet:
     sample: int | None = None
 
 
-def _class_name(lemma: Lemma, meaning: Meaning) -> bool:
-    return not meaning.instance
+def _plain_name(lemma: Lemma, meaning: Meaning) -> bool:
+    """One lower-case word that names a meaning: no synonyms, no proper names, no scientific ones."""
+    return meaning.first and not meaning.instance and _single_word(lemma, meaning) and lemma.word[0].islower()
 
 
 def _synset_name(lemma: Lemma, meaning: Meaning) -> bool:
@@ -85,9 +86,9 @@ def _single_word(lemma: Lemma, meaning: Meaning) -> bool:
 
 SETS = {
     "wordnet": NamedSet(
-        about="WordNet 3.0: visible things and adjectives, no proper names (default)",
+        about="WordNet 3.0: visible things and adjectives, one plain word a meaning (default)",
         files=WORDNET_FILES,
-        takes=_class_name,
+        takes=_plain_name,
     ),
     "wordnet-neglabel": NamedSet(
         about="WordNet 3.0: the literature's 23 files, the first lemma of each synset",
@@ -123,7 +124,7 @@ def named_corpus(name: str, exclude_files: Iterable[str] = ()) -> Corpus:
 def _build(name: str, excluded: frozenset[str]) -> Corpus:
     chosen = SETS[name]
     files = frozenset(chosen.files) - excluded
-    corpus = make_corpus(name, _spelled(chosen, files))
+    corpus = make_corpus(name, spelled(chosen, files))
     if chosen.sample is not None:
         corpus = _sample(corpus, chosen.sample)
     if not corpus.words:
@@ -132,7 +133,8 @@ def _build(name: str, excluded: frozenset[str]) -> Corpus:
     return corpus
 
 
-def _spelled(chosen: NamedSet, files: frozenset[str]) -> Iterator[tuple[str, str]]:
+def spelled(chosen: NamedSet, files: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Give the (word, kind) pairs that a set takes from these files."""
     for lemma in lemmas():
         kinds = {m.kind for m in lemma.meanings if m.file in files and chosen.takes(lemma, m)}
         if kinds:

@@ -4,7 +4,7 @@ Letters, for class c of 1000: W_c its weight vector less the mean of all, b_c it
 vector of its name, v_c its taxonomy vector, s_c = [e_c ; v_c] / sqrt 2. n(.) scales to length 1. From a pooled image
 feature f:
 
-    p      = softmax((W f + b) / 1.5), all but the 10 largest set to 0
+    p      = softmax of (W f + b) / 1.5 over its 10 largest
     image  = [ sqrt(.7) n(f - mu) ; sqrt(.3) n(sum_c p_c s_c) ]
 
 From the sentence vector E and the taxonomy vector v of a text (0 when no word of it is known):
@@ -21,6 +21,7 @@ image-text cosines are exactly those with the cut text, and images keep length 1
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,6 +47,7 @@ class Head:
         e: (n_classes, n_sentence). E_mean: (n_sentence,). A: (n_sentence, n_features).
         v: (n_classes, n_nodes), unit rows.
         B: (n_features + n_sentence + n_nodes, dim - 1), orthonormal columns.
+        multiply: the matrix product.
     """
 
     W: Array
@@ -56,35 +58,42 @@ class Head:
     A: Array
     v: Array
     B: Array
+    multiply: Callable[[Array, Array], Array] = np.matmul
 
     @cached_property
     def s(self) -> Array:
         """s_c: (n_classes, n_sentence + n_nodes)."""
         return meaning(self.e, self.v)
 
+    @cached_property
+    def _columns(self) -> tuple[Array, Array]:
+        """W and s with one column a class."""
+        return np.ascontiguousarray(self.W.T), np.ascontiguousarray(self.s.T)
+
     def images(self, f: Array) -> Array:
         """Pooled features (n, n_features) to unit vectors (n, dim)."""
-        x = self.whole_images(f) @ self.B
+        x = self.multiply(self.whole_images(f), self.B)
         outside = np.sqrt(np.maximum(1 - np.sum(x * x, axis=1, keepdims=True), 0))
         return unit(np.hstack([x, outside]))
 
     def texts(self, E: Array, v: Array) -> Array:
         """Sentence vectors (n, n_sentence) and taxonomy vectors (n, n_nodes) to unit vectors (n, dim)."""
-        x = unit(self.whole_texts(E, v) @ self.B)
+        x = unit(self.multiply(self.whole_texts(E, v), self.B))
         return np.hstack([x, np.zeros((len(x), 1), np.float32)])
 
     def whole_images(self, f: Array) -> Array:
         """Image vectors before the change of basis."""
-        p = softmax((f @ self.W.T + self.b) / SOFTEN)
-        p[p < np.partition(p, -TOP, axis=1)[:, -TOP, None]] = 0
-        return joined(unit(f - self.mu), unit(p @ self.s))
+        logits = self.multiply(f, self._columns[0]) + self.b
+        top = np.argpartition(logits, -TOP, axis=1)[:, -TOP:]
+        p = softmax(np.take_along_axis(logits, top, axis=1) / SOFTEN)
+        return joined(unit(f - self.mu), unit(np.einsum("nk,nkd->nd", p, self.s[top])))
 
     def whole_texts(self, E: Array, v: Array) -> Array:
         """Text vectors before the change of basis."""
         centred = E - self.E_mean
         s = meaning(unit(centred), v)
-        a = softmax(SHARPNESS * s @ self.s.T) @ self.W
-        looks = unit(unit(a) + RIDGE_SHARE * unit(centred @ self.A))
+        a = self.multiply(softmax(SHARPNESS * self.multiply(s, self._columns[1])), self.W)
+        looks = unit(unit(a) + RIDGE_SHARE * unit(self.multiply(centred, self.A)))
         return unit(joined(looks, s))
 
 
