@@ -104,13 +104,16 @@ class Lexicon:
         """How well a label is known: "known", "through <parent>", "head noun only" or "unknown".
 
         What counts is the main sense (or the best of several that weigh the same). It is *known* when it is a node,
-        unless that node says too little; known *through* its nearest node when that is near. A label of which only the
+        unless that node says too little; known *through* its nearest node when that is near. A word whose main sense is
+        neither, but which also names an ImageNet class (volcano, library), is known for that. A label of which only the
         last words were found is as well known as those words, and no better: *head noun only*.
         """
         senses, whole = self.find(label)
         most = max((s.weight for s in senses), default=0.0)
         flags = [self._sense_flag(s) for s in senses if s.weight == most]
         best = min(flags, key=lambda flag: (flag == "unknown", flag != "known"), default="unknown")
+        if best == "unknown" and any(s.exact and s.node in self.classes for s in senses):
+            best = "known"
         return best if whole or best == "unknown" else "head noun only"
 
     def _sense_flag(self, sense: Sense) -> str:

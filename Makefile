@@ -1,0 +1,34 @@
+# Everything is set up in .venv by the first target that needs it. `make demo` and `make test` are all a newcomer needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/core
+	$(BIN)/outword demo
+
+test: $(VENV)/dev
+	$(MAKE) lint
+	$(BIN)/python -m pytest --cov --cov-report=term --cov-fail-under=95
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# --no-compile: modules that are never imported need no .pyc file, which keeps the install small
+$(VENV)/core: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --no-compile --editable .
+	touch $@
+
+$(VENV)/dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --no-compile --editable ".[dev]"
+	touch $@ $(VENV)/core
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,115 @@
+"""A saved detector: a directory of JSON, safetensors and readable text, written whole, checked when read, no pickle.
+
+pets.outword/
+  detector.json          what it is: schema, method and parameters, encoder, threshold, fingerprints of the rest
+  vectors.safetensors    the arrays
+  labels.txt             the ID labels, one a line
+  wild.txt               the wild words, one a line, best first
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from outword.errors import ArtifactError
+from outword.files import sha256_bytes, sha256_file
+
+SCHEMA = 1
+CARD, VECTORS, LABELS, WILD = "detector.json", "vectors.safetensors", "labels.txt", "wild.txt"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a directory holds: `card` is the JSON, `arrays` by name, labels and wild words in order."""
+
+    card: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    labels: list[str]
+    wild: list[str]
+
+
+def save(path: str | os.PathLike[str], saved: Saved) -> Path:
+    """Write a detector to `path`, replacing a detector that is there; nothing else is ever replaced."""
+    target = check_target(path)
+    scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        new = scratch / "new"
+        new.mkdir()
+        _write(new, saved)
+        if target.exists():
+            target.rename(scratch / "old")
+        new.rename(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return target
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Raise unless a detector may be written to `path`: it is free, or holds a detector, in a folder that is there."""
+    target = Path(path)
+    if target.exists() and not (target / CARD).is_file():
+        raise ArtifactError(f"{target} exists and is not a saved detector", hint="choose another name, or remove it")
+    if not target.parent.is_dir():
+        raise ArtifactError(f"{target.parent} is not a folder", hint="make it first")
+    return target
+
+
+def load(path: str | os.PathLike[str]) -> Saved:
+    """Read a detector back; a newer schema, a missing or a changed file is refused with the reason."""
+    folder = Path(path)
+    card = _read_card(folder)
+    for name, wanted in card["files"].items():
+        if not (folder / name).is_file():
+            raise ArtifactError(f"{folder} has no {name}", hint="save the detector again")
+        if sha256_file(folder / name) != wanted:
+            raise ArtifactError(f"{folder / name} has changed since it was saved", hint="save the detector again")
+    try:
+        arrays = load_file(folder / VECTORS)
+    except SafetensorError as error:
+        raise ArtifactError(f"{folder / VECTORS} cannot be read: {error}", hint="save the detector again") from error
+    return Saved(card, arrays, _read_lines(folder / LABELS), _read_lines(folder / WILD))
+
+
+def _write(folder: Path, saved: Saved) -> None:
+    save_file({name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}, folder / VECTORS)
+    (folder / LABELS).write_text("".join(f"{label}\n" for label in saved.labels), encoding="utf-8")
+    (folder / WILD).write_text("".join(f"{word}\n" for word in saved.wild), encoding="utf-8")
+    files = {name: sha256_file(folder / name) for name in (VECTORS, LABELS, WILD)}
+    card = {"schema": SCHEMA, **saved.card, "files": files}
+    card["fingerprint"] = _fingerprint(card)
+    (folder / CARD).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _fingerprint(card: dict[str, Any]) -> str:
+    content = {key: value for key, value in card.items() if key != "fingerprint"}
+    return sha256_bytes(json.dumps(content, sort_keys=True).encode())
+
+
+def _read_card(folder: Path) -> dict[str, Any]:
+    if not (folder / CARD).is_file():
+        raise ArtifactError(f"{folder} is not a saved detector: it has no {CARD}", hint='make one with "outword fit"')
+    try:
+        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        schema, changed = int(card["schema"]), card["fingerprint"] != _fingerprint(card)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"{folder / CARD} cannot be read: {error}", hint="save the detector again") from error
+    if schema > SCHEMA:
+        raise ArtifactError(f"{folder} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
+    if changed:
+        raise ArtifactError(f"{folder / CARD} has changed since it was saved", hint="save the detector again")
+    return dict(card)
+
+
+def _read_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]

@@ -1,0 +1,74 @@
+"""The command line: one verb, one file. Data goes to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+import click
+
+from outword._version import __version__
+from outword.errors import OutwordError
+
+VERBS = {
+    "demo": "Show verdicts on real photos: a table, and an HTML page.",
+    "fit": "Make a detector from a list of class names.",
+    "score": "Score photos: files, folders or globs.",
+    "calibrate": "Fit the threshold on a few ID photos.",
+    "explain": "Say why a photo is in or out.",
+    "list": "List encoders, corpora, methods, miners or prompts.",
+    "completion": "Print the shell completion script.",
+}
+
+
+class Failure(click.ClickException):
+    """An error of the user's input: one line, and what to do next; exit 2."""
+
+    exit_code = 2
+
+    def __init__(self, error: OutwordError) -> None:
+        super().__init__(error.message)
+        self.hint = error.hint
+
+    def show(self, file: Any = None) -> None:
+        """Print to stderr."""
+        click.echo(f"error: {self.message}", err=True)
+        if self.hint:
+            click.echo(f"hint: {self.hint}", err=True)
+
+
+class Verbs(click.Group):
+    """Imports a verb's file when the verb is used, and turns expected errors into one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs, in the order in which they are used."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb's command."""
+        if cmd_name not in VERBS:
+            return None
+        command = import_module(f"outword.cli.{cmd_name}_verb").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb."""
+        try:
+            return super().invoke(ctx)
+        except OutwordError as error:
+            raise Failure(error) from error
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="outword")
+def main() -> None:
+    """Tell whether a photo shows one of your classes, given nothing but their names.
+
+    \b
+    Example:
+      outword fit labels.txt -o pets.outword
+      outword score pets.outword photos/
+    """
+    warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row

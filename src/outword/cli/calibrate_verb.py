@@ -1,0 +1,46 @@
+"""`outword calibrate`: the threshold, from a few ID photos."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from outword.cli.talk import Meter, console
+
+
+@click.command("calibrate")
+@click.argument("detector", type=click.Path())
+@click.argument("photos", nargs=-1, required=True, type=click.Path())
+@click.option("--tpr", default=0.95, show_default=True, help="Share of ID photos to accept.")
+@click.option("--method", default="quantile", show_default=True, type=click.Choice(["quantile", "conformal"]))
+@click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
+@click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
+def command(detector: str, photos: tuple[str, ...], tpr: float, method: Any, output: str | None, as_json: bool) -> None:
+    """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
+
+    \b
+    Example:
+      outword calibrate pets.outword my-pets/ --tpr 0.95
+    """
+    from outword.calibrate import fit_threshold
+    from outword.images import find_images
+    from outword.pipeline import load
+    from outword.stream import score_files
+
+    found, say = load(detector), console().print
+    scores: list[float] = []
+    with Meter("images") as meter:
+        for count, (row, _) in enumerate(score_files(found, find_images(photos)), start=1):
+            meter("calibrate", count, None)
+            if row.score is None:
+                say(f"left out {row.path!r}: {row.error}", markup=False)
+            else:
+                scores.append(row.score)
+    threshold = found.calibration_ = fit_threshold(scores, tpr, method)
+    found.save(output or detector)
+    if threshold.warning:
+        say(f"warning: {threshold.warning}", style="yellow")
+    click.echo(json.dumps(asdict(threshold)) if as_json else f"{threshold.value:.6g}")

@@ -1,0 +1,50 @@
+"""`outword demo`: verdicts on real photos, offline."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from outword.cli.talk import Meter, console
+
+
+@click.command("demo")
+@click.option("--html", default="outword-demo.html", show_default=True, type=click.Path(), help="The page to write.")
+def command(html: str) -> None:
+    """Show verdicts on the photos that come with outword: a table here, and an HTML page.
+
+    \b
+    Example:
+      outword demo
+    """
+    from outword.cli.score_verb import page_row, page_summary
+    from outword.images import find_images
+    from outword.labels import read_labels
+    from outword.page import Sample, write_page
+    from outword.pipeline import fit
+    from outword.stream import score_files
+
+    folder = Path(str(files("outword"))) / "demo"
+    with Meter("words") as meter:
+        detector = fit(read_labels(folder / "labels.txt"), report=meter)
+    rows = list(score_files(detector, find_images([folder / "photos"])))
+    rows.sort(key=lambda pair: -(pair[0].score or 0))
+    table = Table("photo", "verdict", "score", "nearest label", "wild words that fired", box=None, header_style="bold")
+    for row, _ in rows:
+        colour = "green" if row.verdict.startswith("in") else "red"
+        words = ", ".join(f"{word} {share:.0%}" for word, share in row.words)
+        table.add_row(Path(row.path).name, Text(row.verdict, colour), f"{row.score:.3f}", row.label, words)
+    Console(highlight=False).print(table)
+    sample = Sample()
+    for row, pixels in rows:
+        sample.add(page_row(detector, row, pixels))
+    write_page(Path(html), sample, title="outword demo", summary=page_summary(detector))
+    say = console().print
+    say(f"labels: {', '.join(detector.labels)}", markup=False)
+    say(f"page: {Path(html).resolve()}", markup=False, soft_wrap=True)
+    say("next: write your class names into labels.txt, one a line, and run: outword fit labels.txt", markup=False)

@@ -1,0 +1,82 @@
+"""`outword fit`: class names to a detector."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from outword.cli.choices import Named
+from outword.cli.talk import Meter, console
+from outword.errors import ParameterError
+
+
+@click.command("fit")
+@click.argument("labels", type=click.Path())
+@click.option("-o", "--output", type=click.Path(), help="Where to write the detector.  [default: LABELS.outword]")
+@click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="See: outword list encoders")
+@click.option("--corpus", default="wordnet", show_default=True, type=Named("corpora"), help="A name, or a text file.")
+@click.option(
+    "--method", default="debiased", show_default=True, type=Named("methods"), help="See: outword list methods"
+)
+@click.option("--miner", type=Named("miners"), help="How wild words are chosen.  [default: the method's own]")
+@click.option("--prompts", type=Named("prompts"), help='A name, or "a photo of a {}".  [default: the encoder\'s own]')
+@click.option("--keep-label-words", is_flag=True, help="Keep wild words that equal a label.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A parameter of the method, e.g. tau=0.4.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
+def command(labels: str, output: str | None, settings: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Make a detector from LABELS: a text file, one name a line, or a folder whose sub-folders are the class names.
+
+    A line may be "name: prompt text". Prints the path of the detector.
+
+    \b
+    Example:
+      outword fit labels.txt -o pets.outword --set tau=0.4
+    """
+    from outword.artifact import check_target
+    from outword.labels import read_labels
+    from outword.pipeline import fit
+
+    names = read_labels(labels)
+    target = output or f"{Path(labels).with_suffix('')}.outword"
+    check_target(target)
+    with Meter("words") as meter:
+        detector = fit(names, report=meter, **options, **dict(_setting(s) for s in settings))
+    detector.save(target)
+    _tell_coverage(detector.coverage, labels)
+    if as_json:
+        click.echo(json.dumps({"path": target, "labels": len(names), "wild": len(detector.wild), **detector.card}))
+    else:
+        click.echo(target)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """`tau=0.4` to ("tau", 0.4)."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ParameterError(f"--set takes KEY=VALUE, got {text!r}", hint="for example --set tau=0.4")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def _tell_coverage(coverage: dict[str, str], labels: str) -> None:
+    """Say how well the encoder knows each label, and loudly which it does not know."""
+    say = console().print
+    for flag in dict.fromkeys(sorted(coverage.values())):
+        named = [label for label, got in coverage.items() if got == flag]
+        shown = ", ".join(named[:8]) + (f" and {len(named) - 8:,} more" if len(named) > 8 else "")
+        say(f"{flag}: {shown}", markup=False)
+    unknown = [label for label, flag in coverage.items() if flag == "unknown"]
+    if unknown:
+        say(
+            f"WARNING: {len(unknown)} of {len(coverage)} labels are unknown to the embedded encoder: verdicts on them "
+            "are guesses. It is not CLIP; real work wants:",
+            style="bold red",
+        )
+        command = f"  outword fit {labels} --encoder clip-vit-b-16"
+        say(command, style="bold red", markup=False, soft_wrap=True)
+        say("  (CLIP encoders are not in version 0.1 yet; see docs/mini.md)", style="red")

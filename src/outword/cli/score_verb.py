@@ -1,0 +1,114 @@
+"""`outword score`: photos to rows."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from PIL import Image
+
+from outword.cli.talk import Meter, console
+from outword.cli.writers import FORMATS, open_writer
+from outword.errors import InputError
+
+if TYPE_CHECKING:
+    from outword.page import PageRow, Summary
+    from outword.pipeline import Detector
+    from outword.stream import Pixels, Row
+
+
+@click.command("score")
+@click.argument("detector", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--output", type=click.Path(), help="File to write, whole or not at all.  [default: stdout]")
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="[default: by the suffix of -o, else csv]")
+@click.option("--html", type=click.Path(), help="Also write a page with thumbnails, sorted by score.")
+@click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read (exit 1).")
+def command(
+    detector: str, paths: tuple[str, ...], output: str | None, kind: str | None, html: str | None, strict: bool
+) -> None:
+    """Score PATHS (files, folders, globs) and write path, score, verdict, label, words, error.
+
+    Higher scores mean more in-distribution. An image that cannot be read is a row with an error, and the run goes on.
+
+    \b
+    Example:
+      outword score pets.outword photos/ --html page.html > scores.csv
+    """
+    from outword.pipeline import load
+
+    _check_folders(output, html)
+    counts = run(load(detector), paths, output=output, kind=kind, html=html, strict=strict)
+    total = sum(counts.values())
+    parts = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    console().print(f"{total:,} images: {parts}" if total else "no images found")
+
+
+def run(
+    detector: Detector, paths: tuple[str, ...], *, output: str | None, kind: str | None, html: str | None, strict: bool
+) -> Counter[str]:
+    """Score, write and count; the counts are by verdict, with `error` for what could not be read."""
+    from outword.images import find_images
+    from outword.page import Sample, write_page
+    from outword.stream import score_files
+
+    counts: Counter[str] = Counter()
+    sample = Sample()
+    total = _count_in_background(paths)
+    with open_writer(output, kind) as write, Meter("images") as meter:
+        for row, pixels in score_files(detector, find_images(paths)):
+            if strict and row.error:
+                raise click.ClickException(f"{row.path!r}: {row.error} (--strict)")
+            write(row)
+            counts[row.verdict or "error"] += 1
+            meter("score", sum(counts.values()), total())
+            if html:
+                sample.add(page_row(detector, row, pixels))
+    if html:
+        write_page(Path(html), sample, title="outword", summary=page_summary(detector))
+    return counts
+
+
+def page_row(detector: Detector, row: Row, pixels: Pixels | None) -> PageRow:
+    """What the page shows of a row."""
+    from outword.images import thumbnail
+    from outword.page import PageRow
+
+    view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
+    note = detector.coverage.get(row.label, "")
+    return PageRow(row.path, row.score, row.verdict, row.label, row.words, row.error, view, note)
+
+
+def page_summary(detector: Detector) -> Summary:
+    """What the page says of the detector."""
+    from outword.page import Summary
+
+    fitted = detector.calibration_
+    how = f"{fitted.method} at a TPR of {fitted.tpr:.0%} from {fitted.n_photos} photos" if fitted else ""
+    cut = detector.vectors.natural_cut if fitted is None else fitted.value
+    return Summary(len(detector.labels), detector.card["encoder"]["name"], detector.method, cut, how)
+
+
+def _check_folders(*names: str | None) -> None:
+    for name in names:
+        if name and not Path(name).resolve().parent.is_dir():
+            raise InputError(f"{Path(name).parent} is not a folder", hint="make it first")
+        if name and Path(name).is_dir():
+            raise InputError(f"{name} is a folder", hint="name a file")
+
+
+def _count_in_background(paths: tuple[str, ...]) -> Callable[[], int | None]:
+    """A function that gives the number of images once a thread has counted them; None before that."""
+    from outword.images import find_images
+
+    result: list[int] = []
+
+    def count() -> None:
+        result.append(sum(1 for _ in find_images(paths)))
+
+    threading.Thread(target=count, daemon=True).start()
+    return lambda: result[0] if result else None

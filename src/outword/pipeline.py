@@ -1,0 +1,270 @@
+"""The whole chain in readable lines: class names to a detector, images to scores, a score to a verdict and why."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword import artifact
+from outword._version import __version__
+from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
+from outword.corpora import drop_labels, get_corpus
+from outword.detectors import DETECTORS, VectorDetector
+from outword.encoders import Encoder, get_encoder
+from outword.errors import ArtifactError, InputError, ParameterError, unknown
+from outword.images import ImageLike
+from outword.labels import check_labels
+from outword.mining import MINERS
+from outword.numerics import Array, log_sum_exp, unit_rows
+from outword.prompts import get_prompts
+from outword.wild import Report, encode_words, mine, quiet
+
+UNCALIBRATED = "uncalibrated"
+Shares = list[tuple[str, float]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Labels and wild words with their share of an image's softmax over both, largest first."""
+
+    labels: Shares
+    words: Shares
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A verdict and its reasons; `coverage` says how well the encoder knows each of the labels named."""
+
+    score: float
+    verdict: str
+    threshold: float | None
+    calibrated: bool
+    labels: Shares
+    words: Shares
+    coverage: dict[str, str]
+
+
+class Detector:
+    """Tells whether an image shows one of `labels`; made by `outword.fit` or `outword.load`.
+
+    Attributes:
+        vectors: the method, fitted: it sees vectors only.
+        labels: the ID labels.
+        wild: the wild words, best first.
+        card: where it comes from: method, encoder, corpus, miner and prompts, with parameters and fingerprints.
+        calibration_: the fitted `Threshold`, or None.
+    """
+
+    def __init__(
+        self,
+        vectors: VectorDetector,
+        labels: Sequence[str],
+        wild: Sequence[str],
+        card: dict[str, Any],
+        calibration: Threshold | None = None,
+    ) -> None:
+        self.vectors = vectors
+        self.labels = list(labels)
+        self.wild = list(wild)
+        self.card = card
+        self.calibration_ = calibration
+        self._rows: NDArray[np.float32] | None = None
+
+    def __repr__(self) -> str:
+        threshold = UNCALIBRATED if self.threshold_ is None else f"threshold {self.threshold_:.4g}"
+        return f"<outword.Detector: {self.method}, {len(self.labels)} labels, {len(self.wild)} wild words, {threshold}>"
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that made the vectors."""
+        return get_encoder(self.card["encoder"]["name"])
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return str(self.card["method"]["name"])
+
+    @property
+    def coverage(self) -> dict[str, str]:
+        """How well the encoder knows each label; empty when it cannot tell."""
+        return dict(self.card["coverage"])
+
+    @property
+    def threshold_(self) -> float | None:
+        """The calibrated threshold, or None."""
+        return None if self.calibration_ is None else self.calibration_.value
+
+    def score(self, images: Iterable[ImageLike]) -> Array:
+        """Score of each image, (n_images,) float64; higher means more in-distribution."""
+        return self.vectors.score(self.encoder.encode_images(_several(images)))
+
+    def calibrate(
+        self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
+    ) -> Detector:
+        """Set the threshold that accepts a share `tpr` of images like these ID photos; returns self."""
+        self.calibration_ = fit_threshold(self.score(images), tpr, method)
+        return self
+
+    def verdict(self, score: float) -> str:
+        """`in` or `out`; while no threshold was fitted the natural cut is used, and the verdict says so."""
+        if self.threshold_ is not None:
+            return "in" if score >= self.threshold_ else "out"
+        if self.vectors.natural_cut is None:
+            return UNCALIBRATED
+        return f"{'in' if score >= self.vectors.natural_cut else 'out'} ({UNCALIBRATED})"
+
+    def explain(self, image: ImageLike, top: int = 5) -> Explanation:
+        """Verdict, nearest labels with their share, and the wild words that fired."""
+        vectors = self.encoder.encode_images([image])
+        score = float(self.vectors.score(vectors)[0])
+        found = self.evidence(vectors, top)[0]
+        return Explanation(
+            score=score,
+            verdict=self.verdict(score),
+            threshold=self.vectors.natural_cut if self.threshold_ is None else self.threshold_,
+            calibrated=self.calibration_ is not None,
+            labels=found.labels,
+            words=found.words,
+            coverage={label: flag for label, flag in self.coverage.items() if label in dict(found.labels)},
+        )
+
+    def evidence(self, images: NDArray[np.floating], top: int = 5) -> list[Evidence]:
+        """Shares of the softmax over all labels and wild words together, for image vectors (n_images, dim)."""
+        cosines = (images.astype(np.float32) @ self._text_rows().T).astype(np.float64)
+        h = cosines / self.card["encoder"]["temperature"]
+        shares = np.exp(h - log_sum_exp(h)[:, None])
+        k = len(self.labels)
+        return [Evidence(_largest(p[:k], self.labels, top), _largest(p[k:], self.wild, top)) for p in shares]
+
+    def audit(self, top: int = 20) -> list[tuple[str, str, float]]:
+        """Mined words closest to an ID label, as (word, label, cosine): likely positives among the wild words."""
+        rows, k = self._text_rows(), len(self.labels)
+        cosines = rows[k:] @ rows[:k].T
+        nearest, closest = cosines.argmax(axis=1), cosines.max(axis=1, initial=-1)
+        order = np.argsort(-closest, kind="stable")[:top]
+        return [(self.wild[i], self.labels[nearest[i]], float(closest[i])) for i in order]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the detector to a directory, whole or not at all."""
+        stored = asdict(self.calibration_) if self.calibration_ else None
+        if stored and math.isinf(stored["value"]):
+            stored["value"] = None  # JSON has no infinity
+        card = {**self.card, "calibration": stored}
+        artifact.save(path, artifact.Saved(card, self.vectors.state(), self.labels, self.wild))
+
+    def _text_rows(self) -> NDArray[np.float32]:
+        """Unit vectors of labels, then wild words, for explanations; float32 is enough there."""
+        if self._rows is None:
+            parts = [self.vectors.labels_] + ([] if self.vectors.wild_ is None else [self.vectors.wild_])
+            self._rows = np.concatenate([unit_rows(part).astype(np.float32) for part in parts])
+        return self._rows
+
+
+def fit(
+    labels: Iterable[str] | Mapping[str, str],
+    *,
+    encoder: str = "mini",
+    corpus: str | os.PathLike[str] = "wordnet",
+    method: str = "debiased",
+    miner: str | None = None,
+    prompts: str | None = None,
+    keep_label_words: bool = False,
+    report: Report = quiet,
+    **params: Any,
+) -> Detector:
+    """Make a detector from class names alone.
+
+    Args:
+        labels: the class names; a mapping gives some their own prompt: `{"crane": "a crane, the bird", "cat": ""}`.
+        encoder: see `outword list encoders`. Its temperature is used unless `temperature=` says otherwise.
+        corpus: where wild words come from: a name (`outword list corpora`) or a text file, one word a line.
+        method: see `outword list methods`.
+        miner: how wild words are chosen; the default is the rule that the method was published with.
+        prompts: a template set by name, or a template such as "a photo of a {}"; the encoder's own by default.
+        keep_label_words: keep wild words that equal a label; they are left out by default, and `card` says which.
+        report: called with (task, done, total) during long work.
+        params: of the method, for example `tau=0.4`.
+    """
+    sentences = check_labels(labels)
+    names = list(sentences)
+    tower = get_encoder(encoder)
+    vectors = make_detector(method, tower.temperature, params)
+    templates = get_prompts(prompts or tower.prompts)
+    rule = _lookup("miner", miner or vectors.miner, MINERS, "outword list miners")()
+    source = get_corpus(corpus) if vectors.needs_wild else None
+    texts = templates.render(names, ["label"] * len(names))
+    y = encode_words(tower, [[own] if own else t for own, t in zip(sentences.values(), texts, strict=True)], report)
+    card: dict[str, Any] = {
+        "outword": __version__,
+        "method": {"name": method, "parameters": vectors.params()},
+        "encoder": {"name": tower.name, "fingerprint": tower.fingerprint, "temperature": tower.temperature},
+        "prompts": asdict(templates),
+        "label_prompts": {name: own for name, own in sentences.items() if own},
+        "coverage": {c.label: c.flag for c in tower.coverage(names)},
+    }
+    if source is None:
+        return Detector(vectors.fit(y), names, [], card)
+    wild = mine(tower, source, templates, rule, y, report)
+    kept, left_out = (list(range(len(wild.words))), []) if keep_label_words else drop_labels(wild.words, names)
+    card["corpus"] = {"name": source.name, "fingerprint": source.fingerprint, "left_out": left_out}
+    card["miner"] = {"name": miner or vectors.miner, "parameters": asdict(rule), "fingerprint": wild.fingerprint}  # type: ignore[call-overload]
+    return Detector(vectors.fit(y, wild.vectors[kept]), names, [wild.words[i] for i in kept], card)
+
+
+def load(path: str | os.PathLike[str]) -> Detector:
+    """Read a detector back; its files and its encoder must be those that it was saved with."""
+    saved = artifact.load(path)
+    card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
+    used = get_encoder(card["encoder"]["name"])
+    if used.fingerprint != card["encoder"]["fingerprint"]:
+        raise ArtifactError(f"{path} was made with another version of the encoder {used.name}", hint="fit it again")
+    kind = _lookup("method", card["method"]["name"], DETECTORS, "outword list methods")
+    vectors = kind(**card["method"]["parameters"]).restore(saved.arrays)
+    stored = card.pop("calibration")
+    if stored and stored["value"] is None:
+        stored["value"] = -math.inf
+    return Detector(vectors, saved.labels, saved.wild, card, Threshold(**stored) if stored else None)
+
+
+def make_detector(method: str, temperature: float, params: Mapping[str, Any]) -> VectorDetector:
+    """A method by name, at the encoder's temperature unless the method has its own."""
+    kind = _lookup("method", method, DETECTORS, "outword list methods")
+    defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+    for key, value in params.items():
+        if key not in defaults:
+            raise unknown(f"parameter of {method}", key, defaults, "outword list methods")
+        wanted = (int, float) if isinstance(defaults[key], float) else type(defaults[key])
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            example = f"{key}={defaults[key]}"
+            raise ParameterError(
+                f"{key} must be of the kind of its default, got {value!r}", hint=f"for example {example}"
+            )
+    takes = "temperature" in defaults and not kind.own_temperature
+    made = kind(**{**({"temperature": temperature} if takes else {}), **params})
+    made.check()
+    return made
+
+
+def _several(images: Iterable[ImageLike]) -> list[ImageLike]:
+    """A list of images; a single one is a common slip."""
+    if isinstance(images, str | bytes | os.PathLike) or hasattr(images, "convert"):
+        raise InputError("images must be a list, got a single image", hint="write [image]")
+    return list(images)
+
+
+def _lookup(kind: str, name: str, registry: Mapping[str, T], see: str) -> T:
+    if name not in registry:
+        raise unknown(kind, name, registry, see)
+    return registry[name]
+
+
+def _largest(shares: Array, names: Sequence[str], top: int) -> Shares:
+    best = np.argsort(-shares, kind="stable")[:top]
+    return [(names[i], float(shares[i])) for i in best]

@@ -1,0 +1,121 @@
+"""The wild words of an (encoder, corpus, prompts, miner): encoded and ranked once, then kept, or shipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from outword.corpora import Corpus
+from outword.encoders import Encoder
+from outword.files import cache_dir, sha256_bytes, whole_file
+from outword.mining import Miner
+from outword.prompts import Prompts
+
+SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "wild"
+CHUNK = 512  # texts between two reports of progress
+Report = Callable[[str, int, int], None]
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Wild:
+    """Mined words, best first, and their vectors (n_words, dim) in float16: cosines move by less than 1e-4."""
+
+    words: tuple[str, ...]
+    vectors: NDArray[np.float16]
+    fingerprint: str
+
+
+def quiet(task: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def mine(
+    encoder: Encoder,
+    corpus: Corpus,
+    prompts: Prompts,
+    miner: Miner,
+    labels: NDArray[np.float32],
+    report: Report = quiet,
+) -> Wild:
+    """Mine the wild words of a corpus. A rule that does not look at the labels is computed once and then read back."""
+    key = wild_key(encoder, corpus, prompts, miner)
+    kept = cache_dir() / "wild" / f"{key}.safetensors"
+    found = None if miner.needs_labels else _read(SHIPPED / f"{key[:16]}.safetensors") or _read(kept)
+    if found is None:
+        found = rank(encoder, corpus, prompts, miner, labels, report)
+        if not miner.needs_labels:
+            _write(kept, found)
+    return Wild(tuple(corpus.words[i] for i in found["index"]), found["vectors"], key)
+
+
+def rank(
+    encoder: Encoder,
+    corpus: Corpus,
+    prompts: Prompts,
+    miner: Miner,
+    labels: NDArray[np.float32] | None,
+    report: Report = quiet,
+) -> Arrays:
+    """Encode a corpus and apply the rule: `index` into the corpus, best first, and `vectors` in float16."""
+    vectors = encoded_corpus(encoder, corpus, prompts, report)
+    chosen = miner.select(
+        vectors,
+        labels=labels,
+        adjectives=[kind == "adj" for kind in corpus.kinds],
+        progress=lambda done, total: report("mining", done, total),
+    )
+    return {"index": chosen.astype(np.int32), "vectors": vectors[chosen].astype(np.float16)}
+
+
+def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: Report = quiet) -> NDArray[np.float32]:
+    """Vectors of every word of a corpus, (n_words, dim), unit rows; kept on disk after the first time."""
+    path = cache_dir() / "corpus" / f"{wild_key(encoder, corpus, prompts, None)}.safetensors"
+    found = _read(path)
+    if found is None:
+        found = {"vectors": encode_words(encoder, prompts.render(corpus.words, corpus.kinds), report)}
+        _write(path, found)
+    return found["vectors"]
+
+
+def encode_words(encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet) -> NDArray[np.float32]:
+    """One unit vector a word: the vectors of its sentences are averaged, then normalised."""
+    out = np.empty((len(sentences), encoder.dim), np.float32)
+    for start in range(0, len(sentences), CHUNK):
+        part = sentences[start : start + CHUNK]
+        vectors = encoder.encode_texts([text for texts in part for text in texts])
+        begins = np.cumsum([0] + [len(texts) for texts in part[:-1]])
+        sums = np.add.reduceat(vectors, begins, axis=0)
+        out[start : start + len(part)] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        report("encoding words", min(start + CHUNK, len(sentences)), len(sentences))
+    return out
+
+
+def wild_key(encoder: Encoder, corpus: Corpus, prompts: Prompts, miner: Miner | None) -> str:
+    """sha256 of all that the words and their vectors depend on."""
+    rule = None if miner is None else [type(miner).__name__, asdict(miner)]  # type: ignore[call-overload]
+    parts = [encoder.fingerprint, corpus.fingerprint, prompts.noun, prompts.adjective, rule]
+    return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
+
+
+def _read(path: Path) -> Arrays | None:
+    """The arrays of a file; None when it is not there or not whole."""
+    try:
+        return dict(load_file(path))
+    except (FileNotFoundError, SafetensorError):
+        return None
+
+
+def _write(path: Path, arrays: Arrays) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as temporary:
+        save_file(arrays, temporary)

@@ -1,0 +1,40 @@
+"""Tests leave the user's cache alone, and share what takes seconds to make."""
+
+from pathlib import Path
+
+import pytest
+
+import outword
+
+PHOTOS = Path(outword.__file__).parent / "demo" / "photos"
+LABELS = ["tabby cat", "espresso", "space shuttle", "pizza"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    patch.setenv("OUTWORD_CACHE", str(tmp_path_factory.mktemp("cache")))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def detector(own_cache):
+    return outword.fit(LABELS)
+
+
+@pytest.fixture
+def saved(detector, tmp_path):
+    path = tmp_path / "pets.outword"
+    detector.save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def words_file(tmp_path_factory):
+    """A corpus small enough to mine in a test."""
+    path = tmp_path_factory.mktemp("words") / "words.txt"
+    path.write_text(
+        "\n".join(f"{a} {b}" for a in ("red", "old", "big") for b in ("dog", "lamp", "tree", "rock", "cat"))
+    )
+    return path
