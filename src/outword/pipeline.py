@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Labels and wild words with their share of an image's softmax over both, largest first."""
+    """Labels and wild words with their share of an image's mass, largest first (see `Detector.evidence`)."""
 
     labels: Shares
     words: Shares
@@ -136,12 +136,25 @@ class Detector:
         )
 
     def evidence(self, images: NDArray[np.floating], top: int = 5) -> list[Evidence]:
-        """Shares of the softmax over all labels and wild words together, for image vectors (n_images, dim)."""
+        """Shares for image vectors (n_images, dim), as the score sees them, group by group.
+
+        With `Q_b` the mass of group b, a word of that group has the share `e^h / (P + Q_b)`, and a label the mean over
+        groups of the same; without wild words the labels have it all.
+        """
         cosines = (images.astype(np.float32) @ self._text_rows().T).astype(np.float64)
-        h = cosines / self.card["encoder"]["temperature"]
-        shares = np.exp(h - log_sum_exp(h)[:, None])
-        k = len(self.labels)
-        return [Evidence(_largest(p[:k], self.labels, top), _largest(p[k:], self.wild, top)) for p in shares]
+        h, k = cosines / self.card["encoder"]["temperature"], len(self.labels)
+        log_p = log_sum_exp(h[:, :k])[:, None]
+        groups = self.vectors.state().get("groups", np.zeros((0, 1), np.int64))
+        h_wild = h[:, k + groups]  # (n_images, n_groups, size)
+        log_sums = np.logaddexp(log_p, log_sum_exp(h_wild)) if len(groups) else log_p
+        log_mean = log_sum_exp(-log_sums)[:, None] - math.log(log_sums.shape[1])
+        for_labels = np.exp(h[:, :k] + log_mean)
+        for_words = np.exp(h_wild - log_sums[:, :, None]).reshape(len(h), -1)
+        words = [self.wild[i] for i in groups.ravel()]
+        return [
+            Evidence(_largest(p, self.labels, top), _largest(q, words, top))
+            for p, q in zip(for_labels, for_words, strict=True)
+        ]
 
     def audit(self, top: int = 20) -> list[tuple[str, str, float]]:
         """Mined words closest to an ID label, as (word, label, cosine): likely positives among the wild words."""
@@ -266,5 +279,7 @@ def _lookup(kind: str, name: str, registry: Mapping[str, T], see: str) -> T:
 
 
 def _largest(shares: Array, names: Sequence[str], top: int) -> Shares:
-    best = np.argsort(-shares, kind="stable")[:top]
+    """The `top` largest, ties by index; only candidates are sorted, since this runs once an image."""
+    enough = np.flatnonzero(shares >= np.partition(shares, -top)[-top]) if top < len(shares) else np.arange(len(shares))
+    best = enough[np.argsort(-shares[enough], kind="stable")[:top]]
     return [(names[i], float(shares[i])) for i in best]

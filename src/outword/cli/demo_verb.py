@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -37,12 +38,12 @@ def command(html: str) -> None:
     table = Table("photo", "verdict", "score", "nearest label", "wild words that fired", box=None, header_style="bold")
     for row, _ in rows:
         colour = "green" if row.verdict.startswith("in") else "red"
-        words = ", ".join(f"{word} {share:.0%}" for word, share in row.words)
+        words = ", ".join(f"{word} {share:.0%}" for word, share in row.words if share >= 0.01)
         table.add_row(Path(row.path).name, Text(row.verdict, colour), f"{row.score:.3f}", row.label, words)
     Console(highlight=False).print(table)
     sample = Sample()
     for row, pixels in rows:
-        sample.add(page_row(detector, row, pixels))
+        sample.add(page_row(detector, replace(row, path=Path(row.path).name), pixels))
     write_page(Path(html), sample, title="outword demo", summary=page_summary(detector))
     say = console().print
     say(f"labels: {', '.join(detector.labels)}", markup=False)
