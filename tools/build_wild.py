@@ -2,12 +2,14 @@
 
     python tools/build_wild.py            (after tools/build_mini.py and tools/build_corpora.py; minutes)
 
-Writes src/outword/encoders/data/wild/KEY.safetensors: `index` into the corpus, best first, and `vectors` in float16.
+Writes src/outword/encoders/data/wild/KEY.safetensors: `index` into the corpus, best first, `vectors` in int8, and
+`scale`, what a row is multiplied by.
 KEY is the fingerprint of encoder, corpus, prompts and miner, so that a stale file is never read.
 """
 
 from __future__ import annotations
 
+import numpy as np
 from safetensors.numpy import save_file
 
 from outword.corpora import get_corpus
@@ -15,7 +17,7 @@ from outword.encoders import get_encoder
 from outword.files import whole_file
 from outword.mining import Density
 from outword.prompts import get_prompts
-from outword.wild import SHIPPED, rank, wild_key
+from outword.wild import SHIPPED, rank, shipped_path, wild_key
 
 
 def main() -> None:
@@ -26,10 +28,16 @@ def main() -> None:
     SHIPPED.mkdir(exist_ok=True)
     for old in SHIPPED.glob("*.safetensors"):
         old.unlink()
-    path = SHIPPED / f"{wild_key(encoder, corpus, prompts, miner)[:16]}.safetensors"
+    path = shipped_path(wild_key(encoder, corpus, prompts, miner))
+    vectors = found["vectors"].astype(np.float32)
+    scale = np.abs(vectors).max(axis=1) / 127
+    small = np.round(vectors / scale[:, None]).astype(np.int8)
     with whole_file(path) as temporary:
-        save_file(found, temporary)
-    print(f"\n{path.name}: {len(found['index'])} of {len(corpus)} words, {path.stat().st_size / 1e6:.1f} MB")
+        save_file({"index": found["index"], "vectors": small, "scale": scale}, temporary)
+    again = small * scale[:, None]
+    cosines = (again * vectors).sum(axis=1) / np.linalg.norm(again, axis=1) / np.linalg.norm(vectors, axis=1)
+    print(f"\nleast cosine to the float16 vectors: {cosines.min():.5f}")
+    print(f"{path.name}: {len(found['index'])} of {len(corpus)} words, {path.stat().st_size / 1e6:.1f} MB")
     print("first:", ", ".join(corpus.words[i] for i in found["index"][:10]))
 
 

@@ -50,7 +50,7 @@ def mine(
     """Mine the wild words of a corpus. A rule that does not look at the labels is computed once and then read back."""
     key = wild_key(encoder, corpus, prompts, miner)
     kept = cache_dir() / "wild" / f"{key}.safetensors"
-    found = None if miner.needs_labels else _read(SHIPPED / f"{key[:16]}.safetensors") or _read(kept)
+    found = None if miner.needs_labels else _read_shipped(key) or _read(kept)
     if found is None:
         found = rank(encoder, corpus, prompts, miner, labels, report)
         if not miner.needs_labels:
@@ -105,6 +105,19 @@ def wild_key(encoder: Encoder, corpus: Corpus, prompts: Prompts, miner: Miner | 
     rule = None if miner is None else [type(miner).__name__, asdict(miner)]  # type: ignore[call-overload]
     parts = [encoder.fingerprint, corpus.fingerprint, prompts.noun, prompts.adjective, rule]
     return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
+
+
+def shipped_path(key: str) -> Path:
+    """Where the package keeps the ranking of a key, if it has it."""
+    return SHIPPED / f"{key[:16]}.safetensors"
+
+
+def _read_shipped(key: str) -> Arrays | None:
+    """A ranking that comes with the package; its vectors are int8 with a scale a row, to keep the install small."""
+    found = _read(shipped_path(key))
+    if found is None:
+        return None
+    return {"index": found["index"], "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}
 
 
 def _read(path: Path) -> Arrays | None:
