@@ -113,8 +113,16 @@ def test_two_writers_at_once(tmp_path):
         subprocess.Popen([sys.executable, "-c", script, target, name], stderr=subprocess.PIPE) for name in ("x", "y")
     ]
     errors = [run.communicate()[1].decode() for run in runs]
+    assert errors == ["", ""]
     assert artifact.load(target).labels in (["x"], ["y"])
-    assert all("Traceback" not in e or "OSError" in e or "FileNotFoundError" in e for e in errors)
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_place_that_is_never_free(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError))
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with pytest.raises(ArtifactError, match="in use by another process"):
+        artifact.save(tmp_path / "a", SAVED)
 
 
 def test_cache_dir(monkeypatch):

@@ -23,9 +23,8 @@ def test_public_checks(name, check):
     check(DETECTORS[name]())
 
 
-@pytest.mark.parametrize("policy", ["cap", "groups"])
-def test_public_checks_for_short_lists(policy):
-    check_detector(Debiased(n_groups=2, policy=policy))  # 30 labels, groups of 300 words
+def test_public_checks_for_short_lists():
+    check_detector(Debiased(n_groups=2))  # 30 labels, groups of 300 words: the cap is at work
 
 
 def test_the_checks_can_fail():
@@ -38,7 +37,7 @@ def test_the_checks_can_fail():
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.3, 0.5])
-@pytest.mark.parametrize("policy", ["cap", "groups", "paper"])
+@pytest.mark.parametrize("policy", ["cap", "paper"])
 def test_golden_scores_of_the_released_code(tau, policy):
     groups = GOLDEN["group_order"].reshape(int(GOLDEN["n_groups"]), -1)
     detector = Debiased(temperature=float(GOLDEN["temperature"]), tau=tau, sigma=0.0, policy=policy)
@@ -111,15 +110,16 @@ def test_largest_value_of_the_papers_setting():
 
 
 @pytest.mark.parametrize("n_labels", [1, 3, 10, 50, 119])
-@pytest.mark.parametrize("policy", ["cap", "groups"])
-def test_short_lists_never_invert(n_labels, policy):
+@pytest.mark.parametrize("sigma", [0.0, 0.001])
+def test_short_lists_never_invert(n_labels, sigma):
     world = planted_world(n_labels=n_labels, n_wild=1200, dim=64)
-    detector = Debiased(n_groups=10, policy=policy).fit(labels=world.labels, wild=world.wild)
+    detector = Debiased(n_groups=10, sigma=sigma, temperature=0.02).fit(labels=world.labels, wild=world.wild)
     inside, outside = detector.score(world.id_images), detector.score(world.ood_images)
     assert (inside > 0).all()
     assert (outside > 0).all()
     assert auroc(inside, outside) > 0.99
-    assert detector.score(world.labels).min() > np.median(inside) * 0.9  # the most ID-like images score highest
+    if sigma == 0:  # the most ID-like images score highest; noise would blur the order near the top
+        assert detector.score(world.labels).min() >= inside.max() * (1 - 1e-9)
 
 
 def test_cap_keeps_the_papers_weight():
@@ -135,19 +135,6 @@ def test_cap_of_a_tau_that_no_list_admits():
     detector = Debiased(n_groups=10, tau=0.99).fit(labels=world.labels, wild=world.wild)
     assert detector.tau_ == pytest.approx(0.95 * 10 / 130)
     assert np.isfinite(detector.score(world.labels)).all()
-
-
-def test_groups_policy_deals_smaller_groups():
-    world = planted_world(n_labels=50, n_wild=1200)
-    detector = Debiased(n_groups=10, policy="groups").fit(labels=world.labels, wild=world.wild)
-    assert detector.groups_.shape == (200, 6)
-    assert detector.tau_ == 0.5
-
-
-def test_groups_policy_cannot_deal_given_groups_anew():
-    world = planted_world(n_labels=5, n_wild=100)
-    with pytest.raises(ParameterError, match="at most"):
-        Debiased(policy="groups").fit(labels=world.labels, wild=world.wild, groups=np.arange(100).reshape(2, 50))
 
 
 def test_paper_policy_names_the_largest_tau():
@@ -221,12 +208,11 @@ def test_limits_and_reductions_of_label_only_methods():
 def test_any_label_list_gives_finite_positive_scores(k, n_wild, tau, temperature, seed, data):
     n_groups = data.draw(st.integers(1, n_wild))
     world = planted_world(n_labels=k, n_wild=n_wild, n_images=10, dim=8, seed=seed)
-    for policy in ("cap", "groups"):
-        detector = Debiased(temperature=temperature, tau=tau, n_groups=n_groups, seed=seed, policy=policy)
-        detector.fit(labels=world.labels, wild=world.wild)
-        scores = detector.score(np.concatenate([world.labels, world.id_images, -world.labels]))
-        assert (scores >= 0).all()
-        assert not np.isnan(scores).any()
+    detector = Debiased(temperature=temperature, tau=tau, n_groups=n_groups, seed=seed)
+    detector.fit(labels=world.labels, wild=world.wild)
+    scores = detector.score(np.concatenate([world.labels, world.id_images, -world.labels]))
+    assert (scores >= 0).all()
+    assert not np.isnan(scores).any()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from PIL import Image
 from outword.encoders import get_encoder
 from outword.encoders.mini import DATA, PREPROCESSING, Mini, batches
 from outword.files import sha256_bytes, sha256_file
+from outword.testing import check_encoder
 
 WORDS = [
     "tabby cat",
@@ -172,3 +173,7 @@ def test_the_card_is_what_the_encoder_says(mini):
     assert (fresh.name, fresh.dim, fresh.prompts) == ("mini", 512, "mini")
     assert 0 < fresh.temperature < 0.1
     assert fresh.fingerprint == mini.fingerprint
+
+
+def test_public_checks():
+    check_encoder(get_encoder("mini"))

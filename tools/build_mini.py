@@ -175,7 +175,7 @@ def check(inputs: Inputs, head: Head, out: Path) -> None:
     coarse = rng.integers(0, 256, (32, 10, 10, 3), dtype=np.uint8)
     pixels = coarse.repeat(26, axis=1).repeat(26, axis=2)
     words = [str(w) for w in rng.permutation(sorted(inputs.net.senses))[:512]]
-    tokens, lexicon = encoder._tokens, encoder._lexicon
+    tokens, lexicon = encoder._tokens, encoder.lexicon
     with torch.inference_mode():
         images = head.images(lite2(inputs.lite2, pixels))
         E = [minilm(inputs.minilm, np.array([tokens.encode(PROMPT.format(w))])) for w in words]

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,22 +48,35 @@ def save(path: str | os.PathLike[str], saved: Saved) -> Path:
         new = scratch / "new"
         new.mkdir()
         _write(new, saved)
-        if target.exists():
-            target.rename(scratch / "old")
-        new.rename(target)
+        _take_place(new, target, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return target
 
 
+def _take_place(new: Path, target: Path, scratch: Path) -> None:
+    """Give `new` the name `target`, moving away what is there; another process may be doing the same."""
+    for attempt in range(100):
+        try:
+            if target.exists():
+                target.rename(scratch / f"old{attempt}")
+            new.rename(target)
+            return
+        except OSError:  # the other process moved it away, or was there first: look again
+            time.sleep(0.01)
+    raise ArtifactError(f"{target} is in use by another process", hint="try again")
+
+
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Raise unless a detector may be written to `path`: it is free, or holds a detector, in a folder that is there."""
     target = Path(path)
-    if target.exists() and not (target / CARD).is_file():
-        raise ArtifactError(f"{target} exists and is not a saved detector", hint="choose another name, or remove it")
     if not target.parent.is_dir():
         raise ArtifactError(f"{target.parent} is not a folder", hint="make it first")
-    return target
+    for _ in range(10):  # another process may be replacing it between the two looks
+        if (target / CARD).is_file() or not target.exists():
+            return target
+        time.sleep(0.01)
+    raise ArtifactError(f"{target} exists and is not a saved detector", hint="choose another name, or remove it")
 
 
 def load(path: str | os.PathLike[str]) -> Saved:
@@ -83,6 +97,7 @@ def load(path: str | os.PathLike[str]) -> Saved:
 
 def _write(folder: Path, saved: Saved) -> None:
     save_file({name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}, folder / VECTORS)
+    (folder / VECTORS).chmod(0o644)  # as readable as the other files
     (folder / LABELS).write_text("".join(f"{label}\n" for label in saved.labels), encoding="utf-8")
     (folder / WILD).write_text("".join(f"{word}\n" for word in saved.wild), encoding="utf-8")
     files = {name: sha256_file(folder / name) for name in (VECTORS, LABELS, WILD)}

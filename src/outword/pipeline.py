@@ -247,7 +247,11 @@ def load(path: str | os.PathLike[str]) -> Detector:
 
 
 def make_detector(method: str, temperature: float, params: Mapping[str, Any]) -> VectorDetector:
-    """A method by name, at the encoder's temperature unless the method has its own."""
+    """A method by name, at the encoder's temperature unless the method has its own.
+
+    >>> make_detector("debiased", 0.04, {"tau": 0.4})
+    Debiased(temperature=0.04, n_groups=100, seed=0, tau=0.4, sigma=0.0, policy='cap')
+    """
     kind = _lookup("method", method, DETECTORS, "outword list methods")
     defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
     for key, value in params.items():
@@ -260,7 +264,7 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
                 f"{key} must be of the kind of its default, got {value!r}", hint=f"for example {example}"
             )
     takes = "temperature" in defaults and not kind.own_temperature
-    made = kind(**{**({"temperature": temperature} if takes else {}), **params})
+    made = kind(**{**({"temperature": temperature} if takes else {}), **kind.in_pipeline, **params})
     made.check()
     return made
 

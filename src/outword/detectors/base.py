@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +25,7 @@ class VectorDetector(ABC):
         needs_wild: whether `fit` needs wild words.
         miner: the mining rule that this method is published with.
         own_temperature: whether the temperature is the method's own, not the encoder's.
+        in_pipeline: parameters that `outword.fit` sets unless told otherwise, where they are not the paper's.
         natural_cut: the score at which ID mass equals wild mass; None when the score has no such point.
         labels_: (n_labels, dim), as given to `fit`.
         wild_: (n_wild, dim), as given to `fit`.
@@ -33,6 +35,7 @@ class VectorDetector(ABC):
     needs_wild: ClassVar[bool] = False
     miner: ClassVar[str] = "density"
     own_temperature: ClassVar[bool] = False
+    in_pipeline: ClassVar[Mapping[str, Any]] = {}
     natural_cut: ClassVar[float | None] = None
 
     labels_: NDArray[np.floating]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from outword.detectors.grouped import GroupedDetector, Groups, deal_groups
+from outword.detectors.grouped import GroupedDetector
 from outword.errors import ParameterError
 from outword.numerics import Array, log_sum_exp, unit_rows
 
@@ -34,7 +35,6 @@ class Debiased(GroupedDetector):
 
     * "cap": tau is lowered so that wild words keep the weight `w = 1 / (1 - 1.12 tau)` that they have in the paper's
       own setting (|G| = 0.12 K): `tau_ = 1.12 tau / (1 + |G|/K)`.
-    * "groups": tau stays, and the words are dealt into smaller groups, of 0.12 K words (at least one).
     * "paper": the formula as printed, or an error that names the largest tau that it admits.
 
     Args:
@@ -42,7 +42,9 @@ class Debiased(GroupedDetector):
         n_groups: B; the paper's is 100. Words that do not fill a group are dropped from the tail.
         seed: of the groups and the noise, both drawn once, at `fit`.
         tau: share of positives among the wild words, in [0, 1); the paper's is 0.5. At 0 the score is NegLabel's.
-        sigma: size of the noise that makes positives out of labels; the paper's is 0.001.
+        sigma: size of the noise that makes positives out of labels; the paper's is 0.001, the released code adds none.
+            Noise moves the largest value that S can take, differently for each label, and so blurs the order of the
+            images that are close to it; `outword.fit` adds none (docs/short-lists.md).
         policy: what to do for short label lists.
 
     Learned: `tau_`, the tau in use; `groups_`, (n_groups, size) indices into wild; `positives_`, the v_i.
@@ -53,12 +55,13 @@ class Debiased(GroupedDetector):
     >>> y, u = [[1.0, 0.0]], [[0.0, 1.0]]
     >>> d = Debiased(temperature=1.0, tau=0.25, sigma=0.0, n_groups=1).fit(labels=y, wild=u)
     >>> d.score([[1.0, 0.0]]).round(4)                  # .75 e / (.75 e + 1 - .25 e)
-    array([0.8641])
+    array([0.8642])
     """
 
     tau: float = 0.5
     sigma: float = 0.001
-    policy: Literal["cap", "groups", "paper"] = "cap"
+    policy: Literal["cap", "paper"] = "cap"
+    in_pipeline: ClassVar[Mapping[str, Any]] = {"sigma": 0.0}
     summary: ClassVar[str] = "this paper: mass on the labels, positives among the wild words taken out"
 
     def log_odds(self, images: ArrayLike) -> Array:
@@ -83,16 +86,8 @@ class Debiased(GroupedDetector):
             raise ParameterError(f"tau must be at least 0 and below 1, got {self.tau!r}", hint="the paper's is 0.5")
         if not (np.isfinite(self.sigma) and self.sigma >= 0):
             raise ParameterError(f"sigma must be a number of at least 0, got {self.sigma!r}", hint="0 adds no noise")
-        if self.policy not in ("cap", "groups", "paper"):
-            raise ParameterError(
-                f'policy must be "cap", "groups" or "paper", got {self.policy!r}', hint='"cap" is the default'
-            )
-
-    def _deal(self, n_labels: int, n_wild: int) -> Groups:
-        groups = super()._deal(n_labels, n_wild)
-        if self.policy != "groups" or self.tau <= largest_tau(n_labels, groups.shape[1]):
-            return groups
-        return deal_groups(n_wild, n_wild // max(1, round(PAPER_RATIO * n_labels)), self.seed)
+        if self.policy not in ("cap", "paper"):
+            raise ParameterError(f'policy must be "cap" or "paper", got {self.policy!r}', hint='"cap" is the default')
 
     def _lowered_tau(self, n_labels: int, size: int) -> float:
         most = largest_tau(n_labels, size)

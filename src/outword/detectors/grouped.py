@@ -57,13 +57,10 @@ class GroupedDetector(VectorDetector):
         if "groups" in self._given:
             self.groups_ = check_groups(self._given["groups"], len(u))
         else:
-            self.groups_ = self._deal(len(y), len(u))
+            self.groups_ = deal_groups(len(u), self.n_groups, self.seed)
         parts = self._positives(y)
         sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
         self._bank, self._offsets = np.concatenate([*parts, u[self.groups_.ravel()]]), np.cumsum([0, *sizes])
-
-    def _deal(self, n_labels: int, n_wild: int) -> Groups:
-        return deal_groups(n_wild, self.n_groups, self.seed)
 
     def _positives(self, y: Array) -> list[Array]:
         """The sets of positive vectors whose masses `_combine` is given."""

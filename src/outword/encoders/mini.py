@@ -75,13 +75,13 @@ class Mini(Encoder):
         out = np.empty((len(texts), self.dim), np.float32)
         for rows in batches(ids):
             E = self._text_tower.run(None, {"ids": np.array([ids[i] for i in rows], np.int64)})[0]
-            v = np.stack([self._lexicon.vector(texts[i]) for i in rows])
+            v = np.stack([self.lexicon.vector(texts[i]) for i in rows])
             out[rows] = self._head.texts(E, v)
         return out
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each bare label is known; see `outword.encoders.lexicon.Lexicon.flag`."""
-        return [Coverage(label, self._lexicon.flag(label)) for label in labels]
+        return [Coverage(label, self.lexicon.flag(label)) for label in labels]
 
     @cached_property
     def _image_tower(self) -> Any:
@@ -96,12 +96,13 @@ class Mini(Encoder):
         return WordPiece((self._folder / "vocab.txt").read_text(encoding="utf-8").split("\n"), MAX_TOKENS)
 
     @cached_property
-    def _lexicon(self) -> Lexicon:
+    def lexicon(self) -> Lexicon:
+        """What is known of words."""
         return Lexicon.load(self._folder / "lexicon.safetensors")
 
     @cached_property
     def _head(self) -> Head:
-        return load_head(self._folder, self._lexicon)
+        return load_head(self._folder, self.lexicon)
 
 
 def load_head(folder: Path, lexicon: Lexicon) -> Head:

@@ -41,7 +41,7 @@ class Density(Miner):
 
     >>> words = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [-1.0, 0.1]]
     >>> Density(alpha=1, size=2).select(words)
-    array([1, 2])
+    array([0, 1])
     """
 
     alpha: int = 100

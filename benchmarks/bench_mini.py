@@ -1,0 +1,82 @@
+"""Methods on bench-mini: AUROC and FPR95 (ID positive) by OOD set.
+
+    python benchmarks/bench_mini.py PATH [--draws 5]
+
+Labels are all 600 names, draws of 100 and of 10 names, and ten broad names, whose photos are those of all classes below
+them in WordNet. PATH holds imagenet/, textures/, scenes/ and flowers/. The first run encodes corpus and photos (minutes).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from common import Bench, Task, draw, parents, read_bench, table
+from outword.corpora import drop_labels, get_corpus
+from outword.mining import MINERS
+from outword.pipeline import make_detector
+from outword.prompts import get_prompts
+from outword.wild import mine
+
+ROWS = [
+    ("debiased", "density"),
+    ("neglabel", "quantile"),
+    ("neglabel", "density"),
+    ("mcm", ""),
+    ("maxlogit", ""),
+    ("energy", ""),
+    ("msp", ""),
+]
+
+
+def wild_vectors(bench: Bench, task: Task, miner: str, corpus: str) -> np.ndarray | None:
+    """Vectors of the mined words, less those that equal a label."""
+    if not miner:
+        return None
+    words = mine(bench.encoder, get_corpus(corpus), get_prompts(bench.encoder.prompts), MINERS[miner](), task.labels)
+    kept, _ = drop_labels(words.words, task.names)
+    return words.vectors[kept]
+
+
+PARENTS = ["dog", "bird", "fish", "snake", "insect", "vehicle", "musical instrument", "furniture", "garment", "fruit"]
+
+
+def report(bench: Bench, title: str, tasks: list[Task], corpus: str) -> str:
+    """A table: mean over tasks, and the standard deviation of the mean AUROC between them."""
+    sets = list(tasks[0].outside)
+    rows = []
+    for method, miner in ROWS:
+        figures = []
+        for task in tasks:
+            detector = make_detector(method, bench.encoder.temperature, {})
+            detector.fit(task.labels, wild_vectors(bench, task, miner, corpus))
+            found = task.figures(detector.score)
+            figures.append([found[name] for name in sets])
+        values = np.array(figures)  # (draws, sets, 2)
+        means = 100 * values.mean(axis=0)
+        cells = [f"{a:.1f} / {f:.1f}" for a, f in means]
+        spread = 100 * values[:, :, 0].mean(axis=1).std()
+        name = f"{method} ({miner} words)" if miner else method
+        rows.append([name, *cells, f"{means[:, 0].mean():.2f} ± {spread:.2f} / {means[:, 1].mean():.1f}"])
+    return f"### {title}\n\n{table(['method', *sets, 'mean AUROC ± sd / FPR95'], rows)}\n"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--corpus", default="wordnet")
+    args = parser.parse_args()
+    bench = read_bench(args.path)
+    print(report(bench, "All 600 names", [draw(bench, 600, 0)], args.corpus))
+    for size in (100, 10):
+        tasks = [draw(bench, size, seed) for seed in range(args.draws)]
+        print(report(bench, f"{size} names, {args.draws} draws", tasks, args.corpus))
+    print(report(bench, f"10 broad names ({', '.join(PARENTS)})", [parents(bench, PARENTS)], args.corpus))
+
+
+if __name__ == "__main__":
+    main()

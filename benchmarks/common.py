@@ -1,0 +1,107 @@
+"""What the benchmarks share: bench-mini's photos as vectors, draws of labels, and tables."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from outword.encoders import Encoder, get_encoder
+from outword.encoders.mini import Mini
+from outword.files import cache_dir, sha256_bytes
+from outword.images import find_images
+from outword.metrics import auroc, fpr_at_tpr
+from outword.numerics import Array
+from outword.prompts import get_prompts
+from outword.wild import encode_words
+
+OOD_SETS = ["textures", "scenes", "flowers"]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Vectors of the photos by set; ID photo i shows `names[i]`, and `kinds` are the class names of OOD photos."""
+
+    encoder: Encoder
+    names: list[str]
+    texts: Array
+    photos: dict[str, Array]
+    kinds: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One list of labels: their vectors, the photos that show them, and the OOD photos by set."""
+
+    names: list[str]
+    labels: Array
+    inside: Array
+    outside: dict[str, Array]
+
+    def figures(self, score) -> dict[str, tuple[float, float]]:
+        """(AUROC, FPR95) by OOD set of a scoring function."""
+        inside = score(self.inside)
+        scored = {name: score(photos) for name, photos in self.outside.items()}
+        return {name: (auroc(inside, s), fpr_at_tpr(inside, s, positive="id")) for name, s in scored.items()}
+
+
+def read_bench(root: Path, encoder_name: str = "mini") -> Bench:
+    """Encode the photos of bench-mini: imagenet/nXXXXXXXX_name.jpg is ID, the other folders are OOD."""
+    encoder = get_encoder(encoder_name)
+    photos, kinds = {}, {}
+    for name in ["imagenet", *OOD_SETS]:
+        files = list(find_images([root / name]))
+        photos[name] = _encode(encoder, files)
+        kinds[name] = [f.stem.split("_")[0] for f in files]
+    names = [f.stem.partition("_")[2].replace("_", " ") for f in find_images([root / "imagenet"])]
+    return Bench(encoder, names, _texts(encoder, names), photos, kinds)
+
+
+def _encode(encoder: Encoder, files: list[Path]) -> Array:
+    """Vectors of files, kept in the cache under the encoder's and the files' fingerprint."""
+    key = sha256_bytes("\n".join([encoder.fingerprint, *(f"{f.name} {f.stat().st_size}" for f in files)]).encode())
+    path = cache_dir() / "bench" / f"{key}.safetensors"
+    if not path.exists():
+        print(f"encoding {len(files)} photos of {files[0].parent.name}", file=sys.stderr)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file({"vectors": encoder.encode_images(files)}, path)
+    return load_file(path)["vectors"]
+
+
+def draw(bench: Bench, n_labels: int, seed: int) -> Task:
+    """Draw labels; photos of the other classes are OOD, and OOD photos of a drawn name are left out."""
+    rng = np.random.default_rng([seed, n_labels])
+    rows = sorted(rng.choice(len(bench.names), n_labels, replace=False).tolist())
+    drawn = {bench.names[i] for i in rows}
+    outside = {
+        name: bench.photos[name][[kind not in drawn and f"{kind}s" not in drawn for kind in bench.kinds[name]]]
+        for name in OOD_SETS
+    }
+    rest = [i for i in range(len(bench.names)) if i not in set(rows)]
+    if rest:
+        outside["other classes"] = bench.photos["imagenet"][rest]
+    return Task([bench.names[i] for i in rows], bench.texts[rows], bench.photos["imagenet"][rows], outside)
+
+
+def parents(bench: Bench, labels: list[str]) -> Task:
+    """Broad names as labels: photos of the classes below them in WordNet are ID, all others OOD; needs `mini`."""
+    assert isinstance(bench.encoder, Mini)
+    lexicon = bench.encoder.lexicon
+    nodes = {name: [s.node for s in lexicon.find(name)[0] if s.exact] for name in [*bench.names, *labels]}
+    tops = [nodes[label][0] for label in labels]
+    inside = np.array([lexicon.taxonomy.v[nodes[name]][:, tops].any() for name in bench.names])
+    outside = {name: bench.photos[name] for name in OOD_SETS} | {"other classes": bench.photos["imagenet"][~inside]}
+    return Task(labels, _texts(bench.encoder, labels), bench.photos["imagenet"][inside], outside)
+
+
+def _texts(encoder: Encoder, names: list[str]) -> Array:
+    return encode_words(encoder, get_prompts(encoder.prompts).render(names, ["label"] * len(names)))
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
