@@ -81,8 +81,14 @@ def clamped_log_odds(of: Callable, images: Array, temperature: float) -> Array: 
 
 
 def cap(task: Task, wild: Array, temperature: float) -> Score:
-    """Tau lowered so that w keeps the paper's value; what `Debiased` does by default."""
+    """The printed formula while |G| <= 0.7 K, then tau falls so that w stays 6.7; what `Debiased` does by default."""
     return Debiased(temperature=temperature, tau=TAU, sigma=0.0).fit(task.labels, wild).score
+
+
+def cap_papers_weight(task: Task, wild: Array, temperature: float) -> Score:
+    """Tau lowered so that w keeps its value in the paper's setting, 2.27, for every list under 1000 names."""
+    tau = min(TAU, 1.12 * TAU / (1 + len(wild) // 100 / len(task.labels)))
+    return Debiased(temperature=temperature, tau=tau, sigma=0.0).fit(task.labels, wild).score
 
 
 def cap_with_noise(task: Task, wild: Array, temperature: float) -> Score:
@@ -116,6 +122,7 @@ POLICIES: dict[str, Callable[[Task, Array, float], Score]] = {
     "clamp": clamp,
     "clamp, log-odds": clamp_log_odds,
     "cap, sigma = 0.001": cap_with_noise,
+    "cap, w = 2.27": cap_papers_weight,
     "tau = 0 (NegLabel)": neglabel,
 }
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -58,7 +59,8 @@ def test_fit_then_score_as_in_the_readme(labels_file, tmp_path):
     assert by_name["cat"]["label"] == "tabby cat"
     assert by_name["gravel"]["verdict"] == "out (uncalibrated)"
     assert "images: " in result.stderr
-    assert all(r["words"] and not r["error"] for r in rows)
+    assert by_name["raccoon"]["words"]
+    assert not any(r["error"] for r in rows)
 
 
 def test_fit_defaults_and_json(labels_file):
@@ -187,7 +189,7 @@ def test_explain(saved):
     assert "wild word" in out
     told = json.loads(call("explain", saved, PHOTOS / "cat.jpg", "--json", "--top", "2").stdout)
     assert [len(told["labels"]), len(told["words"])] == [2, 2]
-    assert "no such file" in call("explain", saved, "nowhere.jpg", code=2).stderr
+    assert "'nowhere.jpg': no such file" in call("explain", saved, "nowhere.jpg", code=2).stderr
     assert "--audit" in call("explain", saved, code=2).stderr
 
 
@@ -238,6 +240,8 @@ def test_demo(tmp_path):
         ("cat\ndog\n", ["--method", "neglable"], 'did you mean "neglabel"?'),
         ("cat\ndog\n", ["--encoder", "clip"], "unknown encoder"),
         ("cat\ndog\n", ["-o", "no/such/folder/x"], "is not a folder"),
+        ("cat\ndog\n", ["--set", "method=mcm"], "method is no parameter of the method"),
+        ("cat\ndog\n", ["--set", "seed=-1"], "seed must be"),
     ],
 )
 def test_bad_fit_is_one_line_and_exit_2(tmp_path, content, options, message):
@@ -255,6 +259,62 @@ def test_bad_score_arguments(saved, tmp_path):
     assert "is a folder" in call("score", saved, PHOTOS, "--html", tmp_path, code=2).stderr
     (tmp_path / "empty").mkdir()
     assert "no images found" in call("score", saved, tmp_path / "empty").stderr
+
+
+def test_outputs_that_clash_or_have_an_unknown_suffix(saved, tmp_path):
+    same = ["-o", tmp_path / "x.csv", "--html", tmp_path / "x.csv"]
+    assert "different files" in call("score", saved, PHOTOS, *same, code=2).stderr
+    assert 'got ".json"' in call("score", saved, PHOTOS, "-o", tmp_path / "x.json", code=2).stderr
+
+
+def test_links_and_devices_are_written_to_not_replaced(saved, tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    call("score", saved, PHOTOS / "cat.jpg", "-o", tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert "tabby cat" in (tmp_path / "real.csv").read_text()
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE)
+    call("score", saved, PHOTOS / "cat.jpg", "-o", tmp_path / "pipe", "--format", "csv")
+    assert b"tabby cat" in reader.communicate()[0]
+
+
+def test_a_full_disk_is_one_line(saved):
+    command = f'"{sys.executable}" -m outword score "{saved}" "{PHOTOS}" > /dev/full'
+    run = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert run.returncode != 0
+    assert "No space left" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_files_beside_a_detector_are_never_deleted(saved, tmp_path):
+    shutil.copy(PHOTOS / "cat.jpg", saved / "mine.jpg")
+    result = call("calibrate", saved, *sorted(PHOTOS.glob("*.jpg"))[:6], code=2)
+    assert "holds other files too" in result.stderr
+    assert (saved / "mine.jpg").exists()
+
+
+def test_fit_and_calibrate_in_the_current_folder(tmp_path, monkeypatch):
+    for name in ("tabby cat", "pizza"):
+        (tmp_path / "classes" / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "classes")
+    assert call("fit", ".", "--method", "mcm").stdout == "classes.outword\n"
+    monkeypatch.chdir("classes.outword")
+    call("calibrate", ".", *sorted(PHOTOS.glob("*.jpg"))[:6], "--method", "conformal")
+
+
+def test_no_infinity_in_json(saved):
+    photos = sorted(PHOTOS.glob("*.jpg"))[:6]
+    told = call("calibrate", saved, *photos, "--method", "conformal", "--json").stdout
+    assert json.loads(told)["value"] is None
+    assert json.loads(call("explain", saved, photos[0], "--json").stdout)["threshold"] is None
+
+
+def test_page_of_a_method_without_a_cut(tmp_path, labels_file):
+    call("fit", labels_file, "-o", tmp_path / "d", "--method", "energy")
+    result = call("score", tmp_path / "d", PHOTOS / "cat.jpg", "--html", tmp_path / "p.html")
+    assert "uncalibrated" in result.stdout
+    assert "without a verdict" in (tmp_path / "p.html").read_text()
 
 
 def test_nothing_but_data_on_stdout(saved):

@@ -67,7 +67,7 @@ def test_debiased_by_hand():
         cos = log(mass) * t
         return [cos, np.sqrt(1 - cos**2)]
 
-    detector = Debiased(temperature=t, tau=0.25, sigma=0.0, n_groups=2)
+    detector = Debiased(temperature=t, tau=0.25, sigma=0.0, n_groups=2, policy="paper")
     groups = [[0, 1], [2, 3]]
     detector.fit(labels=[vector(8), vector(4)], wild=[vector(2), vector(1), vector(1), vector(4)], groups=groups)
     # P = 12, g = 6, a = .75/2*12 = 4.5; q = 1.5, 2.5; S_b = 4.5/(4.5+1.5-1.5), 4.5/(4.5+2.5-1.5)
@@ -113,7 +113,7 @@ def test_largest_value_of_the_papers_setting():
 @pytest.mark.parametrize("sigma", [0.0, 0.001])
 def test_short_lists_never_invert(n_labels, sigma):
     world = planted_world(n_labels=n_labels, n_wild=1200, dim=64)
-    detector = Debiased(n_groups=10, sigma=sigma, temperature=0.02).fit(labels=world.labels, wild=world.wild)
+    detector = Debiased(n_groups=10, sigma=sigma, temperature=0.05).fit(labels=world.labels, wild=world.wild)
     inside, outside = detector.score(world.id_images), detector.score(world.ood_images)
     assert (inside > 0).all()
     assert (outside > 0).all()
@@ -122,12 +122,21 @@ def test_short_lists_never_invert(n_labels, sigma):
         assert detector.score(world.labels).min() >= inside.max() * (1 - 1e-9)
 
 
-def test_cap_keeps_the_papers_weight():
-    world = planted_world(n_labels=10, n_wild=1200)
-    detector = Debiased(n_groups=10).fit(labels=world.labels, wild=world.wild)
-    size, k = 120, 10
-    assert 1 / (1 - detector.tau_ - detector.tau_ * size / k) == pytest.approx(1 / (1 - 0.5 * 1.12))
-    assert detector.tau_ < largest_tau(k, size)
+def test_cap_keeps_the_weight_and_is_the_printed_formula_for_long_lists():
+    for k, tau in [(3, 0.85 * 3 / 123), (10, 0.85 * 10 / 130), (100, 0.85 * 100 / 220), (172, 0.5), (1000, 0.5)]:
+        world = planted_world(n_labels=k, n_wild=1200, n_images=5)
+        detector = Debiased(n_groups=10).fit(labels=world.labels, wild=world.wild)
+        assert detector.tau_ == pytest.approx(tau)
+        assert detector.tau_ < largest_tau(k, 120)
+
+
+def test_the_score_does_not_jump_with_the_number_of_labels():
+    world = planted_world(n_labels=200, n_wild=1200, dim=256)
+    found = [
+        Debiased(n_groups=10, sigma=0.0).fit(world.labels[:k], world.wild).score(world.labels[:1])[0]
+        for k in range(100, 200)
+    ]
+    assert np.abs(np.diff(found)).max() < 0.1
 
 
 def test_cap_of_a_tau_that_no_list_admits():
@@ -161,6 +170,19 @@ def test_log_odds_has_the_order_of_the_score_and_does_not_saturate():
     sharp = Debiased(sigma=0.0, temperature=1e-3).fit(labels=world.labels, wild=world.wild)
     assert len(np.unique(sharp.log_odds(world.id_images))) == len(world.id_images)
     assert len(np.unique(sharp.score(world.id_images))) < len(world.id_images)
+
+
+def test_natural_cut_is_where_the_id_mass_is_twice_what_all_words_would_have():
+    # with every e^h of a wild word equal to 1, P = 2 (K + |G|) is on the cut
+    t, k, size = 1 / np.log(1e6), 6, 10
+    words = np.tile([0.0, 1.0, 0.0], (3 * size, 1))  # cos = 0: e^h = 1
+    cos = np.log(2 * (k + size) / k) * t
+    labels = np.tile([cos, 0.0, np.sqrt(1 - cos**2)], (k, 1))
+    for method in (NegLabel, Debiased):
+        params = {"sigma": 0.0} if method is Debiased else {}
+        detector = method(temperature=t, n_groups=3, **params).fit(labels, words)
+        assert detector.score([[1.0, 0.0, 0.0]])[0] == pytest.approx(detector.natural_cut_)
+    assert MaxLogit().fit(labels).natural_cut_ is None
 
 
 def test_groups_are_dealt_once_from_the_seed():
@@ -222,11 +244,12 @@ def test_any_label_list_gives_finite_positive_scores(k, n_wild, tau, temperature
         ({"tau": -0.1}, "tau must be"),
         ({"tau": float("nan")}, "tau must be"),
         ({"sigma": -1.0}, "sigma must be"),
-        ({"temperature": 0.0}, "temperature must be a positive number, got 0.0"),
+        ({"temperature": 0.0}, "temperature must be a number of at least 1e-06, got 0.0"),
         ({"policy": "hope"}, "policy must be"),
         ({"n_groups": 0}, "n_groups must be between 1 and the number of wild words"),
         ({"n_groups": 601}, r"\(600\), got 601"),
         ({"n_groups": 1.5}, "n_groups must be"),
+        ({"seed": -1}, "seed must be"),
     ],
 )
 def test_bad_parameters(params, message):

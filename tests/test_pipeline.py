@@ -12,7 +12,7 @@ from PIL import Image
 
 import outword
 from conftest import LABELS, PHOTOS
-from outword import wild
+from outword import artifact, wild
 from outword.detectors import DETECTORS
 from outword.errors import ArtifactError, ImageError, InputError, ParameterError
 from outword.files import sha256_file
@@ -30,9 +30,7 @@ def test_importing_is_light():
 def test_the_contract_of_the_readme(detector):
     scores = detector.score([str(CAT), Image.open(COFFEE), np.asarray(Image.open(GRAVEL).convert("RGB"))])
     assert scores.dtype == np.float64
-    assert scores[0] > 0.5
-    assert scores[1] > 0.5
-    assert scores[2] < 0.5
+    assert min(scores[:2]) > 2 * scores[2]
     assert detector.verdict(scores[0]) == "in (uncalibrated)"
     assert detector.verdict(scores[2]) == "out (uncalibrated)"
     assert "uncalibrated" in repr(detector)
@@ -99,7 +97,7 @@ def test_explain_names_the_label_and_the_words(detector):
     assert told.labels[0][0] == "tabby cat"
     assert told.labels[0][1] > 0.5
     assert not told.calibrated
-    assert told.threshold == 0.5
+    assert told.threshold == detector.vectors.natural_cut_
     assert told.coverage["tabby cat"] == "known"
     far = detector.explain(GRAVEL)
     assert far.words[0][1] > far.labels[0][1]
@@ -147,6 +145,44 @@ def test_conformal_threshold_of_minus_infinity_survives_a_round_trip(detector, t
     assert outword.load(tmp_path / "d").threshold_ == -math.inf
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("method", {"name": "mcm", "parameters": {"tau": 1}}),
+        ("method", {"name": "debiased", "parameters": {"tau": "x"}}),
+        ("method", {}),
+        ("encoder", {"name": "mini"}),
+        ("calibration", {"value": 1}),
+    ],
+)
+def test_a_card_that_says_nonsense_is_refused(saved, key, value):
+    card = json.loads((saved / "detector.json").read_text()) | {key: value}
+    card["fingerprint"] = artifact._fingerprint(card)
+    (saved / "detector.json").write_text(json.dumps(card))
+    with pytest.raises(ArtifactError, match="cannot be understood"):
+        outword.load(saved)
+
+
+def test_names_that_do_not_match_the_vectors_are_refused(saved):
+    found = artifact.load(saved)
+    card = {k: v for k, v in found.card.items() if k not in ("schema", "files", "fingerprint")}
+    artifact.save(saved, artifact.Saved(card, found.arrays, found.labels[1:], found.wild))
+    with pytest.raises(ArtifactError, match="of different number"):
+        outword.load(saved)
+
+
+def test_a_cache_that_cannot_be_written_is_no_obstacle(monkeypatch, words_file, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("OUTWORD_CACHE", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="the cache cannot be written"):
+        assert outword.fit(LABELS, corpus=words_file, n_groups=3).wild
+
+
+def test_shares_follow_the_temperature_of_the_method(words_file):
+    cold, warm = (outword.fit(LABELS, corpus=words_file, n_groups=3, temperature=t).explain(CAT) for t in (0.01, 1.0))
+    assert cold.labels[0][1] > 0.9 > warm.labels[0][1]
+
+
 def test_another_encoder_is_refused(saved, monkeypatch):
     monkeypatch.setattr(outword.load(saved).encoder, "fingerprint", "0" * 64)
     with pytest.raises(ArtifactError, match="another version of the encoder mini"):
@@ -174,9 +210,14 @@ def test_bad_options(options, message, hint):
 
 
 def test_bad_images(detector):
-    with pytest.raises(ImageError, match="no such file"):
+    with pytest.raises(ImageError, match=r"'nowhere\.jpg': no such file"):
         detector.score(["nowhere.jpg"])
+    with pytest.raises(ImageError, match=r"^not an image"):
+        detector.score([b"junk"])
     for single in ("a.jpg", b"bytes", CAT, Image.new("RGB", (5, 5))):
         with pytest.raises(InputError, match="images must be a list"):
             detector.score(single)
+    with pytest.raises(InputError, match="images must be a list, got ndarray"):
+        detector.score(np.zeros((20, 30, 3), np.uint8))
+    assert detector.score(np.zeros((2, 20, 30, 3), np.uint8)).shape == (2,)
     assert detector.score([]).shape == (0,)

@@ -28,6 +28,7 @@ from outword.files import sha256_bytes, sha256_file
 
 SCHEMA = 1
 CARD, VECTORS, LABELS, WILD = "detector.json", "vectors.safetensors", "labels.txt", "wild.txt"
+FILES = {CARD, VECTORS, LABELS, WILD}
 
 
 @dataclass(frozen=True)
@@ -56,27 +57,33 @@ def save(path: str | os.PathLike[str], saved: Saved) -> Path:
 
 def _take_place(new: Path, target: Path, scratch: Path) -> None:
     """Give `new` the name `target`, moving away what is there; another process may be doing the same."""
-    for attempt in range(100):
+    old = scratch / "old"
+    for _ in range(100):
         try:
             if target.exists():
-                target.rename(scratch / f"old{attempt}")
+                target.rename(old)
             new.rename(target)
             return
-        except OSError:  # the other process moved it away, or was there first: look again
+        except OSError:  # the other process moved it away, or was there first: put ours back and look again
+            if old.exists():
+                shutil.rmtree(old) if target.exists() else old.rename(target)
             time.sleep(0.01)
     raise ArtifactError(f"{target} is in use by another process", hint="try again")
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """Raise unless a detector may be written to `path`: it is free, or holds a detector, in a folder that is there."""
-    target = Path(path)
+    """Raise unless a detector may be written to `path`: it is free, or holds a detector and nothing else."""
+    target = Path(path).resolve()
     if not target.parent.is_dir():
         raise ArtifactError(f"{target.parent} is not a folder", hint="make it first")
     for _ in range(10):  # another process may be replacing it between the two looks
-        if (target / CARD).is_file() or not target.exists():
+        if not target.exists() or ((target / CARD).is_file() and {p.name for p in target.iterdir()} <= FILES):
             return target
         time.sleep(0.01)
-    raise ArtifactError(f"{target} exists and is not a saved detector", hint="choose another name, or remove it")
+    raise ArtifactError(
+        f"{target} exists and is not a saved detector, or holds other files too",
+        hint="choose another name, or remove it",
+    )
 
 
 def load(path: str | os.PathLike[str]) -> Saved:
@@ -90,9 +97,10 @@ def load(path: str | os.PathLike[str]) -> Saved:
             raise ArtifactError(f"{folder / name} has changed since it was saved", hint="save the detector again")
     try:
         arrays = load_file(folder / VECTORS)
-    except SafetensorError as error:
-        raise ArtifactError(f"{folder / VECTORS} cannot be read: {error}", hint="save the detector again") from error
-    return Saved(card, arrays, _read_lines(folder / LABELS), _read_lines(folder / WILD))
+        saved = Saved(card, arrays, _read_lines(folder / LABELS), _read_lines(folder / WILD))
+    except (SafetensorError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{folder} cannot be read: {error}", hint="save the detector again") from error
+    return saved
 
 
 def _write(folder: Path, saved: Saved) -> None:
@@ -116,9 +124,12 @@ def _read_card(folder: Path) -> dict[str, Any]:
         raise ArtifactError(f"{folder} is not a saved detector: it has no {CARD}", hint='make one with "outword fit"')
     try:
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        schema, changed = int(card["schema"]), card["fingerprint"] != _fingerprint(card)
+        schema, changed = card["schema"], card["fingerprint"] != _fingerprint(card)
+        whole = type(schema) is int and schema >= 1 and set(card["files"]) == FILES - {CARD}
     except (ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(f"{folder / CARD} cannot be read: {error}", hint="save the detector again") from error
+        raise ArtifactError(f"{folder / CARD} cannot be read: {error!r}", hint="save the detector again") from error
+    if not whole:
+        raise ArtifactError(f"{folder / CARD} cannot be read: schema or files", hint="save the detector again")
     if schema > SCHEMA:
         raise ArtifactError(f"{folder} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
     if changed:

@@ -41,6 +41,6 @@ def unknown(kind: str, name: str, choices: Iterable[str], see: str) -> Parameter
     >>> unknown("method", "neglable", ["mcm", "neglabel"], "outword list methods").hint
     'did you mean "neglabel"? see "outword list methods"'
     """
-    near = difflib.get_close_matches(name, list(choices), n=1)
+    near = difflib.get_close_matches(str(name), list(choices), n=1)
     guess = f'did you mean "{near[0]}"? ' if near else ""
     return ParameterError(f'unknown {kind} "{name}"', hint=f'{guess}see "{see}"')

@@ -26,7 +26,14 @@ def sha256_file(path: Path) -> str:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; it takes the name `path` when the block ends, and is removed if it fails."""
+    """Give a temporary path beside `path`; it takes the name `path` when the block ends, and is removed if it fails.
+
+    A link is followed, and what is no regular file (a pipe, a terminal) is written to directly.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        yield path
+        return
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     temporary = Path(name)

@@ -23,14 +23,15 @@ def read_labels(path: str | os.PathLike[str]) -> dict[str, str]:
         names = sorted(p.name for p in source.iterdir() if p.is_dir() and not p.name.startswith("."))
         return check_labels([name.replace("_", " ") for name in names], where=str(source))
     try:
-        lines = source.read_text(encoding="utf-8-sig").splitlines()
+        lines = source.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
         raise InputError(f"there is no label list {source}", hint="write one class name a line into it") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source} cannot be read as text: {error}", hint="save it as UTF-8 text") from None
-    pairs = [line.partition(": ") for line in lines if line.strip()]
-    check_labels([name for name, _, _ in pairs], where=str(source))
-    return {name.strip(): prompt.strip() for name, _, prompt in pairs}
+    pairs = [f"{line.strip()} ".partition(": ") for line in lines if line.strip()]
+    names = [name.strip() for name, _, _ in pairs]
+    check_labels(names, where=str(source))
+    return {name: prompt.strip() for name, (_, _, prompt) in zip(names, pairs, strict=True)}
 
 
 def check_labels(labels: Iterable[str] | Mapping[str, str], *, where: str = "the list") -> dict[str, str]:
@@ -41,6 +42,8 @@ def check_labels(labels: Iterable[str] | Mapping[str, str], *, where: str = "the
     """
     if isinstance(labels, str):
         raise InputError(f"labels must be a list of names, got the text {labels!r}", hint=f"write [{labels!r}, ...]")
+    if not isinstance(labels, Iterable):
+        raise InputError(f"labels must be a list of names, got {labels!r}", hint='write ["cat", "dog"]')
     names = list(labels)
     seen: dict[str, str] = {}
     for name in names:
@@ -52,7 +55,7 @@ def check_labels(labels: Iterable[str] | Mapping[str, str], *, where: str = "the
         hint = "add a class name, for example what it is confused with" if len(names) < FEWEST else "split the list"
         raise InputError(f"there must be {FEWEST} to {MOST:,} labels, got {len(names):,} in {where}", hint=hint)
     prompts = labels if isinstance(labels, Mapping) else {}
-    return {name.strip(): prompts.get(name, "").strip() for name in names}
+    return {name.strip(): (prompts.get(name) or "").strip() for name in names}
 
 
 def _check_name(name: object) -> None:

@@ -20,7 +20,11 @@ from numpy.typing import NDArray
 from outword.files import whole_file
 
 _BINS = 48
-_MEANING = {"in": "one of the classes, highest score first", "out": "none of the classes, highest score first"}
+_MEANING = {
+    "in": "one of the classes, highest score first",
+    "out": "none of the classes, highest score first",
+    "uncalibrated": "no threshold yet, highest score first",
+}
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,8 @@ def write_page(path: Path, sample: Sample, *, title: str, summary: Summary) -> N
 
 
 _NOTICE = (
-    '<p class="notice" role="note"><b>uncalibrated</b>: the threshold is the score\'s natural cut, classes against '
-    "wild words, and was not fitted to photos. With a few photos of your classes, "
+    '<p class="notice" role="note"><b>uncalibrated</b>: no threshold was fitted to photos. If there is one, it is the '
+    "score's natural cut, classes against wild words. With a few photos of your classes, "
     "<code>outword calibrate DETECTOR PHOTOS...</code> fits it.</p>"
 )
 
@@ -164,11 +168,11 @@ def _facts(summary: Summary) -> str:
 
 
 def _tallies(counts: Counter[str]) -> str:
-    words = {"in": "in", "out": "out", "error": "errors"}
+    words = {"in": "in", "out": "out", "uncalibrated": "without a verdict", "error": "errors"}
     return "".join(
         f'<li><a class="{kind}" href="#{kind}"><b>{counts[kind]:,}</b> {word}</a></li>'
         for kind, word in words.items()
-        if counts[kind] or kind != "error"
+        if counts[kind]
     )
 
 

@@ -116,9 +116,9 @@ class Detector:
         """`in` or `out`; while no threshold was fitted the natural cut is used, and the verdict says so."""
         if self.threshold_ is not None:
             return "in" if score >= self.threshold_ else "out"
-        if self.vectors.natural_cut is None:
+        if self.vectors.natural_cut_ is None:
             return UNCALIBRATED
-        return f"{'in' if score >= self.vectors.natural_cut else 'out'} ({UNCALIBRATED})"
+        return f"{'in' if score >= self.vectors.natural_cut_ else 'out'} ({UNCALIBRATED})"
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
         """Verdict, nearest labels with their share, and the wild words that fired."""
@@ -128,7 +128,7 @@ class Detector:
         return Explanation(
             score=score,
             verdict=self.verdict(score),
-            threshold=self.vectors.natural_cut if self.threshold_ is None else self.threshold_,
+            threshold=self.vectors.natural_cut_ if self.threshold_ is None else self.threshold_,
             calibrated=self.calibration_ is not None,
             labels=found.labels,
             words=found.words,
@@ -142,7 +142,9 @@ class Detector:
         groups of the same; without wild words the labels have it all.
         """
         cosines = (images.astype(np.float32) @ self._text_rows().T).astype(np.float64)
-        h, k = cosines / self.card["encoder"]["temperature"], len(self.labels)
+        own = "temperature" in self.vectors.params() and not self.vectors.own_temperature
+        temperature = self.vectors.params()["temperature"] if own else self.card["encoder"]["temperature"]
+        h, k = cosines / temperature, len(self.labels)
         log_p = log_sum_exp(h[:, :k])[:, None]
         groups = self.vectors.state().get("groups", np.zeros((0, 1), np.int64))
         h_wild = h[:, k + groups]  # (n_images, n_groups, size)
@@ -234,12 +236,22 @@ def fit(
 def load(path: str | os.PathLike[str]) -> Detector:
     """Read a detector back; its files and its encoder must be those that it was saved with."""
     saved = artifact.load(path)
+    try:
+        return _restore(path, saved)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ArtifactError(f"{path} cannot be understood: {error!r}", hint="fit it again") from error
+
+
+def _restore(path: str | os.PathLike[str], saved: artifact.Saved) -> Detector:
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
     used = get_encoder(card["encoder"]["name"])
     if used.fingerprint != card["encoder"]["fingerprint"]:
         raise ArtifactError(f"{path} was made with another version of the encoder {used.name}", hint="fit it again")
     kind = _lookup("method", card["method"]["name"], DETECTORS, "outword list methods")
     vectors = kind(**card["method"]["parameters"]).restore(saved.arrays)
+    n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
+    if (len(vectors.labels_), n_wild) != (len(saved.labels), len(saved.wild)):
+        raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
     stored = card.pop("calibration")
     if stored and stored["value"] is None:
         stored["value"] = -math.inf
@@ -257,8 +269,8 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
     for key, value in params.items():
         if key not in defaults:
             raise unknown(f"parameter of {method}", key, defaults, "outword list methods")
-        wanted = (int, float) if isinstance(defaults[key], float) else type(defaults[key])
-        if not isinstance(value, wanted) or isinstance(value, bool):
+        kinds = {float: (int, float, np.number), int: (int, np.integer)}
+        if not isinstance(value, kinds.get(type(defaults[key]), type(defaults[key]))) or isinstance(value, bool):
             example = f"{key}={defaults[key]}"
             raise ParameterError(
                 f"{key} must be of the kind of its default, got {value!r}", hint=f"for example {example}"
@@ -271,8 +283,9 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
 
 def _several(images: Iterable[ImageLike]) -> list[ImageLike]:
     """A list of images; a single one is a common slip."""
-    if isinstance(images, str | bytes | os.PathLike) or hasattr(images, "convert"):
-        raise InputError("images must be a list, got a single image", hint="write [image]")
+    flat = isinstance(images, np.ndarray) and images.ndim < 4
+    if flat or isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):
+        raise InputError(f"images must be a list, got {type(images).__name__}", hint="write [image] for a single one")
     return list(images)
 
 

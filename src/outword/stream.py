@@ -15,6 +15,7 @@ from outword.images import decode_ahead, open_image
 from outword.pipeline import Detector, Shares
 
 CHUNK = 64  # images that are scored together: numpy and onnxruntime disturb each other when they take turns often
+FIRED = 0.01  # the least share, of its group, of a wild word that is named
 Pixels = NDArray[np.uint8]
 Loaded = tuple[str, "Pixels | OutwordError"]
 
@@ -73,6 +74,7 @@ def _rows(detector: Detector, chunk: list[Loaded], clock: Clock) -> list[tuple[R
             rows.append((Row(path, error=pixels.message), None))
             continue
         score, found = next(scored)
-        rows.append((Row(path, float(score), detector.verdict(score), found.labels[0][0], found.words), pixels))
+        fired = [(word, share) for word, share in found.words if share >= FIRED]
+        rows.append((Row(path, float(score), detector.verdict(score), found.labels[0][0], fired), pixels))
     clock.working += time.perf_counter() - since
     return rows

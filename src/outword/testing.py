@@ -104,7 +104,7 @@ def check_seeded(detector: VectorDetector) -> None:
 
 
 def check_extreme_temperatures(detector: VectorDetector) -> None:
-    """Scores stay finite, and no image better than its opposite scores less, at temperatures 1e-3 and 1."""
+    """Scores stay finite at temperatures 1e-3 and 1, for images equal to a label, opposite to one, or a wild word."""
     if not any(field.name == "temperature" for field in fields(detector)):  # type: ignore[arg-type]
         return
     for temperature in (1e-3, 1.0):

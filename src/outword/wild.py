@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -124,11 +125,15 @@ def _read(path: Path) -> Arrays | None:
     """The arrays of a file; None when it is not there or not whole."""
     try:
         return dict(load_file(path))
-    except (FileNotFoundError, SafetensorError):
+    except (OSError, SafetensorError):
         return None
 
 
 def _write(path: Path, arrays: Arrays) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as temporary:
-        save_file(arrays, temporary)
+    """Keep arrays in the cache; where that cannot be written the work is done again next time."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            save_file(arrays, temporary)
+    except OSError as error:
+        warnings.warn(f"the cache cannot be written ({error}); set OUTWORD_CACHE to a folder that can", stacklevel=2)

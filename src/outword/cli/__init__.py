@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword._version import __version__
-from outword.errors import OutwordError
+from outword.errors import InputError, OutwordError
 
 VERBS = {
     "demo": "Show verdicts on real photos: a table, and an HTML page.",
@@ -59,6 +59,13 @@ class Verbs(click.Group):
             return super().invoke(ctx)
         except OutwordError as error:
             raise Failure(error) from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise Failure(
+                InputError(f"{where}{error.strerror or error}", hint="check the path and the disk")
+            ) from error
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

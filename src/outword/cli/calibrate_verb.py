@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from outword.cli.talk import Meter, console
+from outword.cli.talk import Meter, console, finite
 
 
 @click.command("calibrate")
 @click.argument("detector", type=click.Path())
 @click.argument("photos", nargs=-1, required=True, type=click.Path())
-@click.option("--tpr", default=0.95, show_default=True, help="Share of ID photos to accept.")
+@click.option(
+    "--tpr", default=0.95, show_default=True, type=click.FloatRange(0, 1, min_open=True), help="Share of ID to accept."
+)
 @click.option("--method", default="quantile", show_default=True, type=click.Choice(["quantile", "conformal"]))
 @click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
@@ -25,12 +27,14 @@ def command(detector: str, photos: tuple[str, ...], tpr: float, method: Any, out
     Example:
       outword calibrate pets.outword my-pets/ --tpr 0.95
     """
+    from outword.artifact import check_target
     from outword.calibrate import fit_threshold
     from outword.images import find_images
     from outword.pipeline import load
     from outword.stream import score_files
 
     found, say = load(detector), console().print
+    check_target(output or detector)
     scores: list[float] = []
     with Meter("images") as meter:
         for count, (row, _) in enumerate(score_files(found, find_images(photos)), start=1):
@@ -43,4 +47,4 @@ def command(detector: str, photos: tuple[str, ...], tpr: float, method: Any, out
     found.save(output or detector)
     if threshold.warning:
         say(f"warning: {threshold.warning}", style="yellow")
-    click.echo(json.dumps(asdict(threshold)) if as_json else f"{threshold.value:.6g}")
+    click.echo(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")

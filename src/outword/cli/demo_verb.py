@@ -23,13 +23,14 @@ def command(html: str) -> None:
     Example:
       outword demo
     """
-    from outword.cli.score_verb import page_row, page_summary
+    from outword.cli.score_verb import check_outputs, page_row, page_summary
     from outword.images import find_images
     from outword.labels import read_labels
     from outword.page import Sample, write_page
     from outword.pipeline import fit
     from outword.stream import score_files
 
+    check_outputs(html)
     folder = Path(str(files("outword"))) / "demo"
     with Meter("words") as meter:
         detector = fit(read_labels(folder / "labels.txt"), report=meter)
@@ -38,7 +39,7 @@ def command(html: str) -> None:
     table = Table("photo", "verdict", "score", "nearest label", "wild words that fired", box=None, header_style="bold")
     for row, _ in rows:
         colour = "green" if row.verdict.startswith("in") else "red"
-        words = ", ".join(f"{word} {share:.0%}" for word, share in row.words if share >= 0.01)
+        words = ", ".join(f"{word} {share:.0%}" for word, share in row.words)
         table.add_row(Path(row.path).name, Text(row.verdict, colour), f"{row.score:.3f}", row.label, words)
     Console(highlight=False).print(table)
     sample = Sample()

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from outword.cli.talk import console
+from outword.cli.talk import console, finite
 
 if TYPE_CHECKING:
     from outword.pipeline import Detector, Explanation
@@ -41,7 +41,7 @@ def command(detector: str, photos: tuple[str, ...], top: int, audit: bool, as_js
     for photo in photos:
         told = found.explain(photo, top)
         if as_json:
-            click.echo(json.dumps({"path": photo, **asdict(told)}))
+            click.echo(json.dumps(finite({"path": photo, **asdict(told)})))
         else:
             _tell(photo, told)
 
@@ -50,7 +50,9 @@ def _tell(photo: str, told: Explanation) -> None:
     out = Console(highlight=False)
     threshold = "none" if told.threshold is None else f"{told.threshold:.4g}"
     out.print(Text(f"{photo}: {told.verdict}, score {told.score:.4f}, threshold {threshold}"))
-    table = Table("share", "kind", "name", "known to the encoder", box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        "share of its group", "kind", "name", "known to the encoder", box=None, pad_edge=False, header_style="bold"
+    )
     for label, share in told.labels:
         table.add_row(f"{share:.1%}", "label", Text(label), Text(told.coverage.get(label, "")))
     for word, share in told.words:

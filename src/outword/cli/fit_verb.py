@@ -40,10 +40,14 @@ def command(labels: str, output: str | None, settings: tuple[str, ...], as_json:
     from outword.pipeline import fit
 
     names = read_labels(labels)
-    target = output or f"{Path(labels).with_suffix('')}.outword"
+    parameters = dict(_setting(s) for s in settings)
+    for key in parameters.keys() & {*options, "labels", "report"}:
+        raise ParameterError(f"{key} is no parameter of the method", hint='see "outword fit --help"')
+    source = Path(labels).resolve()
+    target = output or f"{source.name if source.is_dir() else Path(labels).with_suffix('')}.outword"
     check_target(target)
     with Meter("words") as meter:
-        detector = fit(names, report=meter, **options, **dict(_setting(s) for s in settings))
+        detector = fit(names, report=meter, **options, **parameters)
     detector.save(target)
     _tell_coverage(detector.coverage, labels)
     if as_json:

@@ -41,7 +41,7 @@ def command(
     """
     from outword.pipeline import load
 
-    _check_folders(output, html)
+    check_outputs(output, html)
     counts = run(load(detector), paths, output=output, kind=kind, html=html, strict=strict)
     total = sum(counts.values())
     parts = ", ".join(f"{count:,} {what}" for what, count in counts.items())
@@ -89,11 +89,15 @@ def page_summary(detector: Detector) -> Summary:
 
     fitted = detector.calibration_
     how = f"{fitted.method} at a TPR of {fitted.tpr:.0%} from {fitted.n_photos} photos" if fitted else ""
-    cut = detector.vectors.natural_cut if fitted is None else fitted.value
+    cut = detector.vectors.natural_cut_ if fitted is None else fitted.value
     return Summary(len(detector.labels), detector.card["encoder"]["name"], detector.method, cut, how)
 
 
-def _check_folders(*names: str | None) -> None:
+def check_outputs(*names: str | None) -> None:
+    """Raise unless the files can be written: a folder that is there, a name that is no folder, no name twice."""
+    given = [Path(name).resolve() for name in names if name]
+    if len(set(given)) < len(given):
+        raise InputError(f"the outputs must be different files, got {given[0]} twice", hint="choose another name")
     for name in names:
         if name and not Path(name).resolve().parent.is_dir():
             raise InputError(f"{Path(name).parent} is not a folder", hint="make it first")

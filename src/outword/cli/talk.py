@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -14,6 +16,11 @@ EVERY = 5.0  # seconds between two lines where there is no terminal
 def console() -> Console:
     """A console on stderr; honours NO_COLOR."""
     return Console(stderr=True, highlight=False)
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for infinity, which JSON does not have."""
+    return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}
 
 
 class Meter:
@@ -33,7 +40,7 @@ class Meter:
             transient=True,
         )
         self._tasks: dict[str, tuple[TaskID, float]] = {}
-        self._said = time.monotonic()
+        self._last = self._said = time.monotonic()
 
     def __enter__(self) -> Meter:
         self._bar.start()
@@ -48,7 +55,8 @@ class Meter:
         """Say that `done` of `total` are done; the total may not be known yet."""
         now = time.monotonic()
         if task not in self._tasks:
-            self._tasks[task] = self._bar.add_task(task, total=total, speed=""), now
+            self._tasks[task] = self._bar.add_task(task, total=total, speed=""), self._last
+        self._last = now
         number, began = self._tasks[task]
         speed = done / max(now - began, 1e-9)
         self._bar.update(number, completed=done, total=total, speed=f"{speed:,.0f} {self._unit}/s")

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from outword.errors import MissingExtraError
+from outword.errors import InputError, MissingExtraError
 from outword.files import whole_file
 
 if TYPE_CHECKING:
@@ -27,8 +27,12 @@ Write = Callable[["Row"], None]
 def open_writer(output: str | None, kind: str | None) -> Iterator[Write]:
     """A function that writes rows; the file is there when the block ends well, and not at all otherwise."""
     suffix = Path(output or "").suffix.lstrip(".")
-    chosen = kind or (suffix if suffix in FORMATS else "csv")
+    if not kind and suffix and suffix not in FORMATS:
+        raise InputError(f'-o must end in .csv, .jsonl or .parquet, got ".{suffix}"', hint="or say --format csv")
+    chosen = kind or suffix or "csv"
     if output is None:
+        if sys.stdout is None:
+            raise InputError("stdout is closed", hint="write to a file with -o")
         with _WRITERS[chosen](sys.stdout.buffer) as write:
             yield write
         sys.stdout.buffer.flush()

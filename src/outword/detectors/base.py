@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+SMALLEST_TEMPERATURE = 1e-6
+
+
 class VectorDetector(ABC):
     """Scores image vectors; higher means more in-distribution. Subclasses are dataclasses: fields are parameters.
 
@@ -26,9 +29,10 @@ class VectorDetector(ABC):
         miner: the mining rule that this method is published with.
         own_temperature: whether the temperature is the method's own, not the encoder's.
         in_pipeline: parameters that `outword.fit` sets unless told otherwise, where they are not the paper's.
-        natural_cut: the score at which ID mass equals wild mass; None when the score has no such point.
         labels_: (n_labels, dim), as given to `fit`.
         wild_: (n_wild, dim), as given to `fit`.
+        natural_cut_: where the verdict changes before any calibration: ID mass against wild mass; None when the score
+            has no such point.
     """
 
     summary: ClassVar[str]
@@ -36,30 +40,33 @@ class VectorDetector(ABC):
     miner: ClassVar[str] = "density"
     own_temperature: ClassVar[bool] = False
     in_pipeline: ClassVar[Mapping[str, Any]] = {}
-    natural_cut: ClassVar[float | None] = None
 
     labels_: NDArray[np.floating]
     wild_: NDArray[np.floating] | None = None
+    natural_cut_: float | None = None
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         temperature = self.params().get("temperature", 1.0)
-        if not (np.isfinite(temperature) and temperature > 0):
+        if not (np.isfinite(temperature) and temperature >= SMALLEST_TEMPERATURE):
             raise ParameterError(
-                f"temperature must be a positive number, got {temperature!r}", hint="CLIP's is 0.01; see the encoder's"
+                f"temperature must be a number of at least {SMALLEST_TEMPERATURE}, got {temperature!r}",
+                hint="CLIP's is 0.01; see the encoder's",
             )
 
     def fit(self, labels: ArrayLike, wild: ArrayLike | None = None) -> Self:
         """Take the vectors: labels (n_labels, dim), wild (n_wild, dim); rows are normalised."""
         self.check()
-        self.labels_ = matrix(labels, "labels")
+        self.labels_ = matrix(labels, "labels").copy()
         if len(self.labels_) == 0:
             raise InputError("labels must have at least one row, got none", hint="name at least one class")
         if self.needs_wild and (wild is None or len(np.asarray(wild)) == 0):
             raise InputError(
                 f"{type(self).__name__} needs wild words, got none", hint="pass wild= with at least one row"
             )
-        self.wild_ = matrix(wild, "wild", self.labels_.shape[1]) if self.needs_wild and wild is not None else None
+        self.wild_ = None
+        if self.needs_wild and wild is not None:
+            self.wild_ = matrix(wild, "wild", self.labels_.shape[1]).copy()
         self._prepare()
         return self
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from outword.detectors.grouped import GroupedDetector
+from outword.detectors.grouped import GroupedDetector, natural_odds
 from outword.errors import ParameterError
 from outword.numerics import Array, log_sum_exp, unit_rows
 
-PAPER_RATIO = 0.12  # |G| / K of the paper: 120 words a group, 1000 labels
-LARGEST_PULL = 0.95  # of tau (1 + |G|/K) under the cap, for a tau that no label list admits
+CAP_RATIO = 0.7  # |G| / K up to which the cap leaves tau alone
+LARGEST_PULL = 0.95  # of tau (1 + |G|/K) under the cap, for a tau that hardly any label list admits
 
 
 @dataclass
@@ -30,11 +30,11 @@ class Debiased(GroupedDetector):
     is computed, in the log domain. Its largest value is `1 / (1 - c tau)`, so S may exceed 1. Noise (sigma > 0) can
     push `c tau r` above 1 for a single image; the correction then stops at the whole ID mass, `1 / (q_b/a)`.
 
-    `tau <= K / (K + |G|)` keeps the denominator positive for every image. A shorter label list breaks that rule, and
-    `policy` says what happens then (docs/short-lists.md has the measurements):
+    `tau <= K / (K + |G|)` keeps the denominator positive for every image. Short label lists break that rule, and
+    `policy` says what is done about it (docs/short-lists.md has the measurements):
 
-    * "cap": tau is lowered so that wild words keep the weight `w = 1 / (1 - 1.12 tau)` that they have in the paper's
-      own setting (|G| = 0.12 K): `tau_ = 1.12 tau / (1 + |G|/K)`.
+    * "cap": the formula as printed while |G| <= 0.7 K; for shorter lists tau falls with K, so that wild words keep the
+      weight `w = 1 / (1 - tau (1 + |G|/K))` that they have there: `tau_ = 1.7 tau / (1 + |G|/K)`.
     * "paper": the formula as printed, or an error that names the largest tau that it admits.
 
     Args:
@@ -53,7 +53,7 @@ class Debiased(GroupedDetector):
     Models", arXiv 2605.23797, Eq. 12 to 18.
 
     >>> y, u = [[1.0, 0.0]], [[0.0, 1.0]]
-    >>> d = Debiased(temperature=1.0, tau=0.25, sigma=0.0, n_groups=1).fit(labels=y, wild=u)
+    >>> d = Debiased(temperature=1.0, tau=0.25, sigma=0.0, n_groups=1, policy="paper").fit(labels=y, wild=u)
     >>> d.score([[1.0, 0.0]]).round(4)                  # .75 e / (.75 e + 1 - .25 e)
     array([0.8642])
     """
@@ -77,7 +77,9 @@ class Debiased(GroupedDetector):
     def _prepare(self) -> None:
         super()._prepare()
         n_labels, size = len(self.labels_), self.groups_.shape[1]
-        self.tau_ = self.tau if self.tau <= largest_tau(n_labels, size) else self._lowered_tau(n_labels, size)
+        self.tau_ = self._capped_tau(n_labels, size) if self.policy == "cap" else self._printed_tau(n_labels, size)
+        odds = natural_odds(n_labels, size)
+        self.natural_cut_ = (1 - self.tau_) * odds / (1 + odds * (1 - self.tau_ / largest_tau(n_labels, size)))
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
@@ -89,10 +91,13 @@ class Debiased(GroupedDetector):
         if self.policy not in ("cap", "paper"):
             raise ParameterError(f'policy must be "cap" or "paper", got {self.policy!r}', hint='"cap" is the default')
 
-    def _lowered_tau(self, n_labels: int, size: int) -> float:
+    def _capped_tau(self, n_labels: int, size: int) -> float:
+        return min(self.tau, min((1 + CAP_RATIO) * self.tau, LARGEST_PULL) * largest_tau(n_labels, size))
+
+    def _printed_tau(self, n_labels: int, size: int) -> float:
         most = largest_tau(n_labels, size)
-        if self.policy == "cap":
-            return min(self.tau * (1 + PAPER_RATIO), LARGEST_PULL) * most
+        if self.tau <= most:
+            return self.tau
         raise ParameterError(
             f"tau must be at most K / (K + |G|) = {most:.4g} for {n_labels} labels and groups of {size} words, "
             f"or the denominator of Eq. 18 turns negative; got {self.tau}",

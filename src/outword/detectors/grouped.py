@@ -36,7 +36,12 @@ class GroupedDetector(VectorDetector):
     n_groups: int = 100
     seed: int = 0
     needs_wild: ClassVar[bool] = True
-    natural_cut: ClassVar[float | None] = 0.5
+
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise ParameterError(f"seed must be a whole number of at least 0, got {self.seed!r}", hint="use seed=0")
 
     def fit(self, labels: ArrayLike, wild: ArrayLike | None = None, *, groups: ArrayLike | None = None) -> Self:
         """Take the vectors; `groups`, an (n_groups, size) index array into `wild`, replaces the dealing."""
@@ -75,6 +80,18 @@ class GroupedDetector(VectorDetector):
     @abstractmethod
     def _combine(self, masses: Array) -> Array:
         """Scores from log masses: the columns are the sets of positives, then the groups."""
+
+
+def natural_odds(n_labels: int, group_size: int) -> float:
+    """How often the ID mass must hold a group's mass to be called ID before any calibration, `2 (1 + K / |G|)`.
+
+    A group's mass is `|G| q`; K arbitrary words would have `K q`. An image is ID when P is twice both together. The
+    factor 2 was chosen on photos (docs/mini.md).
+
+    >>> natural_odds(10, 120).__round__(3), natural_odds(1000, 120).__round__(3)
+    (2.167, 18.667)
+    """
+    return 2 * (1 + n_labels / group_size)
 
 
 def deal_groups(n_wild: int, n_groups: int, seed: int) -> Groups:

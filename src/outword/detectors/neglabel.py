@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from outword.detectors.grouped import GroupedDetector
+from outword.detectors.grouped import GroupedDetector, natural_odds
 from outword.numerics import Array
 
 
@@ -31,6 +31,11 @@ class NegLabel(GroupedDetector):
 
     summary: ClassVar[str] = "softmax mass on the labels against negative words"
     miner: ClassVar[str] = "quantile"
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        odds = natural_odds(len(self.labels_), self.groups_.shape[1])
+        self.natural_cut_ = odds / (1 + odds)
 
     def _combine(self, masses: Array) -> Array:
         log_p, log_q = masses[:, :1], masses[:, 1:]

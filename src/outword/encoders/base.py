@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from outword.errors import ImageError
 from outword.images import ImageLike, open_image
 
 Vectors = NDArray[np.float32]
@@ -64,8 +66,14 @@ class Encoder(ABC):
         """Images (paths, bytes, PIL images, RGB arrays) to unit vectors (n, dim)."""
         rows = []
         for start in range(0, len(images), self.batch_size):
-            batch = [
-                self.preprocess(open_image(x, min_side=self.min_side)) for x in images[start : start + self.batch_size]
-            ]
+            batch = [self.preprocess(self._open(image)) for image in images[start : start + self.batch_size]]
             rows.append(self.encode_pixels(np.stack(batch)))
         return np.concatenate(rows) if rows else np.zeros((0, self.dim), np.float32)
+
+    def _open(self, image: ImageLike) -> Image.Image:
+        try:
+            return open_image(image, min_side=self.min_side)
+        except ImageError as error:
+            if isinstance(image, str | os.PathLike):
+                raise ImageError(f"{os.fspath(image)!r}: {error.message}", hint=error.hint) from None
+            raise

@@ -37,4 +37,5 @@ class Random(Miner):
     ) -> Indices:
         """Indices of the chosen words, in the order drawn; nothing but their number is looked at."""
         whole_number("size", self.size)
+        whole_number("seed", self.seed, least=0)
         return np.random.default_rng(self.seed).permutation(len(matrix(words, "words")))[: self.size]
