@@ -159,6 +159,12 @@ def test_noise_that_exceeds_the_bound_is_stopped():
     detector = Debiased(temperature=0.01, tau=0.5, sigma=0.5, n_groups=1, policy="paper")
     scores = [Debiased(**{**detector.params(), "seed": s}).fit(labels, wild).score([[0.3, -0.9]])[0] for s in range(20)]
     assert all(np.isfinite(s) and s > 0 for s in scores)
+    world = planted_world(n_labels=10, n_wild=1200)
+    for tau in (0.5, 10 / 130):
+        policy = "cap" if tau == 0.5 else "paper"
+        cold = Debiased(temperature=1e-3, tau=tau, sigma=0.01, n_groups=10, policy=policy).fit(world.labels, world.wild)
+        assert np.isfinite(cold.score(world.id_images)).all()
+        assert np.isfinite(cold.log_odds(world.id_images)).all()
 
 
 def test_log_odds_has_the_order_of_the_score_and_does_not_saturate():

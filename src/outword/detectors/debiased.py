@@ -14,6 +14,8 @@ from outword.errors import ParameterError
 from outword.numerics import Array, log_sum_exp, unit_rows
 
 CAP_RATIO = 0.7  # |G| / K up to which the cap leaves tau alone
+NOISE_GAIN = 10.0  # how far noise may lift S above its largest value without noise
+SMALLEST_TERM = 1e-12  # of 1 - c tau r: at tau = K / (K + |G|) itself S has no largest value
 LARGEST_PULL = 0.95  # of tau (1 + |G|/K) under the cap, for a tau that hardly any label list admits
 
 
@@ -28,7 +30,7 @@ class Debiased(GroupedDetector):
 
     With `r = g / (P/K)` and `c = |G| / ((1 - tau) K)` a group's term is `1 / (1 - c tau r + q_b/a)`, and that is how it
     is computed, in the log domain. Its largest value is `1 / (1 - c tau)`, so S may exceed 1. Noise (sigma > 0) can
-    push `c tau r` above 1 for a single image; the correction then stops at the whole ID mass, `1 / (q_b/a)`.
+    push `c tau r` above 1 for a single image; S then stops at ten times that value.
 
     `tau <= K / (K + |G|)` keeps the denominator positive for every image. Short label lists break that rule, and
     `policy` says what is done about it (docs/short-lists.md has the measurements):
@@ -120,8 +122,8 @@ class Debiased(GroupedDetector):
         """`log(1 - c tau r)`, (n, 1), and `log(q_b / a)`, (n, n_groups)."""
         log_p, log_v, log_q = masses[:, :1], masses[:, 1:2], masses[:, 2:]
         c = self.groups_.shape[1] / ((1 - self.tau_) * len(self.labels_))
-        with np.errstate(divide="ignore"):
-            log_m = np.log(np.maximum(1 - c * self.tau_ * np.exp(log_v - log_p), 0))
+        least = max((1 - c * self.tau_) / NOISE_GAIN, SMALLEST_TERM)
+        log_m = np.log(np.maximum(1 - c * self.tau_ * np.exp(log_v - log_p), least))
         return log_m, log_q - log_p - np.log1p(-self.tau_)
 
 
