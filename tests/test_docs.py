@@ -38,7 +38,7 @@ def commands():
 
 @pytest.mark.parametrize(("command", "output"), list(commands()))
 def test_readme_commands(command, output, playground):
-    if command.startswith(("git ", "make ", "pip ")):
+    if command.startswith(("make ", "source ")):
         pytest.skip("run by hand and by CI itself")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "COLUMNS": "150", "NO_COLOR": "1"}
