@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from common import Bench, draw, read_bench, table
-from outword.corpora import Corpus, drop_labels
+from outword.corpora import Corpus, drop_labels, fold
 from outword.corpora.wordnet import WORDNET_FILES, Lemma, Meaning, NamedSet, make_corpus, spelled
 from outword.detectors import Debiased
 from outword.mining import MINERS
@@ -56,7 +56,7 @@ def mean_auroc(bench: Bench, words: list[str], vectors: np.ndarray, n_labels: in
     for seed in range(n_draws):
         task = draw(bench, n_labels, seed)
         kept, _ = drop_labels(words, task.names)
-        detector = Debiased(temperature=bench.encoder.temperature).fit(task.labels, vectors[kept])
+        detector = Debiased(temperature=bench.encoder.temperature, sigma=0.0).fit(task.labels, vectors[kept])
         figures.append([a for a, _ in task.figures(detector.score).values()])
     return 100 * float(np.mean(figures))
 
@@ -68,10 +68,10 @@ def main() -> None:
     bench = read_bench(parser.parse_args().path)
     everything = build(lemmas)
     vectors = encoded_corpus(bench.encoder, everything, get_prompts(bench.encoder.prompts))
-    place = {word: i for i, word in enumerate(everything.words)}
+    place = {fold(word): i for i, word in enumerate(everything.words)}
     rows = []
     for about, rule in RULES.items():
-        candidate = np.array([place[word] for word in build(rule).words])
+        candidate = np.array([place[fold(word)] for word in build(rule).words])
         for miner in ("density", "random"):
             chosen = candidate[MINERS[miner]().select(vectors[candidate])]
             words = [everything.words[i] for i in chosen]
