@@ -46,6 +46,9 @@ def _more(kind: str, name: str) -> dict[str, Any]:
         from outword.detectors import DETECTORS
 
         method = DETECTORS[name]
-        defaults = ", ".join(f"{f.name}={f.default}" for f in fields(method))  # type: ignore[arg-type]
-        return {"needs": "labels, wild words" if method.needs_wild else "labels", "parameters": defaults}
+        defaults = {f.name: f.default for f in fields(method)} | dict(method.in_pipeline)  # type: ignore[arg-type]
+        if "temperature" in defaults and not method.own_temperature:
+            defaults["temperature"] = "the encoder's"
+        needs = "labels, wild words" if method.needs_wild else "labels"
+        return {"needs": needs, "parameters": ", ".join(f"{key}={value}" for key, value in defaults.items())}
     return {}
