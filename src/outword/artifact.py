@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
+from safetensors.numpy import save as serialize
 
 from outword.errors import ArtifactError
 from outword.files import sha256_bytes, sha256_file
@@ -104,8 +105,8 @@ def load(path: str | os.PathLike[str]) -> Saved:
 
 
 def _write(folder: Path, saved: Saved) -> None:
-    save_file({name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}, folder / VECTORS)
-    (folder / VECTORS).chmod(0o644)  # as readable as the other files
+    arrays = {name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}
+    (folder / VECTORS).write_bytes(serialize(arrays))
     (folder / LABELS).write_text("".join(f"{label}\n" for label in saved.labels), encoding="utf-8")
     (folder / WILD).write_text("".join(f"{word}\n" for word in saved.wild), encoding="utf-8")
     files = {name: sha256_file(folder / name) for name in (VECTORS, LABELS, WILD)}

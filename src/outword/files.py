@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,12 +34,10 @@ def whole_file(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary.touch(exist_ok=False)
     try:
         yield temporary
-        temporary.chmod(0o644)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
