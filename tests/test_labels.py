@@ -31,6 +31,7 @@ def test_folder_of_class_folders(tmp_path):
         (["cat", 3], "got 3"),
         (["cat", "x" * 400], "at most 200 characters, got 400"),
         ("cat", "must be a list of names, got the text 'cat'"),
+        (None, "must be a list of names, got None"),
     ],
 )
 def test_refused(labels, message):

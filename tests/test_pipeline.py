@@ -16,6 +16,7 @@ from outword import artifact, wild
 from outword.detectors import DETECTORS
 from outword.errors import ArtifactError, ImageError, InputError, ParameterError
 from outword.files import sha256_file
+from outword.stream import Clock, score_files
 
 CAT, COFFEE, GRAVEL = (PHOTOS / f"{name}.jpg" for name in ("cat", "coffee", "gravel"))
 
@@ -221,3 +222,16 @@ def test_bad_images(detector):
         detector.score(np.zeros((20, 30, 3), np.uint8))
     assert detector.score(np.zeros((2, 20, 30, 3), np.uint8)).shape == (2,)
     assert detector.score([]).shape == (0,)
+
+
+def test_streaming_in_chunks_changes_nothing(detector, monkeypatch):
+    photos = sorted(PHOTOS.glob("*.jpg"))[:7]
+    whole = [row for row, _ in score_files(detector, photos)]
+    clock = Clock()
+    monkeypatch.setattr("outword.stream.CHUNK", 3)
+    parts = [row for row, _ in score_files(detector, [*photos, "missing.jpg"], clock=clock)]
+    assert [row.path for row in parts[:-1]] == [row.path for row in whole] == [str(p) for p in photos]
+    np.testing.assert_allclose([r.score for r in parts[:-1]], [r.score for r in whole], rtol=1e-4)
+    assert parts[-1].error == "no such file"
+    assert clock.working > 0
+    assert clock.waiting > 0
