@@ -88,7 +88,7 @@ def cap(task: Task, wild: Array, temperature: float) -> Score:
 def cap_papers_weight(task: Task, wild: Array, temperature: float) -> Score:
     """Tau lowered so that w keeps its value in the paper's setting, 2.27, for every list under 1000 names."""
     tau = min(TAU, 1.12 * TAU / (1 + len(wild) // 100 / len(task.labels)))
-    return Debiased(temperature=temperature, tau=tau, sigma=0.0).fit(task.labels, wild).score
+    return Debiased(temperature=temperature, tau=tau, sigma=0.0, policy="paper").fit(task.labels, wild).score
 
 
 def cap_with_noise(task: Task, wild: Array, temperature: float) -> Score:
@@ -99,8 +99,8 @@ def cap_with_noise(task: Task, wild: Array, temperature: float) -> Score:
 def groups(task: Task, wild: Array, temperature: float, ratio: float = 0.12) -> Score:
     """Tau stays, groups shrink to `ratio * K` words: 0.12 is the paper's |G| / K."""
     n_labels, n_wild = len(task.labels), len(wild)
-    size = min(n_wild // 100, max(1, round(ratio * n_labels)))
-    detector = Debiased(temperature=temperature, tau=TAU, sigma=0.0, n_groups=n_wild // size)
+    size = min(n_wild // 100, max(1, int(ratio * n_labels)))
+    detector = Debiased(temperature=temperature, tau=TAU, sigma=0.0, n_groups=n_wild // size, policy="paper")
     return detector.fit(task.labels, wild).score
 
 

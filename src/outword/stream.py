@@ -1,4 +1,4 @@
-"""Files to rows, any number of them in flat memory: threads decode ahead, the encoder never waits for the disk."""
+"""Files to rows, any number of them in flat memory: threads decode ahead, so that the encoder hardly waits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from outword.images import decode_ahead, open_image
 from outword.pipeline import Detector, Shares
 
 CHUNK = 64  # images that are scored together: numpy and onnxruntime disturb each other when they take turns often
-FIRED = 0.01  # the least share, of its group, of a wild word that is named
+FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
 Pixels = NDArray[np.uint8]
 Loaded = tuple[str, "Pixels | OutwordError"]
 
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass
 class Clock:
-    """Seconds that the encoder worked, and that it waited for pixels."""
+    """Seconds spent on encoding, scoring and evidence, and on waiting for pixels."""
 
     working: float = 0.0
     waiting: float = 0.0
@@ -57,6 +57,7 @@ def score_files(
             clock.waiting += time.perf_counter() - since
             yield from _rows(detector, chunk, clock)
             chunk, since = [], time.perf_counter()
+    clock.waiting += time.perf_counter() - since
     yield from _rows(detector, chunk, clock)
 
 

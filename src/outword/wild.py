@@ -29,7 +29,7 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Wild:
-    """Mined words, best first, and their vectors (n_words, dim) in float16: cosines move by less than 1e-4."""
+    """Mined words, best first, and their vectors (n_words, dim) in float16; those that are shipped were int8 before."""
 
     words: tuple[str, ...]
     vectors: NDArray[np.float16]

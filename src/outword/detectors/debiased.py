@@ -36,7 +36,8 @@ class Debiased(GroupedDetector):
     `policy` says what is done about it (docs/short-lists.md has the measurements):
 
     * "cap": the formula as printed while |G| <= 0.7 K; for shorter lists tau falls with K, so that wild words keep the
-      weight `w = 1 / (1 - tau (1 + |G|/K))` that they have there: `tau_ = 1.7 tau / (1 + |G|/K)`.
+      weight `w = 1 / (1 - tau (1 + |G|/K))` that they have there: `tau_ = 1.7 tau / (1 + |G|/K)`. `1.7 tau` counts
+      as 0.95 at most, so that a tau above 0.559 is lowered earlier.
     * "paper": the formula as printed, or an error that names the largest tau that it admits.
 
     Args:
