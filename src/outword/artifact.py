@@ -10,6 +10,7 @@ pets.outword/
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -98,10 +99,14 @@ def load(path: str | os.PathLike[str]) -> Saved:
             raise ArtifactError(f"{folder / name} has changed since it was saved", hint="save the detector again")
     try:
         arrays = load_file(folder / VECTORS)
-        saved = Saved(card, arrays, _read_lines(folder / LABELS), _read_lines(folder / WILD))
+        return Saved(card, arrays, _read_lines(folder / LABELS), _read_lines(folder / WILD))
     except (SafetensorError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{folder} cannot be read: {error}", hint="save the detector again") from error
-    return saved
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for infinity, which JSON does not have."""
+    return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}
 
 
 def _write(folder: Path, saved: Saved) -> None:

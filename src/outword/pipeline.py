@@ -94,12 +94,18 @@ class Detector:
     @property
     def coverage(self) -> dict[str, str]:
         """How well the encoder knows each label; empty when it cannot tell."""
-        return dict(self.card["coverage"])
+        flags: dict[str, str] = self.card["coverage"]
+        return flags
 
     @property
     def threshold_(self) -> float | None:
         """The calibrated threshold, or None."""
         return None if self.calibration_ is None else self.calibration_.value
+
+    @property
+    def cut(self) -> float | None:
+        """The score from which a verdict is `in`: the calibrated threshold, else the natural cut, if there is one."""
+        return self.vectors.natural_cut_ if self.calibration_ is None else self.calibration_.value
 
     def score(self, images: Iterable[ImageLike]) -> Array:
         """Score of each image, (n_images,) float64; higher means more in-distribution."""
@@ -114,11 +120,10 @@ class Detector:
 
     def verdict(self, score: float) -> str:
         """`in` or `out`; while no threshold was fitted the natural cut is used, and the verdict says so."""
-        if self.threshold_ is not None:
-            return "in" if score >= self.threshold_ else "out"
-        if self.vectors.natural_cut_ is None:
+        if self.cut is None:
             return UNCALIBRATED
-        return f"{'in' if score >= self.vectors.natural_cut_ else 'out'} ({UNCALIBRATED})"
+        side = "in" if score >= self.cut else "out"
+        return side if self.calibration_ else f"{side} ({UNCALIBRATED})"
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
         """Verdict, nearest labels with their share, and the wild words that fired."""
@@ -128,7 +133,7 @@ class Detector:
         return Explanation(
             score=score,
             verdict=self.verdict(score),
-            threshold=self.vectors.natural_cut_ if self.threshold_ is None else self.threshold_,
+            threshold=self.cut,
             calibrated=self.calibration_ is not None,
             labels=found.labels,
             words=found.words,
@@ -142,8 +147,9 @@ class Detector:
         groups of the same; without wild words the labels have it all.
         """
         cosines = (images.astype(np.float32) @ self._text_rows().T).astype(np.float64)
-        own = "temperature" in self.vectors.params() and not self.vectors.own_temperature
-        temperature = self.vectors.params()["temperature"] if own else self.card["encoder"]["temperature"]
+        temperature = self.card["encoder"]["temperature"]
+        if not self.vectors.own_temperature:
+            temperature = self.vectors.params().get("temperature", temperature)
         h, k = cosines / temperature, len(self.labels)
         log_p = log_sum_exp(h[:, :k])[:, None]
         groups = self.vectors.state().get("groups", np.zeros((0, 1), np.int64))
@@ -168,9 +174,7 @@ class Detector:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the detector to a directory, whole or not at all."""
-        stored = asdict(self.calibration_) if self.calibration_ else None
-        if stored and math.isinf(stored["value"]):
-            stored["value"] = None  # JSON has no infinity
+        stored = artifact.finite(asdict(self.calibration_)) if self.calibration_ else None
         card = {**self.card, "calibration": stored}
         artifact.save(path, artifact.Saved(card, self.vectors.state(), self.labels, self.wild))
 

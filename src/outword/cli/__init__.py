@@ -11,15 +11,7 @@ import click
 from outword._version import __version__
 from outword.errors import InputError, OutwordError
 
-VERBS = {
-    "demo": "Show verdicts on real photos: a table, and an HTML page.",
-    "fit": "Make a detector from a list of class names.",
-    "score": "Score photos: files, folders or globs.",
-    "calibrate": "Fit the threshold on a few ID photos.",
-    "explain": "Say why a photo is in or out.",
-    "list": "List encoders, corpora, methods, miners or prompts.",
-    "completion": "Print the shell completion script.",
-}
+VERBS = ("demo", "fit", "score", "calibrate", "explain", "list", "completion")
 
 
 class Failure(click.ClickException):

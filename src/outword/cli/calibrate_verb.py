@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outword.cli.talk import Meter, console, finite
+from outword.cli.talk import Meter, console
 
 
 @click.command("calibrate")
@@ -27,7 +27,7 @@ def command(detector: str, photos: tuple[str, ...], tpr: float, method: Any, out
     Example:
       outword calibrate pets.outword my-pets/ --tpr 0.95
     """
-    from outword.artifact import check_target
+    from outword.artifact import check_target, finite
     from outword.calibrate import fit_threshold
     from outword.images import find_images
     from outword.pipeline import load

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from outword.cli.talk import console, finite
+from outword.cli.talk import console
 
 if TYPE_CHECKING:
     from outword.pipeline import Detector, Explanation
@@ -31,6 +31,7 @@ def command(detector: str, photos: tuple[str, ...], top: int, audit: bool, as_js
       outword explain pets.outword photo.jpg
       outword explain pets.outword --audit --top 20
     """
+    from outword.artifact import finite
     from outword.pipeline import load
 
     if not photos and not audit:

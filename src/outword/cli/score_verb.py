@@ -89,8 +89,7 @@ def page_summary(detector: Detector) -> Summary:
 
     fitted = detector.calibration_
     how = f"{fitted.method} at a TPR of {fitted.tpr:.0%} from {fitted.n_photos} photos" if fitted else ""
-    cut = detector.vectors.natural_cut_ if fitted is None else fitted.value
-    return Summary(len(detector.labels), detector.card["encoder"]["name"], detector.method, cut, how)
+    return Summary(len(detector.labels), detector.card["encoder"]["name"], detector.method, detector.cut, how)
 
 
 def check_outputs(*names: str | None) -> None:

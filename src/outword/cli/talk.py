@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -16,11 +14,6 @@ EVERY = 5.0  # seconds between two lines where there is no terminal
 def console() -> Console:
     """A console on stderr; honours NO_COLOR."""
     return Console(stderr=True, highlight=False)
-
-
-def finite(values: dict[str, Any]) -> dict[str, Any]:
-    """The same with None for infinity, which JSON does not have."""
-    return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}
 
 
 class Meter:

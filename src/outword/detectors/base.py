@@ -91,9 +91,9 @@ class VectorDetector(ABC):
             raise InputError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(labels=...)")
         return unit_rows(matrix(images, "images", self.labels_.shape[1]), "images", UNIT_TOLERANCE)
 
-    @abstractmethod
     def _prepare(self) -> None:
-        """Compute what scoring reuses; called at the end of `fit`."""
+        """Compute what scoring reuses, here the unit label vectors; called at the end of `fit`."""
+        self._y = unit_rows(self.labels_, "labels")
 
     @abstractmethod
     def _score(self, images: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from outword.detectors.base import VectorDetector
-from outword.numerics import Array, log_sum_exp, unit_rows
+from outword.numerics import Array, log_sum_exp
 
 
 @dataclass
@@ -26,9 +26,6 @@ class Energy(VectorDetector):
 
     temperature: float = 0.01
     summary: ClassVar[str] = "log-sum-exp of the label logits"
-
-    def _prepare(self) -> None:
-        self._y = unit_rows(self.labels_, "labels")
 
     def _score(self, images: Array) -> Array:
         return log_sum_exp(images @ self._y.T / self.temperature)

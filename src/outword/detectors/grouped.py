@@ -58,12 +58,13 @@ class GroupedDetector(VectorDetector):
         return super().fit(state["labels"], state["wild"])
 
     def _prepare(self) -> None:
-        y, u = unit_rows(self.labels_, "labels"), unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
+        super()._prepare()
+        u = unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
         if "groups" in self._given:
             self.groups_ = check_groups(self._given["groups"], len(u))
         else:
             self.groups_ = deal_groups(len(u), self.n_groups, self.seed)
-        parts = self._positives(y)
+        parts = self._positives(self._y)
         sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
         self._bank, self._offsets = np.concatenate([*parts, u[self.groups_.ravel()]]), np.cumsum([0, *sizes])
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from outword.detectors.base import VectorDetector
-from outword.numerics import Array, unit_rows
+from outword.numerics import Array
 
 
 @dataclass
@@ -24,9 +24,6 @@ class MaxLogit(VectorDetector):
     """
 
     summary: ClassVar[str] = "largest cosine to a label"
-
-    def _prepare(self) -> None:
-        self._y = unit_rows(self.labels_, "labels")
 
     def _score(self, images: Array) -> Array:
         return np.asarray((images @ self._y.T).max(axis=1))

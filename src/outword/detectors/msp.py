@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from outword.detectors.base import VectorDetector
-from outword.numerics import Array, log_sum_exp, unit_rows
+from outword.numerics import Array, log_sum_exp
 
 
 @dataclass
@@ -29,9 +29,6 @@ class MSP(VectorDetector):
 
     temperature: float = 0.01
     summary: ClassVar[str] = "largest softmax probability at the encoder's temperature"
-
-    def _prepare(self) -> None:
-        self._y = unit_rows(self.labels_, "labels")
 
     def _score(self, images: Array) -> Array:
         h = images @ self._y.T / self.temperature
