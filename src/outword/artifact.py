@@ -12,9 +12,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
-import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +23,7 @@ from safetensors.numpy import load_file
 from safetensors.numpy import save as serialize
 
 from outword.errors import ArtifactError
-from outword.files import sha256_bytes, sha256_file
+from outword.files import free_folder, sha256_bytes, sha256_file, whole_folder
 
 SCHEMA = 1
 CARD, VECTORS, LABELS, WILD = "detector.json", "vectors.safetensors", "labels.txt", "wild.txt"
@@ -46,46 +43,14 @@ class Saved:
 def save(path: str | os.PathLike[str], saved: Saved) -> Path:
     """Write a detector to `path`, replacing a detector that is there; nothing else is ever replaced."""
     target = check_target(path)
-    scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    try:
-        new = scratch / "new"
-        new.mkdir()
+    with whole_folder(target) as new:
         _write(new, saved)
-        _take_place(new, target, scratch)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return target
-
-
-def _take_place(new: Path, target: Path, scratch: Path) -> None:
-    """Give `new` the name `target`, moving away what is there; another process may be doing the same."""
-    old = scratch / "old"
-    for _ in range(100):
-        try:
-            if target.exists():
-                target.rename(old)
-            new.rename(target)
-            return
-        except OSError:  # the other process moved it away, or was there first: put ours back and look again
-            if old.exists():
-                shutil.rmtree(old) if target.exists() else old.rename(target)
-            time.sleep(0.01)
-    raise ArtifactError(f"{target} is in use by another process", hint="try again")
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Raise unless a detector may be written to `path`: it is free, or holds a detector and nothing else."""
-    target = Path(path).resolve()
-    if not target.parent.is_dir():
-        raise ArtifactError(f"{target.parent} is not a folder", hint="make it first")
-    for _ in range(10):  # another process may be replacing it between the two looks
-        if not target.exists() or ((target / CARD).is_file() and {p.name for p in target.iterdir()} <= FILES):
-            return target
-        time.sleep(0.01)
-    raise ArtifactError(
-        f"{target} exists and is not a saved detector, or holds other files too",
-        hint="choose another name, or remove it",
-    )
+    return free_folder(path, card=CARD, names=FILES, what="a saved detector")
 
 
 def load(path: str | os.PathLike[str]) -> Saved:

@@ -1,13 +1,18 @@
-"""Files that appear whole or not at all, and the sha256 of what is in them."""
+"""Files and folders that appear whole or not at all, and the sha256 of what is in them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator
+import shutil
+import tempfile
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from outword.errors import ArtifactError
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -41,6 +46,52 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def free_folder(path: str | os.PathLike[str], *, card: str, names: Collection[str], what: str) -> Path:
+    """Where a folder may be written: `path` if it is free or holds `card` and nothing but `names`; else raise."""
+    target = Path(path).resolve()
+    if not target.parent.is_dir():
+        raise ArtifactError(f"{target.parent} is not a folder", hint="make it first")
+    for _ in range(10):  # another process may be replacing it between the two looks
+        if not target.exists() or ((target / card).is_file() and {p.name for p in target.iterdir()} <= set(names)):
+            return target
+        time.sleep(0.01)
+    raise ArtifactError(
+        f"{target} exists and is not {what}, or holds other files too", hint="choose another name, or remove it"
+    )
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """Give an empty folder beside `target`; it takes that name when the block ends, and is removed if it fails.
+
+    What has the name is replaced: ask `free_folder` first.
+    """
+    scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        new = scratch / "new"
+        new.mkdir()
+        yield new
+        _take_place(new, target, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _take_place(new: Path, target: Path, scratch: Path) -> None:
+    """Give `new` the name `target`, moving away what is there; another process may be doing the same."""
+    old = scratch / "old"
+    for _ in range(100):
+        try:
+            if target.exists():
+                target.rename(old)
+            new.rename(target)
+            return
+        except OSError:  # the other process moved it away, or was there first: put ours back and look again
+            if old.exists():
+                shutil.rmtree(old) if target.exists() else old.rename(target)
+            time.sleep(0.01)
+    raise ArtifactError(f"{target} is in use by another process", hint="try again")
 
 
 def cache_dir() -> Path:
