@@ -25,9 +25,9 @@ $(VENV)/core: pyproject.toml
 	$(PIP) install --quiet --no-compile --editable .
 	touch $@
 
-$(VENV)/dev: pyproject.toml
+$(VENV)/dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --no-compile --editable ".[dev]"
+	$(PIP) install --quiet --no-compile --constraint constraints.txt --editable ".[dev]"
 	touch $@ $(VENV)/core
 
 clean:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
 
+from outword.embed import embed
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.mini import Mini
-from outword.files import cache_dir, sha256_bytes
+from outword.errors import ImageError
+from outword.files import cache_dir
 from outword.images import find_images
 from outword.metrics import auroc, fpr_at_tpr
 from outword.numerics import Array
 from outword.prompts import get_prompts
+from outword.store import is_store, open_store
 from outword.wild import encode_words
 
 OOD_SETS = ["textures", "scenes", "flowers"]
@@ -49,26 +51,32 @@ class Task:
 
 
 def read_bench(root: Path, encoder_name: str = "mini") -> Bench:
-    """Encode the photos of bench-mini: imagenet/nXXXXXXXX_name.jpg is ID, the other folders are OOD."""
+    """The photos of bench-mini, or a store of them: imagenet/nXXXXXXXX_name.jpg is ID, the other folders are OOD."""
     encoder = get_encoder(encoder_name)
+    vectors = _vectors(encoder, root)
     photos, kinds = {}, {}
     for name in ["imagenet", *OOD_SETS]:
-        files = list(find_images([root / name]))
-        photos[name] = _encode(encoder, files)
-        kinds[name] = [f.stem.split("_")[0] for f in files]
-    names = [f.stem.partition("_")[2].replace("_", " ") for f in find_images([root / "imagenet"])]
+        files = [file for file in vectors if file.parent.name == name]
+        photos[name] = np.stack([vectors[file] for file in files])
+        kinds[name] = [file.stem.split("_")[0] for file in files]
+    names = [f.stem.partition("_")[2].replace("_", " ") for f in vectors if f.parent.name == "imagenet"]
     return Bench(encoder, names, _texts(encoder, names), photos, kinds)
 
 
-def _encode(encoder: Encoder, files: list[Path]) -> Array:
-    """Vectors of files, kept in the cache under the encoder's and the files' fingerprint."""
-    key = sha256_bytes("\n".join([encoder.fingerprint, *(f"{f.name} {f.stat().st_size}" for f in files)]).encode())
-    path = cache_dir() / "bench" / f"{key}.safetensors"
-    if not path.exists():
-        print(f"encoding {len(files)} photos of {files[0].parent.name}", file=sys.stderr)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({"vectors": encoder.encode_images(files)}, path)
-    return load_file(path)["vectors"]
+def _vectors(encoder: Encoder, root: Path) -> dict[Path, Array]:
+    """Vectors by file, in the order of the files; those of a folder of photos are kept in a store in the cache."""
+    store, files = root, None
+    if not is_store(root):
+        store = cache_dir() / "bench" / "store"
+        store.parent.mkdir(parents=True, exist_ok=True)
+        files = list(find_images([root.resolve() / name for name in ["imagenet", *OOD_SETS]]))
+        done = embed(encoder, files, store)
+        print(f"{done.encoded} photos encoded, {done.reused} read from {store}", file=sys.stderr)
+    found = {Path(path): vector for path, vector in open_store(store, encoder.fingerprint, encoder.name).rows()}
+    for file in files or found:
+        if isinstance(found[file], ImageError):
+            raise ImageError(f"{file}: {found[file]}", hint="a benchmark needs all of its photos")
+    return {file: found[file] for file in files or found}
 
 
 def draw(bench: Bench, n_labels: int, seed: int) -> Task:

@@ -2,7 +2,8 @@
 
     python benchmarks/throughput.py FOLDER [--labels labels.txt]
 
-The wait is the time between asking for the next batch and having it; decoding runs ahead in threads.
+The wait is the time between asking for the next batch and having it; decoding runs ahead in threads. FOLDER may be a
+store, and nothing is encoded then.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import time
 from pathlib import Path
 
 import outword
-from outword.images import find_images
 from outword.labels import read_labels
-from outword.stream import Clock, score_files
+from outword.stream import Clock, open_sources, score_sources
 
 DEMO = Path(outword.__file__).parent / "demo" / "labels.txt"
 
@@ -30,7 +30,7 @@ def main() -> None:
     detector = outword.fit(read_labels(args.labels))
     for turn in range(args.passes):
         clock, began = Clock(), time.perf_counter()
-        count = sum(1 for _ in score_files(detector, find_images([args.folder]), clock=clock))
+        count = sum(1 for _ in score_sources(detector, open_sources(detector, [args.folder]), clock=clock))
         seconds = time.perf_counter() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(

@@ -186,8 +186,8 @@ def test_shares_follow_the_temperature_of_the_method(words_file):
 
 def test_another_encoder_is_refused(saved, monkeypatch):
     monkeypatch.setattr(outword.load(saved).encoder, "fingerprint", "0" * 64)
-    with pytest.raises(ArtifactError, match="another version of the encoder mini"):
-        outword.load(saved)
+    with pytest.raises(ArtifactError, match="made with the encoder mini, and mini is another one, or another version"):
+        outword.load(saved).score([PHOTOS / "cat.jpg"])
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_streaming_in_chunks_changes_nothing(detector, monkeypatch):
     photos = sorted(PHOTOS.glob("*.jpg"))[:7]
     whole = [row for row, _ in score_files(detector, photos)]
     clock = Clock()
-    monkeypatch.setattr("outword.stream.CHUNK", 3)
+    monkeypatch.setattr(type(detector.encoder), "chunk", 3)
     parts = [row for row, _ in score_files(detector, [*photos, "missing.jpg"], clock=clock)]
     assert [row.path for row in parts[:-1]] == [row.path for row in whole] == [str(p) for p in photos]
     np.testing.assert_allclose([r.score for r in parts[:-1]], [r.score for r in whole], rtol=1e-4)

@@ -30,6 +30,9 @@ Result = TypeVar("Result")
 MAX_PIXELS = 178_956_970
 """An image with more pixels than this is refused: 512 MiB as 8-bit RGB."""
 
+MAX_BYTES = 1 << 31
+"""A file larger than this is not read whole by `read_bytes`; 16-bit RGB with `MAX_PIXELS` has half of it."""
+
 SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".dib", ".tif", ".tiff"}
     | {".ppm", ".pgm", ".pbm", ".pnm", ".avif", ".heic", ".heif"}
@@ -100,6 +103,18 @@ def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PI
         f"an image must be a path, bytes, a PIL image or a uint8 array, got {type(source).__name__}",
         hint="give one image, not a list",
     )
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of an image file, for `open_image`, or `ImageError` with a short reason."""
+    with _open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise ImageError(f"too large: {size} bytes is over {MAX_BYTES}", hint="shrink it first")
+        try:
+            return file.read()
+        except (OSError, MemoryError) as error:
+            raise _refusal(error) from error
 
 
 def thumbnail(image: Image.Image, side: int = 160) -> bytes:

@@ -7,8 +7,8 @@ import heapq
 import html
 from array import array
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -104,6 +104,11 @@ class Sample:
             heapq.heappush(self._lowest, (-score, -order, row))
         if len(self._lowest) > half:
             heapq.heappop(self._lowest)
+
+    def illustrate(self, view: Callable[[str], bytes]) -> None:
+        """Give the rows that were kept without a thumbnail what `view` makes of their path."""
+        for kept in (self._highest, self._lowest):
+            kept[:] = [(s, order, replace(r, thumbnail=r.thumbnail or view(r.path))) for s, order, r in kept]
 
     def rows(self) -> list[PageRow]:
         """The rows that were kept, highest score first, without the errors."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
 from outword.corpora import drop_labels, get_corpus
 from outword.detectors import DETECTORS, VectorDetector
 from outword.encoders import Encoder, get_encoder
+from outword.encoders.names import parse
 from outword.errors import ArtifactError, InputError, ParameterError, unknown
 from outword.images import ImageLike
 from outword.labels import check_labels
@@ -69,22 +71,32 @@ class Detector:
         wild: Sequence[str],
         card: dict[str, Any],
         calibration: Threshold | None = None,
+        *,
+        encoder: Callable[[], Encoder],
     ) -> None:
         self.vectors = vectors
         self.labels = list(labels)
         self.wild = list(wild)
         self.card = card
         self.calibration_ = calibration
+        self._get_encoder = encoder
         self._rows: NDArray[np.float32] | None = None
 
     def __repr__(self) -> str:
         threshold = UNCALIBRATED if self.threshold_ is None else f"threshold {self.threshold_:.4g}"
         return f"<outword.Detector: {self.method}, {len(self.labels)} labels, {len(self.wild)} wild words, {threshold}>"
 
-    @property
+    @cached_property
     def encoder(self) -> Encoder:
-        """The encoder that made the vectors."""
-        return get_encoder(self.card["encoder"]["name"])
+        """The encoder that made the vectors; loaded when it is first needed."""
+        wanted, used = self.card["encoder"], self._get_encoder()
+        if wanted["fingerprint"] not in (used.fingerprint, used.exported_from):
+            raise ArtifactError(
+                f"the detector was made with the encoder {wanted['name']}, and {used.name} is another one, or another "
+                "version of it",
+                hint="fit it again, or name the encoder that it was made with",
+            )
+        return used
 
     @property
     def method(self) -> str:
@@ -189,7 +201,7 @@ class Detector:
 def fit(
     labels: Iterable[str] | Mapping[str, str],
     *,
-    encoder: str = "mini",
+    encoder: str | Encoder = "mini",
     corpus: str | os.PathLike[str] = "wordnet",
     method: str = "debiased",
     miner: str | None = None,
@@ -202,7 +214,8 @@ def fit(
 
     Args:
         labels: the class names; a mapping gives some their own prompt: `{"crane": "a crane, the bird", "cat": ""}`.
-        encoder: see `outword list encoders`. Its temperature is used unless `temperature=` says otherwise.
+        encoder: a name (`outword list encoders`), or what `get_encoder` gave for a device, a precision or a batch size
+            of your own. Its temperature is used unless `temperature=` says otherwise.
         corpus: where wild words come from: a name (`outword list corpora`) or a text file, one word a line.
         method: see `outword list methods`.
         miner: how wild words are chosen; the default is the rule that the method was published with.
@@ -213,7 +226,7 @@ def fit(
     """
     sentences = check_labels(labels)
     names = list(sentences)
-    tower = get_encoder(encoder)
+    tower = encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
     vectors = make_detector(method, tower.temperature, params)
     templates = get_prompts(prompts or tower.prompts)
     rule = _lookup("miner", miner or vectors.miner, MINERS, "outword list miners")()
@@ -223,34 +236,55 @@ def fit(
     card: dict[str, Any] = {
         "outword": __version__,
         "method": {"name": method, "parameters": vectors.params()},
-        "encoder": {"name": tower.name, "fingerprint": tower.fingerprint, "temperature": tower.temperature},
+        "encoder": {
+            "name": tower.name,
+            "options": dict(tower.options),
+            "fingerprint": tower.fingerprint,
+            "temperature": tower.temperature,
+            "licence": tower.licence,
+            "source": tower.source,
+        },
         "prompts": asdict(templates),
         "label_prompts": {name: own for name, own in sentences.items() if own},
         "coverage": {c.label: c.flag for c in tower.coverage(names)},
     }
     if source is None:
-        return Detector(vectors.fit(y), names, [], card)
+        return Detector(vectors.fit(y), names, [], card, encoder=lambda: tower)
     wild = mine(tower, source, templates, rule, y, report)
     kept, left_out = (list(range(len(wild.words))), []) if keep_label_words else drop_labels(wild.words, names)
     card["corpus"] = {"name": source.name, "fingerprint": source.fingerprint, "left_out": left_out}
     card["miner"] = {"name": miner or vectors.miner, "parameters": asdict(rule), "fingerprint": wild.fingerprint}  # type: ignore[call-overload]
-    return Detector(vectors.fit(y, wild.vectors[kept]), names, [wild.words[i] for i in kept], card)
+    words = [wild.words[i] for i in kept]
+    return Detector(vectors.fit(y, wild.vectors[kept]), names, words, card, encoder=lambda: tower)
 
 
-def load(path: str | os.PathLike[str]) -> Detector:
-    """Read a detector back; its files and its encoder must be those that it was saved with."""
+def load(path: str | os.PathLike[str], *, encoder: str | None = None, **runtime: Any) -> Detector:
+    """Read a detector back; its files must be those that it was saved with.
+
+    Its encoder is loaded when an image is first scored, and must be the one that it was made with.
+
+    Args:
+        path: the directory that `Detector.save` wrote.
+        encoder: the name of its encoder here, where that lies elsewhere or was exported ("onnx:/path").
+        runtime: `device`, `precision` and `batch_size` of the encoder (see `get_encoder`).
+    """
     saved = artifact.load(path)
+    if encoder is not None:
+        parse(encoder)  # an unknown name is said now, not at the first image
     try:
-        return _restore(path, saved)
+        return _restore(path, saved, encoder, runtime)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ArtifactError(f"{path} cannot be understood: {error!r}", hint="fit it again") from error
 
 
-def _restore(path: str | os.PathLike[str], saved: artifact.Saved) -> Detector:
+def _restore(
+    path: str | os.PathLike[str], saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]
+) -> Detector:
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
-    used = get_encoder(card["encoder"]["name"])
-    if used.fingerprint != card["encoder"]["fingerprint"]:
-        raise ArtifactError(f"{path} was made with another version of the encoder {used.name}", hint="fit it again")
+    used, options = encoder or card["encoder"]["name"], dict(card["encoder"].get("options", {}))
+    parse(used)
+    if len(card["encoder"]["fingerprint"]) != 64:
+        raise ValueError("the encoder's fingerprint is not whole")
     kind = _lookup("method", card["method"]["name"], DETECTORS, "outword list methods")
     vectors = kind(**card["method"]["parameters"]).restore(saved.arrays)
     n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
@@ -259,7 +293,9 @@ def _restore(path: str | os.PathLike[str], saved: artifact.Saved) -> Detector:
     stored = card.pop("calibration")
     if stored and stored["value"] is None:
         stored["value"] = -math.inf
-    return Detector(vectors, saved.labels, saved.wild, card, Threshold(**stored) if stored else None)
+    threshold = Threshold(**stored) if stored else None
+    later = partial(get_encoder, used, **options, **runtime)
+    return Detector(vectors, saved.labels, saved.wild, card, threshold, encoder=later)
 
 
 def make_detector(method: str, temperature: float, params: Mapping[str, Any]) -> VectorDetector:

@@ -1,23 +1,27 @@
-"""Files to rows, any number of them in flat memory: threads decode ahead, so that the encoder hardly waits."""
+"""Files and stores to rows, any number in flat memory: threads decode ahead, so that the encoder hardly waits."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outword.errors import OutwordError
-from outword.images import decode_ahead, open_image
+from outword.images import decode_ahead, find_images, open_image
 from outword.pipeline import Detector, Shares
+from outword.store import Store, is_store, open_store
 
-CHUNK = 64  # images that are scored together: numpy and onnxruntime disturb each other when they take turns often
+STORED = 128  # vectors of a store that are scored together: more are no faster, and take more memory
 FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
+PathLike = str | os.PathLike[str]
 Pixels = NDArray[np.uint8]
-Loaded = tuple[str, "Pixels | OutwordError"]
+Array = NDArray[Any]  # the pixels of an image, or its vector
 
 
 @dataclass(frozen=True)
@@ -40,42 +44,80 @@ class Clock:
     waiting: float = 0.0
 
 
+def open_sources(detector: Detector, paths: Iterable[PathLike]) -> list[Store | list[PathLike]]:
+    """Sort out what may be scored: stores are opened, and what lies between them are paths for `find_images`."""
+    encoder = detector.card["encoder"]
+    sources: list[Store | list[PathLike]] = []
+    for stored, group in groupby(paths, key=is_store):
+        if stored:
+            sources += [open_store(path, encoder["fingerprint"], encoder["name"]) for path in group]
+        else:
+            sources.append(list(group))
+    return sources
+
+
+def score_sources(
+    detector: Detector, sources: Sequence[Store | list[PathLike]], *, clock: Clock | None = None
+) -> Iterator[tuple[Row, Pixels | None]]:
+    """Score what `open_sources` gave, in order; the encoder is needed for images only."""
+    for source in sources:
+        if isinstance(source, Store):
+            yield from ((row, None) for row in score_store(detector, source, clock=clock))
+        else:
+            yield from score_files(detector, find_images(source), clock=clock)
+
+
 def score_files(
-    detector: Detector, paths: Iterable[str | os.PathLike[str]], *, clock: Clock | None = None
+    detector: Detector, paths: Iterable[PathLike], *, clock: Clock | None = None
 ) -> Iterator[tuple[Row, Pixels | None]]:
     """Score files in order: a row each, with the encoder's view of the image; a bad image is a row with an error."""
-    encoder, clock = detector.encoder, clock or Clock()
+    encoder = detector.encoder
 
-    def load(path: str | os.PathLike[str]) -> Pixels:
+    def load(path: PathLike) -> Pixels:
         return encoder.preprocess(open_image(path, min_side=encoder.min_side))
 
-    chunk: list[Loaded] = []
-    since = time.perf_counter()
-    for path, result in decode_ahead(paths, load, workers=os.cpu_count() or 1, ahead=2 * CHUNK):
-        chunk.append((os.fspath(path), result))
-        if len(chunk) == CHUNK:
-            clock.waiting += time.perf_counter() - since
-            yield from _rows(detector, chunk, clock)
-            chunk, since = [], time.perf_counter()
-    clock.waiting += time.perf_counter() - since
-    yield from _rows(detector, chunk, clock)
+    loaded = decode_ahead(paths, load, workers=os.cpu_count() or 1, ahead=2 * encoder.chunk)
+    return _scored(detector, loaded, encoder.encode_pixels, encoder.chunk, clock or Clock())
 
 
-def _rows(detector: Detector, chunk: list[Loaded], clock: Clock) -> list[tuple[Row, Pixels | None]]:
+def score_store(detector: Detector, store: Store, *, clock: Clock | None = None) -> Iterator[Row]:
+    """Score the vectors of a store, in the order of their paths."""
+    return (row for row, _ in _scored(detector, store.rows(), np.asarray, STORED, clock or Clock()))
+
+
+def _scored(
+    detector: Detector,
+    loaded: Iterator[tuple[PathLike, Array | OutwordError]],
+    encode: Callable[[Array], NDArray[np.float32]],
+    size: int,
+    clock: Clock,
+) -> Iterator[tuple[Row, Array | None]]:
+    """Rows of what was loaded, encoded and scored `size` at a time."""
     since = time.perf_counter()
-    good = [pixels for _, pixels in chunk if not isinstance(pixels, OutwordError)]
-    size = detector.encoder.batch_size
-    parts = [detector.encoder.encode_pixels(np.stack(good[i : i + size])) for i in range(0, len(good), size)]
-    if parts:
-        vectors = np.concatenate(parts)
+    while chunk := list(islice(loaded, size)):
+        ready = time.perf_counter()
+        rows = _rows(detector, chunk, encode)
+        clock.waiting += ready - since
+        clock.working += time.perf_counter() - ready
+        yield from rows
+        since = time.perf_counter()
+
+
+def _rows(
+    detector: Detector,
+    chunk: list[tuple[PathLike, Array | OutwordError]],
+    encode: Callable[[Array], NDArray[np.float32]],
+) -> list[tuple[Row, Array | None]]:
+    good = [value for _, value in chunk if not isinstance(value, OutwordError)]
+    if good:
+        vectors = encode(np.stack(good))
         scored = iter(zip(detector.vectors.score(vectors), detector.evidence(vectors, 3), strict=True))
-    rows: list[tuple[Row, Pixels | None]] = []
-    for path, pixels in chunk:
-        if isinstance(pixels, OutwordError):
-            rows.append((Row(path, error=pixels.message), None))
+    rows: list[tuple[Row, Array | None]] = []
+    for path, value in chunk:
+        if isinstance(value, OutwordError):
+            rows.append((Row(os.fspath(path), error=value.message), None))
             continue
         score, found = next(scored)
         fired = [(word, share) for word, share in found.words if share >= FIRED]
-        rows.append((Row(path, float(score), detector.verdict(score), found.labels[0][0], fired), pixels))
-    clock.working += time.perf_counter() - since
+        rows.append((Row(os.fspath(path), float(score), detector.verdict(score), found.labels[0][0], fired), value))
     return rows

@@ -22,7 +22,8 @@ from outword.mining import Miner
 from outword.prompts import Prompts
 
 SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "wild"
-CHUNK = 512  # texts between two reports of progress
+CHUNK = 512  # words between two reports of progress
+PART = 8192  # words between two files: what a killed run loses at most
 Report = Callable[[str, int, int], None]
 Arrays = dict[str, NDArray[Any]]
 
@@ -79,13 +80,32 @@ def rank(
 
 
 def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: Report = quiet) -> NDArray[np.float32]:
-    """Vectors of every word of a corpus, (n_words, dim), unit rows; kept on disk after the first time."""
+    """Vectors of every word of a corpus, (n_words, dim), unit rows; kept on disk after the first time.
+
+    They are written part by part, so that a run that was killed goes on where it was.
+    """
     path = cache_dir() / "corpus" / f"{wild_key(encoder, corpus, prompts, None)}.safetensors"
-    found = _read(path)
-    if found is None:
-        found = {"vectors": encode_words(encoder, prompts.render(corpus.words, corpus.kinds), report)}
-        _write(path, found)
-    return found["vectors"]
+    if (found := _read(path)) is not None:
+        return found["vectors"]
+    sentences, parts = prompts.render(corpus.words, corpus.kinds), []
+    for start in range(0, len(sentences), PART):
+        kept, here = path.with_suffix(f".{start}.part"), sentences[start : start + PART]
+        part = _read(kept)
+        if part is None:
+            part = {"vectors": encode_words(encoder, here, _from(start, len(sentences), report))}
+            _write(kept, part)
+        parts.append(part["vectors"])
+    vectors = np.concatenate(parts)
+    _write(path, {"vectors": vectors})
+    if path.exists():
+        for part_file in path.parent.glob(f"{path.stem}.*.part"):
+            part_file.unlink(missing_ok=True)
+    return vectors
+
+
+def _from(start: int, total: int, report: Report) -> Report:
+    """The report of a part of the work, as a report of the whole."""
+    return lambda task, done, _: report(task, start + done, total)
 
 
 def encode_words(encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet) -> NDArray[np.float32]:

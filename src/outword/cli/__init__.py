@@ -11,7 +11,7 @@ import click
 from outword._version import __version__
 from outword.errors import InputError, OutwordError
 
-VERBS = ("demo", "fit", "score", "calibrate", "explain", "list", "completion")
+VERBS = ("demo", "fit", "score", "calibrate", "explain", "embed", "pull", "list", "completion")
 
 
 class Failure(click.ClickException):
@@ -71,3 +71,4 @@ def main() -> None:
       outword score pets.outword photos/
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
+    warnings.showwarning = lambda message, *_: click.echo(f"warning: {message}", err=True)

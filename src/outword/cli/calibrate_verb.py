@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from outword.cli.options import elsewhere_option, runtime_options
 from outword.cli.talk import Meter, console
 
 
@@ -20,8 +21,21 @@ from outword.cli.talk import Meter, console
 @click.option("--method", default="quantile", show_default=True, type=click.Choice(["quantile", "conformal"]))
 @click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
-def command(detector: str, photos: tuple[str, ...], tpr: float, method: Any, output: str | None, as_json: bool) -> None:
+@elsewhere_option
+@runtime_options
+def command(
+    detector: str,
+    photos: tuple[str, ...],
+    tpr: float,
+    method: Any,
+    output: str | None,
+    as_json: bool,
+    encoder: str | None,
+    runtime: dict[str, Any],
+) -> None:
     """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
+
+    PHOTOS are files, folders, globs, or stores of "outword embed".
 
     \b
     Example:
@@ -29,15 +43,14 @@ def command(detector: str, photos: tuple[str, ...], tpr: float, method: Any, out
     """
     from outword.artifact import check_target, finite
     from outword.calibrate import fit_threshold
-    from outword.images import find_images
     from outword.pipeline import load
-    from outword.stream import score_files
+    from outword.stream import open_sources, score_sources
 
-    found, say = load(detector), console().print
+    found, say = load(detector, encoder=encoder, **runtime), console().print
     check_target(output or detector)
     scores: list[float] = []
     with Meter("images") as meter:
-        for count, (row, _) in enumerate(score_files(found, find_images(photos)), start=1):
+        for count, (row, _) in enumerate(score_sources(found, open_sources(found, photos)), start=1):
             meter("calibrate", count, None)
             if row.score is None:
                 say(f"left out {row.path!r}: {row.error}", markup=False)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from outword.cli.options import elsewhere_option, runtime_options
 from outword.cli.talk import console
 
 if TYPE_CHECKING:
@@ -23,7 +24,17 @@ if TYPE_CHECKING:
 @click.option("--top", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many labels and words.")
 @click.option("--audit", is_flag=True, help="List the mined words closest to a label: likely false negatives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(detector: str, photos: tuple[str, ...], top: int, audit: bool, as_json: bool) -> None:
+@elsewhere_option
+@runtime_options
+def command(
+    detector: str,
+    photos: tuple[str, ...],
+    top: int,
+    audit: bool,
+    as_json: bool,
+    encoder: str | None,
+    runtime: dict[str, Any],
+) -> None:
     """Say why each of PHOTOS is in or out: nearest labels and wild words with their share of the mass.
 
     \b
@@ -36,7 +47,7 @@ def command(detector: str, photos: tuple[str, ...], top: int, audit: bool, as_js
 
     if not photos and not audit:
         raise click.UsageError("name a photo, or ask for --audit")
-    found = load(detector)
+    found = load(detector, encoder=encoder, **runtime)
     if audit:
         _audit(found, top, as_json)
     for photo in photos:

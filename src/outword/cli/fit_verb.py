@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.choices import Named
+from outword.cli.options import resize_option, runtime_options
 from outword.cli.talk import Meter, console
 from outword.errors import ParameterError
 
@@ -26,7 +27,18 @@ from outword.errors import ParameterError
 @click.option("--keep-label-words", is_flag=True, help="Keep wild words that equal a label.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A parameter of the method, e.g. tau=0.4.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
-def command(labels: str, output: str | None, settings: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@resize_option
+@runtime_options
+def command(
+    labels: str,
+    output: str | None,
+    encoder: str,
+    settings: tuple[str, ...],
+    as_json: bool,
+    resize: Any,
+    runtime: dict[str, Any],
+    **options: Any,
+) -> None:
     """Make a detector from LABELS: a text file, one name a line, or a folder whose sub-folders are the class names.
 
     A line may be "name: prompt text". Prints the path of the detector.
@@ -36,18 +48,20 @@ def command(labels: str, output: str | None, settings: tuple[str, ...], as_json:
       outword fit labels.txt -o pets.outword --set tau=0.4
     """
     from outword.artifact import check_target
+    from outword.encoders import get_encoder
     from outword.labels import read_labels
     from outword.pipeline import fit
 
     names = read_labels(labels)
     parameters = dict(_setting(s) for s in settings)
-    for key in parameters.keys() & {*options, "labels", "report"}:
+    for key in parameters.keys() & {*options, "labels", "encoder", "report"}:
         raise ParameterError(f"{key} is no parameter of the method", hint='see "outword fit --help"')
     source = Path(labels).resolve()
     target = output or f"{source.name if source.is_dir() else Path(labels).with_suffix('')}.outword"
     check_target(target)
+    tower = get_encoder(encoder, resize=resize, **runtime)
     with Meter("words") as meter:
-        detector = fit(names, report=meter, **options, **parameters)
+        detector = fit(names, encoder=tower, report=meter, **options, **parameters)
     detector.save(target)
     _tell_coverage(detector.coverage, labels)
     if as_json:
@@ -83,4 +97,4 @@ def _tell_coverage(coverage: dict[str, str], labels: str) -> None:
         )
         command = f"  outword fit {labels} --encoder clip-vit-b-16"
         say(command, style="bold red", markup=False, soft_wrap=True)
-        say("  (CLIP encoders are not in version 0.1 yet; see docs/mini.md)", style="red")
+        say('  (pip install "outword[clip]" first; docs/encoders.md)', style="red", markup=False)

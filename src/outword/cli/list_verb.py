@@ -15,18 +15,29 @@ from outword.cli.choices import KINDS, registry
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS))
+@click.option("--long", is_flag=True, help="All that is known of each, such as licence and source of encoders.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(kind: str, as_json: bool) -> None:
+def command(kind: str, long: bool, as_json: bool) -> None:
     """List what can be chosen: encoders, corpora, methods, miners or prompts.
 
     \b
     Example:
       outword list methods
+      outword list encoders --long
     """
     rows = [{"name": name, "about": about, **_more(kind, name)} for name, about in registry(kind).items()]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
-        return
+    elif long:
+        click.echo("\n\n".join("\n".join(f"{key}: {value}" for key, value in row.items() if value) for row in rows))
+    elif kind == "encoders":
+        _print([{key: row[key] for key in ("name", *_FACTS)} for row in rows if row["size"]])
+        click.echo("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in rows if not row["size"]))
+    else:
+        _print(rows)
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in rows[0]:
         table.add_column(column, overflow="fold")
@@ -38,10 +49,7 @@ def command(kind: str, as_json: bool) -> None:
 def _more(kind: str, name: str) -> dict[str, Any]:
     """Further columns of a kind."""
     if kind == "encoders":
-        from outword.encoders import get_encoder
-
-        encoder = get_encoder(name)
-        return {"dim": encoder.dim, "temperature": encoder.temperature, "prompts": encoder.prompts}
+        return _encoder(name)
     if kind == "methods":
         from outword.detectors import DETECTORS
 
@@ -52,3 +60,41 @@ def _more(kind: str, name: str) -> dict[str, Any]:
         needs = "labels, wild words" if method.needs_wild else "labels"
         return {"needs": needs, "parameters": ", ".join(f"{key}={value}" for key, value in defaults.items())}
     return {}
+
+
+_FACTS = ("size", "dim", "input", "temperature", "on this machine")
+
+
+def _encoder(name: str) -> dict[str, Any]:
+    """What is known of an encoder without loading it; `on this machine` looks into the hub's cache."""
+    from outword.encoders.names import KNOWN, PREFIXES
+
+    if name in PREFIXES:
+        return {
+            **dict.fromkeys(_FACTS, ""),
+            "form": PREFIXES[name],
+            "licence": "of the model",
+            "source": "of the model",
+        }
+    if known := KNOWN.get(name):
+        facts = 4 * known.parameters, known.dim, known.side, known.temperature, _is_here(known.repo)
+        licence, source = known.licence, known.source
+    else:
+        from outword.encoders.mini import DATA, SIDE, Mini
+
+        mini = Mini()
+        facts = sum(path.stat().st_size for path in DATA.iterdir()), mini.dim, SIDE, mini.temperature, "yes"
+        licence, source = mini.licence, mini.source
+    size, dim, side, temperature, here = facts
+    shown = (f"{size / 1e6:.0f} MB", dim, f"{side} x {side}", temperature, here)
+    return {**dict(zip(_FACTS, shown, strict=True)), "form": name, "licence": licence, "source": source}
+
+
+def _is_here(repo: str) -> str:
+    from outword.encoders.hub import cached
+    from outword.errors import MissingExtraError
+
+    try:
+        return "yes" if cached(repo, ["open_clip_model.safetensors"]) else "no"
+    except MissingExtraError:
+        return "no"

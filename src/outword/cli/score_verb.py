@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from PIL import Image
 
+from outword.cli.options import elsewhere_option, runtime_options
 from outword.cli.talk import Meter, console
 from outword.cli.writers import FORMATS, open_writer
-from outword.errors import InputError
+from outword.errors import InputError, OutwordError
 
 if TYPE_CHECKING:
     from outword.page import PageRow, Summary
     from outword.pipeline import Detector
+    from outword.store import Store
     from outword.stream import Pixels, Row
 
 
@@ -28,12 +31,22 @@ if TYPE_CHECKING:
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="[default: by the suffix of -o, else csv]")
 @click.option("--html", type=click.Path(), help="Also write a page with thumbnails, sorted by score.")
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read (exit 1).")
+@elsewhere_option
+@runtime_options
 def command(
-    detector: str, paths: tuple[str, ...], output: str | None, kind: str | None, html: str | None, strict: bool
+    detector: str,
+    paths: tuple[str, ...],
+    output: str | None,
+    kind: str | None,
+    html: str | None,
+    strict: bool,
+    encoder: str | None,
+    runtime: dict[str, Any],
 ) -> None:
     """Score PATHS (files, folders, globs) and write path, score, verdict, label, words, error.
 
     Higher scores mean more in-distribution. An image that cannot be read is a row with an error, and the run goes on.
+    A store of "outword embed" among PATHS is scored without encoding anything.
 
     \b
     Example:
@@ -42,7 +55,7 @@ def command(
     from outword.pipeline import load
 
     check_outputs(output, html)
-    counts = run(load(detector), paths, output=output, kind=kind, html=html, strict=strict)
+    counts = run(load(detector, encoder=encoder, **runtime), paths, output=output, kind=kind, html=html, strict=strict)
     total = sum(counts.values())
     parts = ", ".join(f"{count:,} {what}" for what, count in counts.items())
     console().print(f"{total:,} images: {parts}" if total else "no images found")
@@ -52,15 +65,15 @@ def run(
     detector: Detector, paths: tuple[str, ...], *, output: str | None, kind: str | None, html: str | None, strict: bool
 ) -> Counter[str]:
     """Score, write and count; the counts are by verdict, with `error` for what could not be read."""
-    from outword.images import find_images
     from outword.page import Sample, write_page
-    from outword.stream import score_files
+    from outword.stream import open_sources, score_sources
 
     counts: Counter[str] = Counter()
     sample = Sample()
-    total = _count_in_background(paths)
+    sources = open_sources(detector, paths)
+    total = count_in_background(sources)
     with open_writer(output, kind) as write, Meter("images") as meter:
-        for row, pixels in score_files(detector, find_images(paths)):
+        for row, pixels in score_sources(detector, sources):
             if strict and row.error:
                 raise click.ClickException(f"{row.path!r}: {row.error} (--strict)")
             write(row)
@@ -69,6 +82,7 @@ def run(
             if html:
                 sample.add(page_row(detector, row, pixels))
     if html:
+        sample.illustrate(_view)
         write_page(Path(html), sample, title="outword", summary=page_summary(detector))
     return counts
 
@@ -81,6 +95,16 @@ def page_row(detector: Detector, row: Row, pixels: Pixels | None) -> PageRow:
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
     note = detector.coverage.get(row.label, "")
     return PageRow(row.path, row.score, row.verdict, row.label, row.words, row.error, view, note)
+
+
+def _view(path: str) -> bytes:
+    """The thumbnail of a file that was scored from a store, if it is still there."""
+    from outword.images import open_image, thumbnail
+
+    try:
+        return thumbnail(open_image(path, min_side=160))
+    except OutwordError:
+        return b""
 
 
 def page_summary(detector: Detector) -> Summary:
@@ -104,14 +128,15 @@ def check_outputs(*names: str | None) -> None:
             raise InputError(f"{name} is a folder", hint="name a file")
 
 
-def _count_in_background(paths: tuple[str, ...]) -> Callable[[], int | None]:
+def count_in_background(sources: Sequence[Store | Sequence[str | os.PathLike[str]]]) -> Callable[[], int | None]:
     """A function that gives the number of images once a thread has counted them; None before that."""
     from outword.images import find_images
+    from outword.store import Store
 
     result: list[int] = []
 
     def count() -> None:
-        result.append(sum(1 for _ in find_images(paths)))
+        result.append(sum(len(s) if isinstance(s, Store) else sum(1 for _ in find_images(s)) for s in sources))
 
     threading.Thread(target=count, daemon=True).start()
     return lambda: result[0] if result else None

@@ -1,22 +1,71 @@
-"""Encoders by name: `get_encoder("mini")` is embedded and works offline."""
+"""Encoders by name: `get_encoder("mini")` is embedded and works offline; CLIP and others come from a hub or folder."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
+from typing import Literal
 
 from outword.encoders.base import Coverage, Encoder
-from outword.errors import unknown
+from outword.encoders.doors import need
+from outword.encoders.names import ENCODERS, canonical, parse
+from outword.errors import ParameterError
 
 __all__ = ["ENCODERS", "Coverage", "Encoder", "get_encoder"]
+Resize = Literal["bicubic", "bilinear"]
+Precision = Literal["fp32", "fp16", "bf16"]
 
-ENCODERS = {"mini": "embedded, offline; knows ImageNet names, their synonyms and broad parents"}
+
+def get_encoder(
+    name: str = "mini",
+    *,
+    resize: Resize | None = None,
+    device: str | None = None,
+    precision: Precision | None = None,
+    batch_size: int | None = None,
+) -> Encoder:
+    """The encoder called `name`; loaded once a process.
+
+    Args:
+        name: see `outword list encoders`: "mini", "clip-vit-b-16", "open_clip:ARCH/TAG", "hf:ORG/NAME", "hf:/path",
+            "onnx:/path".
+        resize: how images are resized; by default as the model's own configuration says. "bilinear" is what the
+            paper's released code does with CLIP.
+        device: "cpu", "cuda", "cuda:1", "mps"; by default CUDA where there is some, else the CPU. What was exported
+            runs on "cpu" (onnxruntime, the default) or "openvino".
+        precision: by default fp16 on CUDA and fp32 elsewhere; what was exported has its own.
+        batch_size: images that go through together; by default what suits the device.
+    """
+    return _get(canonical(name), resize, device, precision, batch_size)
 
 
 @lru_cache(maxsize=4)
-def get_encoder(name: str = "mini") -> Encoder:
-    """The encoder called `name`; loaded once a process."""
-    if name not in ENCODERS:
-        raise unknown("encoder", name, ENCODERS, "outword list encoders")
-    from outword.encoders.mini import Mini
+def _get(
+    name: str, resize: Resize | None, device: str | None, precision: Precision | None, batch_size: int | None
+) -> Encoder:
+    parsed = parse(name)
+    if resize not in (None, "bicubic", "bilinear"):
+        raise ParameterError(f"resize must be bicubic or bilinear, got {resize!r}", hint="leave it out")
+    if parsed.library == "mini":
+        if device not in (None, "cpu") or resize or precision or batch_size:
+            raise ParameterError("mini runs on the CPU as it is, without options", hint="leave them out")
+        from outword.encoders.mini import Mini
 
-    return Mini()
+        return Mini()
+    need("torch", name)
+    from outword.encoders.models import model_of
+    from outword.encoders.towers import Towers
+
+    model = model_of(parsed)
+    if resize:
+        model = replace(model, preprocess=replace(model.preprocess, interpolation=resize))
+    options = {"resize": resize} if resize else {}
+    return Towers(
+        model,
+        name=name,
+        options=options,
+        prompts="released",
+        device=device,
+        precision=precision,
+        batch_size=batch_size,
+    )

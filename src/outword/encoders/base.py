@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.errors import ImageError
-from outword.images import ImageLike, open_image
+from outword.errors import ImageError, OutwordError, ParameterError
+from outword.images import ImageLike, decode_ahead, open_image
 
 Vectors = NDArray[np.float32]
+Pixels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -30,50 +33,87 @@ class Encoder(ABC):
 
     Attributes:
         name: what `get_encoder` was asked for.
+        options: what else it was asked for that changes its vectors, such as {"resize": "bilinear"}.
         dim: length of a vector.
         temperature: the divisor of cosines, `h = cos / temperature`.
         prompts: the template set (see `outword.prompts`) that this encoder is used with by default.
-        fingerprint: sha256 of the weights and the preprocessing.
+        fingerprint: sha256 of the weights, the preprocessing and the tokens.
+        exported_from: fingerprint of the encoder that this one was exported from, if it was.
+        licence, source: of the weights.
         min_side: an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode).
         batch_size: how many images go through the image tower together.
     """
 
     name: str
+    options: Mapping[str, str] = {}
     dim: int
     temperature: float
     prompts: str
     fingerprint: str
+    exported_from: str | None = None
+    licence: str
+    source: str
     min_side: int
     batch_size: int
 
     @abstractmethod
-    def preprocess(self, image: Image.Image) -> NDArray[np.uint8]:
+    def preprocess(self, image: Image.Image) -> Pixels:
         """RGB image to the pixels that the image tower reads; pure and thread-safe."""
 
     @abstractmethod
-    def encode_pixels(self, pixels: NDArray[np.uint8]) -> Vectors:
-        """Pixels (n, height, width, 3) to unit vectors (n, dim)."""
+    def encode_pixels(self, pixels: Pixels) -> Vectors:
+        """Pixels (n, height, width, 3), any number of them, to unit vectors (n, dim)."""
 
     @abstractmethod
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         """Texts, prompts included, to unit vectors (n, dim)."""
 
+    def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
+        """Pixels to unit vectors (n, dim) and the unit vectors of their patches (n, n_patches, dim)."""
+        raise ParameterError(
+            f"{self.name} has no patch vectors", hint="the CLIP models of open_clip and transformers have"
+        )
+
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each label is known; empty when the encoder cannot tell."""
         return []
 
-    def encode_images(self, images: Sequence[ImageLike]) -> Vectors:
-        """Images (paths, bytes, PIL images, RGB arrays) to unit vectors (n, dim)."""
-        rows = []
-        for start in range(0, len(images), self.batch_size):
-            batch = [self.preprocess(self._open(image)) for image in images[start : start + self.batch_size]]
-            rows.append(self.encode_pixels(np.stack(batch)))
+    @overload
+    def encode_images(self, images: Sequence[ImageLike], *, patches: Literal[False] = False) -> Vectors: ...
+    @overload
+    def encode_images(self, images: Sequence[ImageLike], *, patches: Literal[True]) -> tuple[Vectors, Vectors]: ...
+    def encode_images(self, images: Sequence[ImageLike], *, patches: bool = False) -> Vectors | tuple[Vectors, Vectors]:
+        """Images (paths, bytes, PIL images, RGB arrays) to unit vectors (n, dim); threads decode ahead.
+
+        With `patches`, also the vectors of their patches (n, n_patches, dim), for methods that look at parts.
+        """
+        if patches:
+            pairs = [self.encode_patches(pixels) for pixels in self._chunks(images)]
+            if not pairs:
+                return np.zeros((0, self.dim), np.float32), np.zeros((0, 0, self.dim), np.float32)
+            return np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs])
+        rows = [self.encode_pixels(pixels) for pixels in self._chunks(images)]
         return np.concatenate(rows) if rows else np.zeros((0, self.dim), np.float32)
 
-    def _open(self, image: ImageLike) -> Image.Image:
-        try:
-            return open_image(image, min_side=self.min_side)
-        except ImageError as error:
-            if isinstance(image, str | os.PathLike):
-                raise ImageError(f"{os.fspath(image)!r}: {error.message}", hint=error.hint) from None
-            raise
+    @property
+    def chunk(self) -> int:
+        """How many images are best handed to `encode_pixels` at once: some batches, so that the device never waits."""
+        return max(64, 4 * self.batch_size)
+
+    def _chunks(self, images: Sequence[ImageLike]) -> Iterator[Pixels]:
+        loaded = decode_ahead(images, self._load, workers=os.cpu_count() or 1, ahead=2 * self.chunk)
+        pixels = (_checked(image, result) for image, result in loaded)
+        while part := list(islice(pixels, self.chunk)):
+            yield np.stack(part)
+
+    def _load(self, image: ImageLike) -> Pixels:
+        return self.preprocess(open_image(image, min_side=self.min_side))
+
+
+def _checked(image: ImageLike, result: Pixels | OutwordError) -> Pixels:
+    """The pixels; an error names the file."""
+    if not isinstance(result, OutwordError):
+        return result
+    if isinstance(result, ImageError) and isinstance(image, str | os.PathLike):
+        raise ImageError(f"{os.fspath(image)!r}: {result.message}", hint=result.hint)
+    raise result

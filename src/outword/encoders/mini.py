@@ -8,7 +8,6 @@ the files are made by `tools/build_mini.py`.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.resources import files
@@ -24,6 +23,7 @@ from safetensors.numpy import load_file
 from outword.encoders.base import Coverage, Encoder, Vectors
 from outword.encoders.head import Head
 from outword.encoders.lexicon import Lexicon
+from outword.encoders.ort import session
 from outword.encoders.wordpiece import WordPiece
 
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
@@ -49,6 +49,8 @@ class Mini(Encoder):
         self.temperature: float = card["temperature"]
         self.prompts: str = card["prompts"]
         self.fingerprint: str = card["fingerprint"]
+        self.licence = "Apache-2.0; WordNet 3.0 licence"
+        self.source = "comes with outword: EfficientNet-Lite2, all-MiniLM-L6-v2, WordNet 3.0 (docs/mini.md)"
         self.min_side = round(SIDE / CROP)  # the side of what is resized: a JPEG is decoded at twice that or more
         self.batch_size = 4  # 1 to 4 are fastest here: the activations of more do not stay in the cache
 
@@ -62,8 +64,11 @@ class Mini(Encoder):
 
     def encode_pixels(self, pixels: NDArray[np.uint8]) -> Vectors:
         """Pixels (n, 260, 260, 3) to unit vectors (n, dim)."""
-        features: Vectors = self._image_tower.run(None, {"pixels": pixels})[0]
-        return self._head.images(features)
+        out = np.empty((len(pixels), self.dim), np.float32)
+        for start in range(0, len(pixels), self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            out[rows] = self._head.images(self._image_tower.run(None, {"pixels": pixels[rows]})[0])
+        return out
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         """Texts, prompts included, to unit vectors (n, dim).
@@ -128,20 +133,3 @@ def batches(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
     for _, group in groupby(order, key=lambda i: len(ids[i])):
         rows = list(group)
         yield from (rows[start : start + TEXT_BATCH] for start in range(0, len(rows), TEXT_BATCH))
-
-
-def session(path: Path) -> Any:
-    """An onnxruntime session on all the processors that this process may use."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = _usable_cpus()
-    # Idle threads would spin and take the processor from decoding: 12 instead of 17 images a second on a busy machine.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
-def _usable_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

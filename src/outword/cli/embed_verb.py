@@ -1,0 +1,61 @@
+"""`outword embed`: photos to a store of embeddings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from outword.cli.choices import Named
+from outword.cli.options import resize_option, runtime_options
+from outword.cli.score_verb import count_in_background
+from outword.cli.talk import Meter, console
+
+
+@click.command("embed")
+@click.argument("sources", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--output", "folder", required=True, type=click.Path(), help="The store: a new folder, or a store.")
+@click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="See: outword list encoders")
+@click.option(
+    "--format", "kind", default="safetensors", show_default=True, type=click.Choice(["safetensors", "parquet"])
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+@resize_option
+@runtime_options
+def command(
+    sources: tuple[str, ...],
+    folder: str,
+    encoder: str,
+    kind: str,
+    as_json: bool,
+    resize: Any,
+    runtime: dict[str, Any],
+) -> None:
+    """Keep the embeddings of SOURCES (files, folders, globs) in a store, and print its path.
+
+    A second run encodes only what is new; one that was killed goes on where it was. "outword score" and "outword
+    calibrate" take the store wherever they take photos.
+
+    \b
+    Example:
+      outword embed photos/ -o photos.store
+      outword score pets.outword photos.store
+    """
+    from outword.embed import embed
+    from outword.encoders import get_encoder
+    from outword.images import find_images
+
+    tower, total = get_encoder(encoder, resize=resize, **runtime), count_in_background([sources])
+    with Meter("images") as meter:
+        summary = embed(
+            tower, find_images(sources), folder, kind=kind, report=lambda done: meter("embed", done, total())
+        )
+    say = console().print
+    for file in summary.damaged:
+        say(f"warning: {file} was damaged and is set aside", style="yellow", markup=False, soft_wrap=True)
+    seen = summary.encoded + summary.reused + summary.errors
+    counts = f"{summary.encoded:,} encoded, {summary.reused:,} reused, {summary.errors:,} errors"
+    say(f"{seen:,} images: {counts}; the store has {summary.rows:,}" if seen else "no images found")
+    click.echo(json.dumps({"path": folder, **asdict(summary)}) if as_json else folder)

@@ -1,0 +1,49 @@
+"""Options that several verbs share: which encoder, and what it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from outword.cli.choices import Named
+
+Command = Callable[..., Any]
+
+
+def resize_option(command: Command) -> Command:
+    """`--resize`, for verbs that choose an encoder."""
+    return click.option(
+        "--resize",
+        type=click.Choice(["bicubic", "bilinear"]),
+        help="How images are resized.  [default: as the model's configuration says]",
+    )(command)
+
+
+def elsewhere_option(command: Command) -> Command:
+    """`--encoder`, for verbs that read a detector."""
+    return click.option(
+        "--encoder", type=Named("encoders"), help="Where its encoder is now, e.g. onnx:DIR.  [default: where it was]"
+    )(command)
+
+
+def runtime_options(command: Command) -> Command:
+    """`--device`, `--precision` and `--batch-size`; the verb gets those that were given as the dictionary `runtime`."""
+
+    @click.option(
+        "--device", metavar="NAME", help="cpu, cuda, cuda:1, mps; of onnx: openvino.  [default: cuda if any, else cpu]"
+    )
+    @click.option(
+        "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="[default: fp16 on cuda, fp32 elsewhere]"
+    )
+    @click.option(
+        "--batch-size", type=click.IntRange(min=1), help="Images that go through together.  [default: automatic]"
+    )
+    @wraps(command)
+    def with_runtime(*args: Any, device: str | None, precision: str | None, batch_size: int | None, **rest: Any) -> Any:
+        given = {"device": device, "precision": precision, "batch_size": batch_size}
+        return command(*args, runtime={key: value for key, value in given.items() if value is not None}, **rest)
+
+    return with_runtime

@@ -1,0 +1,36 @@
+"""`outword pull`: an encoder's files, fetched in advance."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from outword.cli.choices import Named
+from outword.cli.talk import console
+
+
+@click.command("pull")
+@click.argument("encoder", type=Named("encoders"))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(encoder: str, as_json: bool) -> None:
+    """Fetch the files of ENCODER from the hub, unless they are here, and print sha256, bytes and path of each.
+
+    They are kept where the hub's own tools keep them: HF_HOME, HF_HUB_OFFLINE and proxies are honoured.
+
+    \b
+    Example:
+      outword pull clip-vit-b-16
+    """
+    from outword.encoders.hub import digest
+    from outword.encoders.models import files_of
+    from outword.encoders.names import canonical, parse
+
+    files = files_of(parse(canonical(encoder)))
+    rows = [{"sha256": digest(path), "bytes": path.stat().st_size, "path": str(path)} for path in files]
+    for row in [] if as_json else rows:
+        click.echo(f"{row['sha256']}  {row['bytes']:>12}  {row['path']}")
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    total = sum(path.stat().st_size for path in files)
+    console().print(f"{encoder}: {len(files)} files, {total / 1e6:,.1f} MB", markup=False)

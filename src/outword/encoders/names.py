@@ -1,0 +1,116 @@
+"""The names that encoders go by: the paper's five, and the general forms for any model of a hub or a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from outword.errors import ParameterError, unknown
+
+PREFIXES = {  # the general forms, as they are written
+    "open_clip:": "open_clip:ARCH/TAG or open_clip:ARCH@/path/weights.safetensors",
+    "hf:": "hf:ORG/NAME or hf:/path/to/folder",
+    "onnx:": "onnx:/path/to/folder",
+}
+
+
+@dataclass(frozen=True)
+class Known:
+    """Facts about an encoder with a short name; `stands_for` is its general form, `repo` its place on the hub."""
+
+    name: str
+    about: str
+    stands_for: str
+    repo: str
+    parameters: int
+    dim: int
+    side: int
+    temperature: float
+    licence: str
+    source: str
+
+
+def _openai(name: str, arch: str, repo: str, parameters: int, dim: int, side: int, about: str) -> Known:
+    source = f"OpenAI CLIP (Radford et al., ICML 2021), github.com/openai/CLIP; {repo} on the hub"
+    return Known(name, about, f"open_clip:{arch}/openai", repo, parameters, dim, side, 0.01, "MIT", source)
+
+
+# Parameter counts and dimensions are checked by tools/check_architectures.py. OpenAI trained with a logit scale of at
+# most 100, and all five ended there: the temperature is 0.01.
+KNOWN = {
+    known.name: known
+    for known in (
+        _openai(
+            *("clip-vit-b-32", "ViT-B-32", "timm/vit_base_patch32_clip_224.openai", 151_277_313, 512, 224),
+            about="CLIP, the quickest of the transformers",
+        ),
+        _openai(
+            *("clip-vit-b-16", "ViT-B-16", "timm/vit_base_patch16_clip_224.openai", 149_620_737, 512, 224),
+            about="CLIP, the paper's main set-up",
+        ),
+        _openai(
+            *("clip-vit-l-14", "ViT-L-14", "timm/vit_large_patch14_clip_224.openai", 427_616_513, 768, 224),
+            about="CLIP, larger and slower",
+        ),
+        _openai(
+            *("clip-vit-l-14-336", "ViT-L-14-336", "timm/vit_large_patch14_clip_336.openai", 427_944_193, 768, 336),
+            about="CLIP, at a higher resolution",
+        ),
+        _openai(
+            *("clip-rn50", "RN50", "timm/resnet50_clip.openai", 102_007_137, 1024, 224),
+            about="CLIP, a ResNet",
+        ),
+    )
+}
+ENCODERS = {
+    "mini": "embedded, offline; knows ImageNet names, their synonyms and broad parents",
+    **{known.name: known.about for known in KNOWN.values()},
+    "open_clip:": "any model of open_clip, with the weights of a tag or a file",
+    "hf:": "any image-text model of transformers, from the hub or a folder",
+    "onnx:": 'what "outword export" wrote',
+}
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A name taken apart: `library` is mini, open_clip, hf or onnx; `what` the model, a repository or a path.
+
+    `tag` and `file` belong to open_clip's two forms: which weights, by tag or by path.
+    """
+
+    library: str
+    what: str = ""
+    tag: str = ""
+    file: str = ""
+
+
+def canonical(name: str) -> str:
+    """The same name with an absolute path, so that it means the same in another folder.
+
+    >>> canonical("hf:google/siglip-base-patch16-224")
+    'hf:google/siglip-base-patch16-224'
+    """
+    if not isinstance(name, str):
+        raise ParameterError(f"an encoder is named by a string, got {name!r}", hint='see "outword list encoders"')
+    head, mark, path = name.partition("@" if name.startswith("open_clip:") else ":")
+    return f"{head}{mark}{Path(path).resolve()}" if path and Path(path).exists() else name
+
+
+def parse(name: str) -> Parsed:
+    """Take a name apart.
+
+    >>> parse("clip-vit-b-16")
+    Parsed(library='open_clip', what='ViT-B-16', tag='openai', file='')
+    >>> parse("hf:google/siglip-base-patch16-224")
+    Parsed(library='hf', what='google/siglip-base-patch16-224', tag='', file='')
+    """
+    if name == "mini":
+        return Parsed("mini")
+    library, colon, what = (KNOWN[name].stands_for if name in KNOWN else name).partition(":")
+    if f"{library}{colon}" not in PREFIXES:
+        raise unknown("encoder", name, ENCODERS, "outword list encoders")
+    arch, at, file = what.partition("@")
+    arch, _, tag = (arch, "", "") if at else what.rpartition("/")
+    if not what or (library == "open_clip" and not (arch and (file or tag))):
+        raise ParameterError(f"{name!r} is not whole", hint=f"write {PREFIXES[library + ':']}")
+    return Parsed(library, arch, tag, file) if library == "open_clip" else Parsed(library, what)

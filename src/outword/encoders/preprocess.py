@@ -1,0 +1,63 @@
+"""From an RGB image to the square of pixels that a model reads, as the model's own configuration says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Interpolation = Literal["bicubic", "bilinear"]
+_FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    """Resize, crop, and the mean and standard deviation that the model wants afterwards.
+
+    Attributes:
+        side: pixels a side of the result.
+        short: the short side of the image after resizing, at least `side`; the centre is then cut out. 0 squashes the
+            whole image into the square instead.
+        interpolation: "bicubic", or "bilinear" as the paper's released code has it.
+        mean, std: of each channel, in units of 0..1; applied by the model, not here.
+    """
+
+    side: int
+    short: int
+    interpolation: Interpolation
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+    @property
+    def min_side(self) -> int:
+        """How small an image may be decoded before it is resized (see `outword.images.open_image`)."""
+        return self.short or self.side
+
+    def __call__(self, image: Image.Image) -> NDArray[np.uint8]:
+        """Pixels (side, side, 3).
+
+        Resizing the short side and cutting out the centre is one step: only what will be kept is resized, so that a
+        very long image costs no more than a square. The pixels are those of the two plain steps.
+        """
+        resample = _FILTERS[self.interpolation]
+        if not self.short:
+            return np.asarray(image.resize((self.side, self.side), resample))
+        left, top, right, bottom = self._box(*image.size)
+        reach = 2 + 2 * max((bottom - top) / self.side, 1)  # how far the filter looks beyond the box
+        first, last = max(int(top - reach), 0), min(int(bottom + reach) + 1, image.height)
+        rows = image.crop((0, first, image.width, last))
+        # Pillow may go down before it goes across when both are asked of it, which shows where bicubic overshoots
+        across = rows.resize((self.side, rows.height), resample, box=(left, 0, right, rows.height))
+        return np.asarray(across.resize((self.side,) * 2, resample, box=(0, top - first, self.side, bottom - first)))
+
+    def _box(self, width: int, height: int) -> tuple[float, float, float, float]:
+        """Where the kept square lies in the image, in its own pixels."""
+        least = min(width, height)
+        resized = [int(self.short * length / least) for length in (width, height)]
+        begin = [round((length - self.side) / 2) for length in resized]
+        scale = [before / after for before, after in zip((width, height), resized, strict=True)]
+        left, top = (b * s for b, s in zip(begin, scale, strict=True))
+        return left, top, min(left + self.side * scale[0], width), min(top + self.side * scale[1], height)

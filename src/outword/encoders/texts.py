@@ -1,0 +1,42 @@
+"""Texts at their own length, in batches of about the same length; and a word about texts that were cut."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+
+
+def batches(ids: Ids, end: int | None, size: int) -> Iterator[tuple[NDArray[np.intp], int]]:
+    """Rows of about the same length, at most `size`, and the length that holds them all.
+
+    Args:
+        ids: (n, context), padded.
+        end: the id behind which a row may be cut; None where all of it is read.
+        size: rows in a batch.
+    """
+    lengths = np.full(len(ids), ids.shape[1]) if end is None else (ids == end).argmax(axis=1) + 1
+    order = np.argsort(lengths, kind="stable")
+    for start in range(0, len(ids), size):
+        rows = order[start : start + size]
+        yield rows, int(lengths[rows].max())
+
+
+def warn_of_cuts(name: str, texts: Sequence[str], ids: Ids, pad: int, count: Callable[[str], int]) -> None:
+    """Say which texts were longer than the context; only those that (nearly) fill it are counted again.
+
+    The last token alone would not tell: SigLIP ends and pads a text with the same one.
+    """
+    context = ids.shape[1]
+    full = np.flatnonzero((ids[:, -2:] != pad).any(axis=1)).tolist()
+    cut = [texts[i] for i in full if count(texts[i]) > context]
+    if cut:
+        warnings.warn(
+            f"{len(cut)} of {len(texts)} texts are longer than the {context} tokens that {name} reads and were cut, "
+            f"the first: {cut[0][:60]!r}...",
+            stacklevel=3,
+        )

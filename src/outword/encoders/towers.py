@@ -1,0 +1,197 @@
+"""Any image-text model of torch as an encoder: device, precision, batches, and texts at their own length."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from outword.encoders.base import Encoder, Pixels, Vectors
+from outword.encoders.fuse import fuse_quick_gelu
+from outword.encoders.preprocess import Preprocess
+from outword.encoders.texts import Ids, batches, warn_of_cuts
+from outword.errors import ParameterError
+from outword.files import sha256_bytes
+
+PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+TEXTS = {"cpu": 64, "cuda": 1024}  # texts that go through the text tower together
+IMAGES = {"cpu": 16, "cuda": 256}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a library's model is made of; `outword.encoders.open_clip` and `.transformers` build it.
+
+    Attributes:
+        module: the network, with weights, in evaluation mode.
+        image: normalised pixels (n, 3, side, side) to features (n, dim).
+        text: token ids (n, length) to features (n, dim).
+        patches: normalised pixels to features (n, dim) and those of the patches (n, n_patches, dim), where it has any.
+        tokenize: texts to ids (n, context), padded, and cut where they are too long.
+        count: the number of tokens of a text before any cut.
+        tokenizer: the library's own, for export.
+        pad: the id that fills a text up to the context.
+        end: the id that ends a text, for a causal tower that reads its result there: what comes behind it can be left
+            away. None where that would change the result.
+        preprocess: how images are resized and cropped.
+        dim, temperature: of the space that both towers share.
+        digest: sha256 of the weights, the architecture and the vocabulary.
+        licence, source: of the weights.
+    """
+
+    module: torch.nn.Module
+    image: Callable[[Tensor], Tensor]
+    text: Callable[[Tensor], Tensor]
+    patches: Callable[[Tensor], tuple[Tensor, Tensor]] | None
+    tokenize: Callable[[Sequence[str]], Ids]
+    count: Callable[[str], int]
+    tokenizer: Any
+    pad: int
+    end: int | None
+    preprocess: Preprocess
+    dim: int
+    temperature: float
+    digest: str
+    licence: str
+    source: str
+
+
+class Towers(Encoder):
+    """A model of torch: images in batches on the device, texts sorted by length and cut behind their end.
+
+    Args:
+        model: the towers and what they read.
+        name, options: what `get_encoder` was asked for.
+        prompts: the template set that the model is used with.
+        device: "cpu", "cuda", "cuda:1", "mps"; CUDA where there is some, by default.
+        precision: "fp32", "fp16" or "bf16"; fp16 on CUDA and fp32 elsewhere, by default.
+        batch_size: images that go through together; when they do not fit, half of them are tried, and so on.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        name: str,
+        options: Mapping[str, str],
+        prompts: str,
+        device: str | None = None,
+        precision: str | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        self.model = model
+        self.name, self.options, self.prompts = name, options, prompts
+        self.device = pick_device(device)
+        self.precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
+        if self.precision not in PRECISIONS:
+            raise ParameterError(f"precision must be fp32, fp16 or bf16, got {precision!r}", hint="leave it out")
+        self.batch_size = IMAGES.get(self.device.type, 16) if batch_size is None else batch_size
+        if self.batch_size < 1:
+            raise ParameterError(f"batch_size must be at least 1, got {batch_size}", hint="leave it out")
+        self.dim, self.temperature = model.dim, model.temperature
+        self.licence, self.source = model.licence, model.source
+        self.min_side = model.preprocess.min_side
+        parts = [model.digest, asdict(model.preprocess)]
+        self.fingerprint = sha256_bytes(json.dumps(parts, sort_keys=True).encode())
+        fuse_quick_gelu(model.module)
+        model.module.to(self.device, PRECISIONS[self.precision]).eval().requires_grad_(False)
+        self._copies = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        scale = 1 / (255 * np.array(model.preprocess.std))
+        self._scale = torch.tensor(scale, dtype=torch.float32, device=self.device)
+        shift = -np.array(model.preprocess.mean) / np.array(model.preprocess.std)
+        self._shift = torch.tensor(shift, dtype=torch.float32, device=self.device)
+
+    def preprocess(self, image: Image.Image) -> Pixels:
+        """RGB image to the square of pixels that the model reads."""
+        return self.model.preprocess(image)
+
+    def encode_pixels(self, pixels: Pixels) -> Vectors:
+        """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
+        if not len(pixels):
+            return np.zeros((0, self.dim), np.float32)
+        return self._in_batches(pixels, lambda x: (unit(self.model.image(x)),))[0]
+
+    def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
+        """Pixels to unit vectors (n, dim) and those of their patches (n, n_patches, dim)."""
+        patches = self.model.patches
+        if patches is None:
+            return super().encode_patches(pixels)
+        vectors, parts = self._in_batches(pixels, lambda x: tuple(unit(y) for y in patches(x)))
+        return vectors, parts
+
+    @torch.inference_mode()
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        """Texts, prompts included, to unit vectors (n, dim); what does not fit the context is cut, with a warning."""
+        if not len(texts):
+            return np.zeros((0, self.dim), np.float32)
+        ids = self.model.tokenize(texts)
+        warn_of_cuts(self.name, texts, ids, self.model.pad, self.model.count)
+        out = torch.empty((len(texts), self.dim), device=self.device)
+        for rows, length in batches(ids, self.model.end, TEXTS.get(self.device.type, 64)):
+            part = torch.from_numpy(ids[rows, :length]).to(self.device)
+            out[torch.from_numpy(rows)] = unit(self.model.text(part))
+        return out.cpu().numpy()
+
+    @torch.inference_mode()
+    def _in_batches(self, pixels: Pixels, run: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Vectors, ...]:
+        """Run all pixels through in batches; the device is waited for at the end. Out of memory halves the batch."""
+        results: list[tuple[Tensor, ...]] = []
+        start = 0
+        while start < len(pixels):
+            part = pixels[start : start + self.batch_size]
+            try:
+                with torch.backends.cudnn.flags(
+                    enabled=True, allow_tf32=False
+                ):  # else fp32 is not fp32 in convolutions
+                    results.append(run(self._normalised(part)))
+            except torch.OutOfMemoryError:
+                if len(part) == 1:
+                    raise ParameterError(
+                        f"{self.device} has not enough memory for one image with {self.name}",
+                        hint="free some, or choose another device",
+                    ) from None
+                self.batch_size = len(part) // 2
+                continue
+            start += len(part)
+        return tuple(torch.cat(column).cpu().numpy() for column in zip(*results, strict=True))
+
+    def _normalised(self, pixels: Pixels) -> Tensor:
+        """Bytes to the device, and only there to normalised floats (n, 3, side, side)."""
+        x = self._moved(torch.from_numpy(np.ascontiguousarray(pixels)))
+        return (x * self._scale + self._shift).to(PRECISIONS[self.precision]).permute(0, 3, 1, 2)
+
+    def _moved(self, x: Tensor) -> Tensor:
+        """To the device; on CUDA from pinned memory and beside the work in hand, so that this does not wait for it."""
+        if self._copies is None:
+            return x.to(self.device)
+        with torch.cuda.stream(self._copies):
+            moved = x.pin_memory().to(self.device, non_blocking=True)
+        current = torch.cuda.current_stream(self.device)
+        current.wait_stream(self._copies)
+        moved.record_stream(current)
+        return moved
+
+
+def unit(features: Tensor) -> Tensor:
+    """Rows of length 1 in float32, whatever the precision of the model."""
+    return torch.nn.functional.normalize(features.float(), dim=-1)
+
+
+def pick_device(name: str | None) -> torch.device:
+    """The device called `name`; CUDA where there is some, else the CPU, by default."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise ParameterError(
+            f"device {name!r} cannot be used: {str(error).splitlines()[0]}", hint="leave it out, or say cpu or cuda"
+        ) from None
+    return device
