@@ -52,6 +52,13 @@ def _get(
         from outword.encoders.mini import Mini
 
         return Mini()
+    if parsed.library == "onnx":
+        from outword.encoders.onnx import load_onnx
+
+        exported = load_onnx(parsed.what, name=name, device=device, precision=precision, batch_size=batch_size)
+        if resize not in (None, exported.card["preprocess"]["interpolation"]):
+            raise ParameterError(f"{name} was exported with another resize than {resize}", hint="leave it out")
+        return exported
     need("torch", name)
     from outword.encoders.models import model_of
     from outword.encoders.towers import Towers
