@@ -21,7 +21,7 @@ from outword.files import sha256_bytes
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 TEXTS = {"cpu": 64, "cuda": 1024}  # texts that go through the text tower together
-IMAGES = {"cpu": 16, "cuda": 256}
+IMAGES = {"cpu": 8, "cuda": 256}
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Towers(Encoder):
         self.precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
         if self.precision not in PRECISIONS:
             raise ParameterError(f"precision must be fp32, fp16 or bf16, got {precision!r}", hint="leave it out")
-        self.batch_size = IMAGES.get(self.device.type, 16) if batch_size is None else batch_size
+        self.batch_size = IMAGES.get(self.device.type, 8) if batch_size is None else batch_size
         if self.batch_size < 1:
             raise ParameterError(f"batch_size must be at least 1, got {batch_size}", hint="leave it out")
         self.dim, self.temperature = model.dim, model.temperature
