@@ -5,17 +5,24 @@ import shutil
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
+from safetensors.torch import save_file
 
 import outword
 from outword.encoders import get_encoder
+from outword.encoders.fuse import fuse_quick_gelu
+from outword.encoders.names import parse
+from outword.encoders.open_clip import find
 from outword.errors import ArtifactError, InputError, MissingExtraError, OutwordError, ParameterError
 from outword.testing import check_encoder
 from tiny import (
     OPEN_CLIP,
+    RELATIVES,
     TEXTS,
     clip_folder,
     open_clip,
@@ -23,6 +30,7 @@ from tiny import (
     open_clip_model,
     photos,
     pixels_of,
+    relative_folder,
     siglip_folder,
     unit,
 )
@@ -95,7 +103,7 @@ def test_a_file_of_weights_gives_what_the_folder_gives(kind, folders, tmp_path):
     named = [f"open_clip:tiny-{kind}@{folders}/open_clip-{kind}/open_clip_model.safetensors"]
     named.append(f"open_clip:tiny-{kind}@{tmp_path}/weights.pt")
     if kind == "siglip":  # its tokenizer is in the folder, and nowhere on a hub
-        with pytest.raises(InputError, match="the tokenizer of tiny-siglip cannot be loaded"):
+        with pytest.raises(InputError, match=r"cannot fetch config\.json of words"):
             get_encoder(named[0])
         return
     for name in named:
@@ -330,7 +338,7 @@ BROKEN = {
     "no weights hf": ("clip", lambda f: (f / "model.safetensors").unlink(), "has no weights"),
     "no config": ("clip", lambda f: (f / "config.json").unlink(), "is no model"),
     "config is no JSON": ("clip", lambda f: (f / "config.json").write_text("{"), "config.json cannot be read"),
-    "config is a list": ("clip", lambda f: (f / "config.json").write_text("[]"), "is no model"),
+    "config is a list": ("clip", lambda f: (f / "config.json").write_text("[]"), "should hold a table"),
     "unknown type": (
         "clip",
         lambda f: spoil(f, "config.json", lambda c: c.update(model_type="nothing")),
@@ -472,3 +480,236 @@ def test_a_relative_path_means_the_same_elsewhere(folders, monkeypatch):
     assert get_encoder("hf:clip").name == f"hf:{folders}/clip"
     weights = "open_clip-vit/open_clip_model.safetensors"
     assert get_encoder(f"open_clip:tiny-vit@{weights}").name == f"open_clip:tiny-vit@{folders}/{weights}"
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_relatives_of_clip_equal_the_librarys_own_forward(name, folders, tmp_path):
+    model, tokenizer = relative_folder(name, tmp_path, folders / "clip")
+    encoder = get_encoder(f"hf:{tmp_path}")
+    texts = ["the nice cat", "a dog", "abc"]
+    given = tokenizer(texts, padding=True, return_tensors="pt")
+    given.pop("token_type_ids", None)
+    with torch.no_grad():
+        wanted = [model.get_image_features(pixels_of(encoder, photos())), model.get_text_features(**given)]
+    images, text = (unit(out if torch.is_tensor(out) else out.pooler_output) for out in wanted)
+    np.testing.assert_allclose(encoder.encode_texts(texts), text, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode_images(photos()), images, atol=1e-5)
+    assert (encoder.model.end is not None) == RELATIVES[name][1]
+
+
+@pytest.mark.parametrize("name", ["open_clip-vit", "clip"])
+def test_threads_do_not_disturb_each_other(name, folders):
+    encoder = get_encoder(f"hf:{folders / name}")
+    texts = ["a", "a photo of a very old locomotive at the end of the line"]
+    alone = [encoder.encode_texts([text]) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda i: encoder.encode_texts([texts[i % 2]]), range(200)))
+    for i, vectors in enumerate(found):
+        np.testing.assert_allclose(vectors, alone[i % 2], atol=1e-5)
+
+
+def test_a_folder_never_runs_code_of_its_own(folders, tmp_path):
+    shutil.copytree(folders / "clip", tmp_path / "clip")
+    marker = tmp_path / "ran"
+    (tmp_path / "clip" / "evil.py").write_text(f"open({str(marker)!r}, 'w')\nclass Config: pass\nclass Model: pass\n")
+    spoil(
+        tmp_path / "clip",
+        "config.json",
+        lambda c: c.update(model_type="evil", auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}),
+    )
+    code = f"from outword.encoders import get_encoder; get_encoder('hf:{tmp_path}/clip')"
+    done = subprocess.run([sys.executable, "-c", code], input="y\ny\n", capture_output=True, text=True)
+    assert "InputError" in done.stderr
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("size", [(640, 427), (451, 224), (227, 224), (500, 333), (90, 70)])
+@pytest.mark.parametrize("name", ["clip", "siglip"])
+def test_images_are_prepared_as_the_librarys_processor_does(name, size, folders):
+    from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+    from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
+
+    kind = CLIPImageProcessorPil if name == "clip" else SiglipImageProcessorPil
+    image = Image.fromarray(np.random.default_rng(0).integers(256, size=(*size[::-1], 3), dtype=np.uint8))
+    encoder = get_encoder(f"hf:{folders / name}")
+    theirs = np.asarray(kind.from_pretrained(folders / name)(image, return_tensors="np")["pixel_values"][0])
+    assert np.abs(pixels_of(encoder, [image])[0].numpy() - theirs).max() < 3 / 255 / 0.25  # two levels
+
+
+def test_the_newer_file_of_preprocessing_counts(folders, tmp_path):
+    shutil.copytree(folders / "clip", tmp_path / "clip")
+    old = json.loads((folders / "clip" / "preprocessor_config.json").read_text())
+    (tmp_path / "clip" / "processor_config.json").write_text(json.dumps({"image_processor": {**old, "resample": 2}}))
+    assert get_encoder(f"hf:{tmp_path}/clip").model.preprocess.interpolation == "bilinear"
+    (tmp_path / "clip" / "processor_config.json").write_text(json.dumps({"processor_class": "CLIPProcessor"}))
+    assert get_encoder(f"hf:{tmp_path}/clip", batch_size=1).model.preprocess.interpolation == "bicubic"
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"size": 36, "crop_size": 32}, {"size": 36, "crop_size": {"height": 32, "width": 32}}]
+)
+def test_older_forms_of_sizes(sizes, folders, tmp_path):
+    shutil.copytree(folders / "clip", tmp_path / "clip")
+    spoil(tmp_path / "clip", "preprocessor_config.json", lambda c: c.update(sizes))
+    assert get_encoder(f"hf:{tmp_path}/clip").model.preprocess == get_encoder(f"hf:{folders}/clip").model.preprocess
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"do_resize": False},
+        {"do_rescale": False},
+        {"size": {"shortest_edge": 36, "longest_edge": 99}},
+        {"size": {"shortest_edge": 30}},
+        {"size": None},
+        {"crop_size": {"height": 32, "width": 30}},
+        {"do_center_crop": False},
+        {"resample": "bicubic"},
+        {"rescale_factor": None},
+        {"rescale_factor": 1.0},
+        {"image_std": [0, 0, 0]},
+        {"image_std": [0.2, 0.2]},
+        {"image_mean": None},
+        {"image_mean": ["a", "b", "c"]},
+        {"size": {"shortest_edge": 48}, "crop_size": {"height": 48, "width": 48}},
+    ],
+)
+def test_preprocessing_that_cannot_be_followed_is_refused(change, folders, tmp_path):
+    shutil.copytree(folders / "clip", tmp_path / "clip")
+    spoil(tmp_path / "clip", "preprocessor_config.json", lambda c: c.update(change))
+    with pytest.raises(OutwordError, match=r"not supported|three numbers|does not run") as caught:
+        get_encoder(f"hf:{tmp_path}/clip")
+    assert "\n" not in caught.value.message
+
+
+def changed_vectors(folder):
+    encoder = get_encoder(f"hf:{folder}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return encoder.fingerprint, encoder.encode_texts(["abcdefghijkl", "XYZ"])
+
+
+@pytest.mark.parametrize(
+    "name, file, change",
+    [
+        ("siglip", "tokenizer_config.json", lambda c: c.update(model_max_length=8)),
+        ("siglip", "tokenizer.json", lambda c: c["model"]["vocab"].update(a=4, b=3)),
+        ("open_clip-siglip", "tokenizer.json", lambda c: c["model"]["vocab"].update(a=4, b=3)),
+    ],
+)
+def test_what_changes_vectors_changes_the_fingerprint(name, file, change, folders, tmp_path):
+    shutil.copytree(folders / name, tmp_path / name)
+    spoil(tmp_path / name, file, change)
+    (before, old), (after, new) = changed_vectors(folders / name), changed_vectors(tmp_path / name)
+    assert np.abs(old - new).max() > 1e-3
+    assert before != after
+
+
+def test_what_does_not_change_vectors_does_not_change_the_fingerprint(folders, tmp_path):
+    shutil.copytree(folders / "clip", tmp_path / "clip")
+    spoil(tmp_path / "clip", "config.json", lambda c: c.update(transformers_version="99", _name_or_path="there"))
+    shutil.copy(folders / "clip" / "model.safetensors", tmp_path / "clip" / "model.fp16.safetensors")
+    assert get_encoder(f"hf:{tmp_path}/clip").fingerprint == get_encoder(f"hf:{folders}/clip").fingerprint
+
+
+def test_weights_in_parts(folders, tmp_path):
+    model, tokenizer = encoder_parts("clip", folders)
+    model.save_pretrained(tmp_path, max_shard_size="300KB")
+    tokenizer.save_pretrained(tmp_path)
+    shutil.copy(folders / "clip" / "preprocessor_config.json", tmp_path)
+    parts = sorted(tmp_path.glob("model-*.safetensors"))
+    assert len(parts) > 1
+    whole = get_encoder(f"hf:{folders}/clip").encode_texts(TEXTS)
+    np.testing.assert_array_equal(get_encoder(f"hf:{tmp_path}").encode_texts(TEXTS), whole)
+    parts[0].unlink()
+    with pytest.raises(InputError, match="which its index names"):
+        get_encoder(f"hf:{tmp_path}", batch_size=1)
+
+
+def test_only_what_is_exact_is_fused(folders, tmp_path):
+    """A norm between the activation and the second product stands in the way of folding factors into weights."""
+    config = json.loads((folders / "open_clip-vit" / "open_clip_config.json").read_text())
+    config["model_cfg"]["vision_cfg"].update(scale_fc=True, block_type="custom")
+    plain = {k: v for k, v in config["model_cfg"].items() if k != "custom_text"}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = open_clip.CLIP(**json.loads(json.dumps(plain))).eval()
+    (tmp_path / "open_clip_config.json").write_text(json.dumps(config))
+    save_file({k: v.contiguous() for k, v in model.state_dict().items()}, tmp_path / "open_clip_model.safetensors")
+    encoder = get_encoder(f"hf:{tmp_path}")
+    with torch.no_grad():
+        wanted = unit(model.encode_image(pixels_of(encoder, photos())))
+    np.testing.assert_allclose(encoder.encode_images(photos()), wanted, atol=1e-5)
+    silu = [
+        m for m in get_encoder(f"hf:{folders}/open_clip-vit").model.module.modules() if isinstance(m, torch.nn.SiLU)
+    ]
+    assert len(silu) == 4
+
+
+def test_shared_weights_are_not_scaled_twice():
+    class Block(torch.nn.Module):
+        def __init__(self, shared=None):
+            super().__init__()
+            self.fc1, self.activation_fn, self.fc2 = torch.nn.Linear(4, 8), QuickGELU(), torch.nn.Linear(8, 4)
+            self.fc1.weight = shared.fc1.weight if shared else self.fc1.weight
+
+        def forward(self, x):
+            return self.fc2(self.activation_fn(self.fc1(x)))
+
+    class QuickGELU(torch.nn.Module):
+        def forward(self, x):
+            return x * torch.sigmoid(1.702 * x)
+
+    first = Block()
+    whole = torch.nn.Sequential(first, Block(first), Block())
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    before = whole(x)
+    fuse_quick_gelu(whole)
+    torch.testing.assert_close(whole(x), before, atol=1e-5, rtol=1e-5)
+    assert [type(block.activation_fn).__name__ for block in whole] == ["QuickGELU", "QuickGELU", "SiLU"]
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ({}, "no weights by name"),
+        ([1, 2], "cannot be read"),
+        ({"state_dict": {}}, "no weights by name"),
+        ({"a": torch.zeros(2)}, "does not fit"),
+        ({"logit_scale": torch.zeros(())}, "does not fit"),
+    ],
+)
+def test_odd_files_of_weights(content, message, folders, tmp_path):
+    torch.save(content, tmp_path / "w.pt")
+    with pytest.raises(InputError, match=message):
+        get_encoder(f"open_clip:tiny-vit@{tmp_path}/w.pt")
+
+
+def test_a_tag_whose_file_lies_elsewhere_keeps_what_the_tag_says(folders, tmp_path):
+    """The file is of another size, which is said; the place is that of the tag."""
+    parsed = parse("open_clip:ViT-H-14-quickgelu/dfn5b@/tmp/w.safetensors")
+    assert (parsed.what, parsed.tag, parsed.file) == ("ViT-H-14-quickgelu", "dfn5b", "/tmp/w.safetensors")
+    weights = folders / "open_clip-vit" / "open_clip_model.safetensors"
+    place = find(parse(f"open_clip:ViT-B-16/openai@{weights}"))
+    assert (place.quick_gelu, place.licence, place.weights) == (True, "MIT", weights)
+    assert place.way["resize_mode"] == "shortest"
+    with pytest.warns(UserWarning, match="differ in how images are prepared"):
+        find(parse(f"open_clip:ViT-L-14@{weights}"))
+
+
+def test_punctuation_that_is_cleaned_away_is_not_counted(folders):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        get_encoder(f"hf:{folders}/open_clip-siglip").encode_texts(["abcdefghijklmn" + " " * 9])
+
+
+def test_settings_of_cudnn_are_left_alone(folders, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
+    encoder = get_encoder(f"hf:{folders}/clip")
+    seen, image = [], encoder.model.image
+    watch = lambda x: seen.append((torch.backends.cudnn.deterministic, torch.backends.cudnn.allow_tf32)) or image(x)  # noqa: E731
+    object.__setattr__(encoder.model, "image", watch)
+    encoder.encode_images(photos(1))
+    object.__setattr__(encoder.model, "image", image)
+    assert seen == [(True, False)]
+    assert torch.backends.cudnn.deterministic

@@ -15,6 +15,7 @@ import torch
 from click.testing import CliRunner
 from onnx import helper, numpy_helper
 
+import outword
 from outword.cli import main
 from outword.encoders import export as exporting
 from outword.encoders import get_encoder, graph
@@ -422,3 +423,26 @@ def test_the_verb_wants_a_model_of_torch(name, tmp_path):
     result = CliRunner().invoke(main, ["export", name, "-o", str(tmp_path / "x")])
     assert result.exit_code == 2
     assert "runs on onnxruntime as it is" in result.stderr
+
+
+def test_by_name_an_export_stands_for_its_original(made, tmp_path, words_file):
+    encoder, folder = made("clip", "int8")
+    copy = get_encoder(f"onnx:{folder}", batch_size=3)
+    assert (copy.name, copy.batch_size) == (f"onnx:{folder}", 3)
+    np.testing.assert_array_equal(copy.encode_texts(TEXTS), opened(folder).encode_texts(TEXTS))
+    options = {"corpus": words_file, "n_groups": 3}
+    original = outword.fit(["cat", "dog"], encoder=encoder, **options)
+    original.save(tmp_path / "pets.outword")
+    moved = outword.load(tmp_path / "pets.outword", encoder=f"onnx:{folder}")
+    np.testing.assert_allclose(moved.score(photos()), original.score(photos()), rtol=0.05)
+    outword.fit(["cat", "dog"], encoder=f"onnx:{folder}", **options).save(tmp_path / "int8.outword")
+    other = outword.load(tmp_path / "int8.outword", encoder=encoder.name)
+    with pytest.raises(ArtifactError, match="is another one"):
+        other.score(photos())
+
+
+def test_an_export_keeps_its_resize(made):
+    _, folder = made("clip")
+    assert get_encoder(f"onnx:{folder}", resize="bicubic").fingerprint == get_encoder(f"onnx:{folder}").fingerprint
+    with pytest.raises(ParameterError, match="exported with another resize than bilinear"):
+        get_encoder(f"onnx:{folder}", resize="bilinear")

@@ -11,7 +11,8 @@ from threading import Thread
 
 import pytest
 
-from tiny import clip_folder, open_clip_folder
+from outword.encoders.hub import licence
+from tiny import clip_folder, open_clip_folder, transformers
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -88,6 +89,13 @@ def repositories(tmp_path_factory):
     (root / "org" / "empty").mkdir()
     (root / "org" / "empty" / "config.json").write_text('{"model_type": "clip"}')
     shutil.copytree(root / "org" / "empty", root / "org" / "gated")
+    shutil.copytree(root / "org" / "clip", root / "org" / "parts", ignore=shutil.ignore_patterns("model.safetensors"))
+    transformers.AutoModel.from_pretrained(root / "org" / "clip").save_pretrained(
+        root / "org" / "parts", max_shard_size="300KB"
+    )
+    laion = root / "laion" / "CLIP-ViT-B-32-laion2B-s34B-b79K"
+    open_clip_folder("vit", laion)
+    (laion / "README.md").write_text("---\nlicense: mit\n---\n")
     return root
 
 
@@ -111,9 +119,10 @@ def hub(repositories, tmp_path):
 
 def command(*args, **env):
     """Run the command line in a process of its own: the hub's settings are read once, at import."""
-    kept = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+    kept = {k: v for k, v in os.environ.items() if "proxy" not in k.lower() and k != "HF_HUB_OFFLINE"}
     full = {**kept, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", **env}
-    return subprocess.run([sys.executable, "-m", "outword", *args], capture_output=True, text=True, env=full)
+    python = [sys.executable] if args[0] == "-c" else [sys.executable, "-m", "outword"]
+    return subprocess.run([*python, *args], capture_output=True, text=True, env=full)
 
 
 def test_pull_says_where_how_large_and_sha256_and_fetches_once(hub, repositories):
@@ -165,6 +174,14 @@ def test_a_tokenizer_of_its_own_is_fetched_too(hub):
     names = [line.rsplit("/", 1)[1] for line in done.stdout.splitlines()]
     assert names[0] == "open_clip_model.safetensors"
     assert "tokenizer.json" in names
+    code = (
+        "from outword.encoders import open_clip as o; from outword.encoders.doors import need; n = need('open_clip', '');"
+        "a = 'ViT-B-16-SigLIP'; t, _ = o._tokenizer(n, a, n.get_model_config(a)['text_cfg']); print(t(['ab']).shape)"
+    )
+    asked = len(hub.asked)
+    assert "torch.Size([1, 64])" in hub("-c", code).stdout  # online, and yet nothing is asked
+    assert len(hub.asked) == asked
+    assert "torch.Size([1, 64])" in hub("-c", code, HF_HUB_OFFLINE="1").stdout
 
 
 def test_short_names_and_the_list(hub):
@@ -201,9 +218,9 @@ def test_refused_by_the_hub(hub, name, words):
         (
             "clip-vit-b-16",
             "cannot fetch open_clip_model.safetensors of timm/vit_base_patch16_clip_224.openai from the hub",
-            "--encoder open_clip:ViT-B-16-quickgelu@/path/open_clip_model.safetensors",
+            "--encoder open_clip:ViT-B-16/openai@/path/open_clip_model.safetensors",
         ),
-        ("hf:org/clip", "cannot fetch config.json and model.safetensors of org/clip", "--encoder hf:/path/to/FOLDER"),
+        ("hf:org/clip", "cannot fetch config.json of org/clip", "--encoder hf:/path/to/FOLDER"),
     ],
 )
 def test_offline_says_what_is_missing_and_how_to_bring_it(tmp_path, name, missing, by_hand):
@@ -212,3 +229,59 @@ def test_offline_says_what_is_missing_and_how_to_bring_it(tmp_path, name, missin
     assert missing in done.stderr
     assert by_hand in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_another_tool_left_half_fetched_is_completed(hub, tmp_path):
+    """A cache with configuration and weights only, as a library's own loading of the model leaves it."""
+    code = (
+        "from huggingface_hub import hf_hub_download as get; get('org/clip', 'config.json');"
+        "get('org/clip', 'model.safetensors')"
+    )
+    assert hub("-c", code).returncode == 0
+    done = hub("pull", "hf:org/clip")
+    assert done.returncode == 0, done.stderr
+    assert "tokenizer.json" in done.stdout
+    assert "preprocessor_config.json" in done.stdout
+
+
+def test_a_part_that_is_missing_is_fetched(hub):
+    code = (
+        "from huggingface_hub import snapshot_download as get;"
+        "get('org/parts', allow_patterns=['*.json', '*.txt', 'model-00001-*'])"
+    )
+    assert hub("-c", code).returncode == 0
+    done = hub("pull", "hf:org/parts")
+    assert done.returncode == 0, done.stderr
+    assert "model-00002-of-" in done.stdout
+
+
+def test_the_licence_of_a_tag_is_that_of_its_card(hub, repositories):
+    assert hub("pull", "open_clip:ViT-B-32/laion2b_s34b_b79k").returncode == 0
+    code = (
+        "from outword.encoders.open_clip import find; from outword.encoders.names import parse;"
+        "print(find(parse('open_clip:ViT-B-32/laion2b_s34b_b79k')).licence)"
+    )
+    assert hub("-c", code, HF_HUB_OFFLINE="1").stdout.strip() == "mit"
+
+
+@pytest.mark.parametrize(
+    "card, said",
+    [
+        ("---\nlicense: apache-2.0\n---\n", "apache-2.0"),
+        ("---\ntags:\n- x\nlicense: 'mit'\n---\n", "mit"),
+        ("---\nlicense:\n- cc-by-4.0\n---\n", "cc-by-4.0"),
+        ("---\ntags: x\n---\nlicense: cc0\n", "not stated"),
+        ("# A model\nlicense: cc0\n", "not stated"),
+        ("", "not stated"),
+    ],
+)
+def test_licences(card, said, tmp_path):
+    (tmp_path / "README.md").write_text(card)
+    assert licence(tmp_path / "README.md") == said
+    assert licence(tmp_path / "nothing.md") == "not stated"
+
+
+def test_pull_of_what_is_not_there():
+    done = command("pull", "onnx:/no/such/folder")
+    assert done.returncode == 2
+    assert "is not an exported encoder" in done.stderr

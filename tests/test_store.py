@@ -253,7 +253,8 @@ def test_bad_images_are_rows(place, tmp_path, kind):
         else:
             assert words in str(found[str(path)]), path
     n_bad = sum(words is not None for words in expected.values())
-    assert (done.errors, done.encoded) == (n_bad, len(expected) - n_bad)
+    contents = {path.read_bytes() for path, words in expected.items() if words is None}
+    assert (done.errors, done.encoded, done.encoded + done.reused) == (n_bad, len(contents), len(expected) - n_bad)
     direct = {path: _direct_error(path) for path in expected}
     assert {Path(p): e.message for p, e in found.items() if isinstance(e, ImageError)} == {
         path: error for path, error in direct.items() if error

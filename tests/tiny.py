@@ -172,3 +172,69 @@ def word_tokenizer():
         model_input_names=["input_ids"],
         model_max_length=16,
     )
+
+
+_SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+_CLIP_TEXT = {**_SIZES, "vocab_size": 49408, "eos_token_id": 49407, "bos_token_id": 49406}
+_VISION = {**_SIZES, "image_size": 32, "patch_size": 8}
+_BERT = {**_SIZES, "vocab_size": 60, "max_position_embeddings": 32}
+
+
+def _dual(text):
+    return transformers.VisionTextDualEncoderModel(
+        transformers.VisionTextDualEncoderConfig.from_vision_text_configs(
+            transformers.CLIPVisionConfig(**_VISION), text, projection_dim=DIM
+        )
+    )
+
+
+RELATIVES = {  # other models of transformers: how to make one, and whether its tokenizer is CLIP's
+    "clip that ends at 2": (
+        lambda: transformers.CLIPModel(
+            transformers.CLIPConfig(
+                text_config={**_CLIP_TEXT, "eos_token_id": 2}, vision_config=_VISION, projection_dim=DIM
+            )
+        ),
+        True,
+    ),
+    "clipseg": (
+        lambda: transformers.CLIPSegModel(
+            transformers.CLIPSegConfig(text_config=_CLIP_TEXT, vision_config=_VISION, projection_dim=DIM)
+        ),
+        True,
+    ),
+    "owlvit": (
+        lambda: transformers.OwlViTModel(
+            transformers.OwlViTConfig(text_config=_CLIP_TEXT, vision_config=_VISION, projection_dim=DIM)
+        ),
+        True,
+    ),
+    "two towers, one of CLIP": (lambda: _dual(transformers.CLIPTextConfig(**_CLIP_TEXT)), True),
+    "two towers, one of BERT": (lambda: _dual(transformers.BertConfig(**_BERT)), False),
+    "chinese_clip": (
+        lambda: transformers.ChineseCLIPModel(
+            transformers.ChineseCLIPConfig(text_config=_BERT, vision_config=_VISION, projection_dim=DIM)
+        ),
+        False,
+    ),
+}
+
+
+def relative_folder(name, folder, clip):
+    """A model of `RELATIVES`; `clip` is a folder whose tokenizer is CLIP's."""
+    make, is_clip = RELATIVES[name]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = make().eval()
+    model.save_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(clip) if is_clip else _word_pieces(folder)
+    tokenizer.save_pretrained(folder)
+    _write_preprocessor(folder, size={"height": 32, "width": 32})
+    return model, transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def _word_pieces(folder):
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters)]
+    (folder / "vocab.txt").write_text("\n".join(pieces))
+    return transformers.BertTokenizerFast.from_pretrained(folder, model_max_length=32)

@@ -14,6 +14,7 @@ import numpy as np
 
 from outword.encoders import Encoder
 from outword.encoders.base import Pixels
+from outword.encoders.ort import usable_cpus
 from outword.errors import ImageError, OutwordError
 from outword.images import decode_ahead, open_image, read_bytes
 from outword.shards import UNREAD, Shard, Vectors, pyarrow
@@ -71,6 +72,7 @@ def embed(
         pyarrow()  # without it, say so before any work
     store = make_store(folder, encoder)
     known, pending, done = store.contents(), list[Entry](), 0
+    unwritten: dict[bytes, Vectors] = {}  # by content, until the shard is written
     summary = Summary(damaged=[str(file) for file in store.damaged])
 
     def flush() -> None:
@@ -78,12 +80,13 @@ def embed(
             first = store.append(_shard(store, pending), kind)
             known.update((entry.digest, number) for number, entry in enumerate(pending, first))
             pending.clear()
+            unwritten.clear()
 
     look = partial(_look, encoder, known)
-    looked = decode_ahead(paths, look, workers=os.cpu_count() or 1, ahead=2 * encoder.chunk)
+    looked = decode_ahead(paths, look, workers=usable_cpus(), ahead=2 * encoder.chunk)
     try:
         while part := list(islice(looked, encoder.chunk)):
-            pending += _entries(encoder, store, part, summary)
+            pending += _entries(encoder, store, known, unwritten, part, summary)
             done += len(part)
             report(done)
             if len(pending) >= shard_rows:
@@ -110,28 +113,35 @@ def _look(encoder: Encoder, known: dict[bytes, int], path: str | os.PathLike[str
 
 
 def _entries(
-    encoder: Encoder, store: Store, part: list[tuple[str | os.PathLike[str], Looked | OutwordError]], summary: Summary
+    encoder: Encoder,
+    store: Store,
+    known: dict[bytes, int],
+    unwritten: dict[bytes, Vectors],
+    part: list[tuple[str | os.PathLike[str], Looked | OutwordError]],
+    summary: Summary,
 ) -> list[Entry]:
-    """Encode what is new, and give the rows that the store does not have yet."""
+    """Encode what is new, each content once, and give the rows that the store does not have yet."""
     looked = [(os.fsencode(path), *_good(found)) for path, found in part]
-    pixels = [found for _, _, found in looked if isinstance(found, np.ndarray)]
-    fresh = iter(encoder.encode_pixels(np.stack(pixels)) if pixels else ())
+    new = {digest: found for _, digest, found in reversed(looked) if isinstance(found, np.ndarray)}
+    new = {digest: new[digest] for digest in new if digest not in known and digest not in unwritten}
+    if new:
+        unwritten.update(zip(new, encoder.encode_pixels(np.stack(list(new.values()))), strict=True))
     entries = []
     for path, digest, found in looked:
         error = ""
         vector: Vectors | int | None = None
         if isinstance(found, ImageError):
             error = found.message
-        elif isinstance(found, int):
-            error, vector = store.error(found), found
+        elif digest in known:
+            error, vector = store.error(known[digest]), known[digest]
         else:
-            vector = next(fresh)
+            vector = unwritten[digest]
         if error:
             summary.errors += 1
-        elif isinstance(found, int):
-            summary.reused += 1
-        else:
+        elif new.pop(digest, None) is not None:
             summary.encoded += 1
+        else:
+            summary.reused += 1
         if not store.holds(path, digest, error):
             entries.append(Entry(path, digest, error, vector))
     return entries

@@ -62,6 +62,7 @@ class Detector:
         wild: the wild words, best first.
         card: where it comes from: method, encoder, corpus, miner and prompts, with parameters and fingerprints.
         calibration_: the fitted `Threshold`, or None.
+        elsewhere: whether the encoder was named anew when the detector was loaded.
     """
 
     def __init__(
@@ -73,12 +74,14 @@ class Detector:
         calibration: Threshold | None = None,
         *,
         encoder: Callable[[], Encoder],
+        elsewhere: bool = False,
     ) -> None:
         self.vectors = vectors
         self.labels = list(labels)
         self.wild = list(wild)
         self.card = card
         self.calibration_ = calibration
+        self.elsewhere = elsewhere
         self._get_encoder = encoder
         self._rows: NDArray[np.float32] | None = None
 
@@ -295,7 +298,7 @@ def _restore(
         stored["value"] = -math.inf
     threshold = Threshold(**stored) if stored else None
     later = partial(get_encoder, used, **options, **runtime)
-    return Detector(vectors, saved.labels, saved.wild, card, threshold, encoder=later)
+    return Detector(vectors, saved.labels, saved.wild, card, threshold, encoder=later, elsewhere=encoder is not None)
 
 
 def make_detector(method: str, temperature: float, params: Mapping[str, Any]) -> VectorDetector:

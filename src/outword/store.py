@@ -12,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -118,12 +118,17 @@ def is_store(path: str | os.PathLike[str]) -> bool:
     return bool(_cards(Path(path)))
 
 
+def called(card: Mapping[str, Any]) -> str:
+    """An encoder as it is asked for on the command line: its name, and options such as `--resize bilinear`."""
+    return " ".join([card["name"], *(f"--{key} {value}" for key, value in card.get("options", {}).items())])
+
+
 def open_store(folder: str | os.PathLike[str], fingerprint: str, name: str) -> Store:
     """The embeddings in `folder` of the encoder with this fingerprint; `name` is said where there are none."""
     card = Path(folder) / fingerprint[:16] / CARD
     cards = _cards(Path(folder))
     if card not in cards:
-        others = ", ".join(sorted({_read_card(other)["name"] for other in cards})) or "no encoder"
+        others = ", ".join(sorted({called(_read_card(other)) for other in cards})) or "no encoder"
         raise InputError(
             f"{os.fspath(folder)} has no embeddings of {name} ({fingerprint[:16]}), it has those of {others}",
             hint=f"outword embed SOURCE -o {os.fspath(folder)} --encoder {name}",

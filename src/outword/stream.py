@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.errors import OutwordError
+from outword.encoders.ort import usable_cpus
+from outword.errors import InputError, OutwordError
 from outword.images import decode_ahead, find_images, open_image
 from outword.pipeline import Detector, Shares
-from outword.store import Store, is_store, open_store
+from outword.store import Store, called, is_store, open_store
 
 STORED = 128  # vectors of a store that are scored together: more are no faster, and take more memory
 FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
@@ -46,14 +47,24 @@ class Clock:
 
 def open_sources(detector: Detector, paths: Iterable[PathLike]) -> list[Store | list[PathLike]]:
     """Sort out what may be scored: stores are opened, and what lies between them are paths for `find_images`."""
-    encoder = detector.card["encoder"]
     sources: list[Store | list[PathLike]] = []
     for stored, group in groupby(paths, key=is_store):
         if stored:
-            sources += [open_store(path, encoder["fingerprint"], encoder["name"]) for path in group]
+            sources += [_open(detector, path) for path in group]
         else:
             sources.append(list(group))
     return sources
+
+
+def _open(detector: Detector, path: PathLike) -> Store:
+    """What a store has of the detector's encoder, or else of the one that stands for it here."""
+    made = detector.card["encoder"]
+    try:
+        return open_store(path, made["fingerprint"], called(made))
+    except InputError:
+        if not detector.elsewhere:
+            raise
+        return open_store(path, detector.encoder.fingerprint, detector.encoder.name)
 
 
 def score_sources(
@@ -76,7 +87,7 @@ def score_files(
     def load(path: PathLike) -> Pixels:
         return encoder.preprocess(open_image(path, min_side=encoder.min_side))
 
-    loaded = decode_ahead(paths, load, workers=os.cpu_count() or 1, ahead=2 * encoder.chunk)
+    loaded = decode_ahead(paths, load, workers=usable_cpus(), ahead=2 * encoder.chunk)
     return _scored(detector, loaded, encoder.encode_pixels, encoder.chunk, clock or Clock())
 
 

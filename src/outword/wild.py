@@ -85,22 +85,28 @@ def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: R
     They are written part by part, so that a run that was killed goes on where it was.
     """
     path = cache_dir() / "corpus" / f"{wild_key(encoder, corpus, prompts, None)}.safetensors"
-    if (found := _read(path)) is not None:
-        return found["vectors"]
-    sentences, parts = prompts.render(corpus.words, corpus.kinds), []
-    for start in range(0, len(sentences), PART):
-        kept, here = path.with_suffix(f".{start}.part"), sentences[start : start + PART]
-        part = _read(kept)
-        if part is None:
-            part = {"vectors": encode_words(encoder, here, _from(start, len(sentences), report))}
-            _write(kept, part)
-        parts.append(part["vectors"])
-    vectors = np.concatenate(parts)
-    _write(path, {"vectors": vectors})
-    if path.exists():
-        for part_file in path.parent.glob(f"{path.stem}.*.part"):
-            part_file.unlink(missing_ok=True)
+    sentences = prompts.render(corpus.words, corpus.kinds)
+    vectors = _kept(path, len(sentences), encoder.dim)
+    if vectors is None:
+        parts = []
+        for start in range(0, len(sentences), PART):
+            file, here = path.with_suffix(f".{start}-{PART}.part"), sentences[start : start + PART]
+            part = _kept(file, len(here), encoder.dim)
+            if part is None:
+                part = encode_words(encoder, here, _from(start, len(sentences), report))
+                _write(file, {"vectors": part})
+            parts.append(part)
+        vectors = np.concatenate(parts)
+        _write(path, {"vectors": vectors})
+    for file in path.parent.glob(f"{path.stem}.*.part") if path.exists() else ():
+        file.unlink(missing_ok=True)
     return vectors
+
+
+def _kept(path: Path, rows: int, dim: int) -> NDArray[np.float32] | None:
+    """The vectors of a file, if it is there, whole, and of this many rows."""
+    found = (_read(path) or {}).get("vectors")
+    return found if found is not None and found.shape == (rows, dim) else None
 
 
 def _from(start: int, total: int, report: Report) -> Report:

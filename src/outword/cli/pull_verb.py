@@ -22,12 +22,12 @@ def command(encoder: str, as_json: bool) -> None:
     Example:
       outword pull clip-vit-b-16
     """
-    from outword.encoders.hub import digest
     from outword.encoders.models import files_of
     from outword.encoders.names import canonical, parse
+    from outword.files import sha256_file
 
     files = files_of(parse(canonical(encoder)))
-    rows = [{"sha256": digest(path), "bytes": path.stat().st_size, "path": str(path)} for path in files]
+    rows = [{"sha256": sha256_file(path), "bytes": path.stat().st_size, "path": str(path)} for path in files]
     for row in [] if as_json else rows:
         click.echo(f"{row['sha256']}  {row['bytes']:>12}  {row['path']}")
     if as_json:

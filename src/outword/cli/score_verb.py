@@ -71,6 +71,8 @@ def run(
     counts: Counter[str] = Counter()
     sample = Sample()
     sources = open_sources(detector, paths)
+    if any(isinstance(source, list) for source in sources):
+        detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     total = count_in_background(sources)
     with open_writer(output, kind) as write, Meter("images") as meter:
         for row, pixels in score_sources(detector, sources):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from outword.encoders.ort import usable_cpus
 from outword.errors import ImageError, OutwordError, ParameterError
 from outword.images import ImageLike, decode_ahead, open_image
 
@@ -101,7 +102,7 @@ class Encoder(ABC):
         return max(64, 4 * self.batch_size)
 
     def _chunks(self, images: Sequence[ImageLike]) -> Iterator[Pixels]:
-        loaded = decode_ahead(images, self._load, workers=os.cpu_count() or 1, ahead=2 * self.chunk)
+        loaded = decode_ahead(images, self._load, workers=usable_cpus(), ahead=2 * self.chunk)
         pixels = (_checked(image, result) for image, result in loaded)
         while part := list(islice(pixels, self.chunk)):
             yield np.stack(part)

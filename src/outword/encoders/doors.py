@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -32,6 +35,17 @@ def need(module: str, what: str) -> ModuleType:
         raise MissingExtraError(
             f"{what} needs {module}, which cannot be imported: {error}", hint=f'pip install "outword[{EXTRAS[module]}]"'
         ) from None
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """Keep a library's notes on its own affairs to itself."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _import_torchvision() -> None:

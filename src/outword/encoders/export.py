@@ -7,11 +7,9 @@ The folder is then read back and run beside torch on the same photos and texts; 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -26,7 +24,7 @@ from outword._version import __version__
 from outword.corpora import get_corpus
 from outword.encoders import bpe
 from outword.encoders.base import Vectors
-from outword.encoders.doors import need
+from outword.encoders.doors import need, quiet_logs
 from outword.encoders.onnx import CARD, IMAGE, NAMES, SCHEMA, TEXT, TOKENIZER, OnnxEncoder, fingerprint, read_card
 from outword.encoders.tokens import Form, Tokens
 from outword.encoders.towers import Model, Towers, unit
@@ -168,7 +166,8 @@ def _traced(tower: _Tower) -> Any:
     """The tower as an ONNX graph."""
     axes = {axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(tower.shape) if isinstance(size, str)}
     try:
-        with _quiet():
+        with quiet_logs(), warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # torch's notes on its own future
             program = torch.onnx.export(
                 tower.eval(),
                 (tower.example,),
@@ -192,19 +191,6 @@ def _smaller(model: Any, precision: str) -> Any:
     if precision == "int8":
         model = graph.quantize(model)
     return model if precision == "fp32" else graph.halve(model)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep torch's notes on its own future to itself."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
 
 
 def _write_tokenizer(model: Model, path: Path) -> Form:

@@ -1,4 +1,4 @@
-"""Files of the Hugging Face hub, in the cache that its own tools use; nothing is fetched twice.
+"""Files of the Hugging Face hub, in the cache that its own tools use; what is there is not asked for again.
 
 HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN and the proxy variables mean what they mean there.
 """
@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from outword.encoders.doors import need
-from outword.errors import InputError, OutwordError
-from outword.files import sha256_file
+from outword.errors import InputError
 
 SMALL = ["*.json", "*.txt", "*.model", "README.md"]  # configuration, vocabulary, model card
 
@@ -43,41 +42,42 @@ def fetch(repo: str, names: Sequence[str], instead: str) -> Path:
     raise InputError(f"{repo} on the hub has none of {', '.join(names)}", hint=instead)
 
 
-def snapshot(repo: str, weights: Callable[[Path], Sequence[str]], instead: str) -> Path:
-    """A folder with the small files of a repository, and of its weights the first of `weights(folder)` that it has."""
+def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> Path:
+    """A folder with the small files of a repository and its weights, fetched if need be.
+
+    `missing` gives the patterns of the files that a folder still lacks, the first choice first, and none when it is
+    complete.
+    """
     hub = need("huggingface_hub", f"hf:{repo}")
     try:
         folder = Path(hub.snapshot_download(repo, allow_patterns=SMALL, local_files_only=True))
-        if any(next(folder.glob(pattern), None) for pattern in weights(folder)):
+        if not missing(folder):
             return folder
-    except Exception:
-        pass  # not in the cache, or not all of it
+    except hub.errors.LocalEntryNotFoundError:
+        pass  # nothing of it is in the cache
+    wanted = "config.json"
     try:
         folder = Path(hub.snapshot_download(repo, allow_patterns=SMALL))
-        for pattern in weights(folder):
+        for pattern in missing(folder):
+            wanted = pattern
             hub.snapshot_download(repo, allow_patterns=pattern)
-            if next(folder.glob(pattern), None):
+            if not missing(folder):
                 return folder
-    except OutwordError:
+    except InputError:
         raise
-    except Exception as error:
-        raise _unreachable(repo, "config.json and model.safetensors", error, instead) from None
-    raise InputError(f"{repo} on the hub has no weights ({', '.join(weights(folder))})", hint=instead)
-
-
-def digest(path: Path) -> str:
-    """sha256 of a file; the cache names large files by it, which saves reading them."""
-    name = path.resolve().name
-    return name if re.fullmatch("[0-9a-f]{64}", name) else sha256_file(path)
+    except Exception as error:  # as above
+        raise _unreachable(repo, wanted, error, instead) from None
+    return folder
 
 
 def licence(card: Path) -> str:
-    """What a model card (README.md) says of the licence, in its head of `key: value` lines."""
+    """What a model card (README.md) says of the licence, in its head between two lines of dashes."""
     try:
-        head = card.read_text(encoding="utf-8", errors="replace")[:4000]
+        text = card.read_text(encoding="utf-8", errors="replace")[:20_000]
     except OSError:
         return "not stated"
-    found = re.match(r"---\n(?:.*\n)*?license:[ ]*([\w.+-]+)", head)
+    head = re.match(r"---\n(.*?)^---$", text, re.DOTALL | re.MULTILINE)
+    found = re.search(r"^license:[ ]*(?:\n[ ]*-[ ]*)?[\"']?([\w.+-]+)", head[1] if head else "", re.MULTILINE)
     return found[1] if found else "not stated"
 
 

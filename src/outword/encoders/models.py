@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from outword.encoders import hub
 from outword.encoders.names import Parsed
@@ -14,9 +14,13 @@ from outword.errors import InputError
 if TYPE_CHECKING:
     from outword.encoders.towers import Model
 
-WEIGHTS = {
-    "transformers": ("model*.safetensors", "pytorch_model*.bin"),
-    "open_clip": ("open_clip_model*.safetensors", "open_clip_pytorch_model*.bin"),
+AGAIN = "fetch or copy it again"
+CONFIG, OPEN_CLIP = "config.json", "open_clip_config.json"
+VOCABULARY = ("tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tokenizer.model")
+PREPROCESSING = ("processor_config.json", "preprocessor_config.json")
+WEIGHTS = {  # in the order in which the libraries themselves look for them
+    "transformers": ("model.safetensors", "model-*-of-*.safetensors", "pytorch_model.bin", "pytorch_model-*-of-*.bin"),
+    "open_clip": ("open_clip_model.safetensors", "open_clip_pytorch_model.bin"),
 }
 
 
@@ -27,14 +31,19 @@ def files_of(parsed: Parsed) -> list[Path]:
 
         return sorted(DATA.iterdir())
     if parsed.library == "onnx":
-        return sorted(path for path in Path(parsed.what).glob("*") if path.is_file())
+        from outword.encoders.onnx import CARD, read_card
+
+        folder = Path(parsed.what)
+        return [folder / name for name in (CARD, *read_card(folder)["files"])]
     if parsed.library == "open_clip":
         from outword.encoders import open_clip
 
-        return [open_clip.find(parsed).weights, *open_clip.vocabulary(parsed.what)]
+        place = open_clip.find(parsed)
+        tokens = open_clip.vocabulary(parsed.what)
+        return [place.weights, *(sorted(tokens.iterdir()) if tokens else [])]
     folder, _ = _folder(parsed.what)
-    patterns = [*hub.SMALL, *WEIGHTS[kind_of(folder)]]
-    return sorted({path for pattern in patterns for path in folder.glob(pattern)})
+    small = {path for pattern in hub.SMALL for path in folder.glob(pattern)}
+    return sorted(small | set(weights_of(folder)))
 
 
 def model_of(parsed: Parsed) -> Model:
@@ -51,20 +60,51 @@ def model_of(parsed: Parsed) -> Model:
 
 def kind_of(folder: Path) -> str:
     """The library that a folder is for; its configuration tells."""
-    if (folder / "config.json").is_file():
-        try:
-            if "model_type" in json.loads((folder / "config.json").read_text(encoding="utf-8")):
-                return "transformers"
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"{folder / 'config.json'} cannot be read: {error}", hint="fetch or copy it again"
-            ) from None
-    if (folder / "open_clip_config.json").is_file():
+    if (folder / CONFIG).is_file() and "model_type" in read_json(folder / CONFIG):
+        return "transformers"
+    if (folder / OPEN_CLIP).is_file():
         return "open_clip"
     raise InputError(
-        f"{folder} is no model: it has neither a config.json with a model_type nor an open_clip_config.json",
+        f"{folder} is no model: it has neither a {CONFIG} with a model_type nor an {OPEN_CLIP}",
         hint="name the folder that save_pretrained wrote, or that the hub keeps",
     )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A table in a JSON file, or one line about what is wrong with it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {error}", hint=AGAIN) from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} should hold a table, got {type(found).__name__}", hint=AGAIN)
+    return found
+
+
+def weights_of(folder: Path) -> list[Path]:
+    """The files with the weights: the one, or all parts that the index names. Empty where there are none."""
+    for pattern in WEIGHTS[kind_of(folder)]:
+        found = sorted(folder.glob(pattern))
+        index = folder / f"{pattern.replace('-*-of-*', '')}.index.json"
+        if found and "*" in pattern and index.is_file():
+            parts = {folder / str(name) for name in read_json(index).get("weight_map", {}).values()}
+            if absent := sorted(path.name for path in parts if not path.is_file()):
+                raise InputError(f"{folder} has no {absent[0]}, which its index names", hint=AGAIN)
+            return sorted(parts)
+        if found:
+            return found
+    return []
+
+
+def _missing(folder: Path) -> list[str]:
+    """Patterns of what a folder of the hub's cache still lacks; a part that is absent brings all of its like."""
+    kind = kind_of(folder)
+    lacks = [] if kind == "open_clip" or any((folder / name).is_file() for name in PREPROCESSING) else [*PREPROCESSING]
+    lacks += [] if kind == "open_clip" or any((folder / name).is_file() for name in VOCABULARY) else [*VOCABULARY]
+    try:
+        return lacks if weights_of(folder) else [*lacks, *WEIGHTS[kind]]
+    except InputError:
+        return [*lacks, *WEIGHTS[kind]]
 
 
 def _folder(what: str) -> tuple[Path, str]:
@@ -77,4 +117,7 @@ def _folder(what: str) -> tuple[Path, str]:
         f'where the hub can be reached, run "hf download {what} --local-dir FOLDER", copy FOLDER here, and say '
         f"--encoder hf:/path/to/FOLDER"
     )
-    return hub.snapshot(what, lambda folder: WEIGHTS[kind_of(folder)], instead), f"{what} on the hub"
+    folder = hub.snapshot(what, _missing, instead)
+    if not weights_of(folder):
+        raise InputError(f"{what} on the hub has no weights ({WEIGHTS[kind_of(folder)][0]})", hint=instead)
+    return folder, f"{what} on the hub"

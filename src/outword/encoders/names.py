@@ -8,7 +8,7 @@ from pathlib import Path
 from outword.errors import ParameterError, unknown
 
 PREFIXES = {  # the general forms, as they are written
-    "open_clip:": "open_clip:ARCH/TAG or open_clip:ARCH@/path/weights.safetensors",
+    "open_clip:": "open_clip:ARCH/TAG, open_clip:ARCH@/path/weights.safetensors or open_clip:ARCH/TAG@/path",
     "hf:": "hf:ORG/NAME or hf:/path/to/folder",
     "onnx:": "onnx:/path/to/folder",
 }
@@ -75,7 +75,7 @@ ENCODERS = {
 class Parsed:
     """A name taken apart: `library` is mini, open_clip, hf or onnx; `what` the model, a repository or a path.
 
-    `tag` and `file` belong to open_clip's two forms: which weights, by tag or by path.
+    `tag` and `file` belong to open_clip: which weights, by tag, by path, or a tag's weights that lie at a path.
     """
 
     library: str
@@ -92,8 +92,9 @@ def canonical(name: str) -> str:
     """
     if not isinstance(name, str):
         raise ParameterError(f"an encoder is named by a string, got {name!r}", hint='see "outword list encoders"')
-    head, mark, path = name.partition("@" if name.startswith("open_clip:") else ":")
-    return f"{head}{mark}{Path(path).resolve()}" if path and Path(path).exists() else name
+    head, mark, given = name.partition("@" if name.startswith("open_clip:") else ":")
+    path = Path(given).expanduser()
+    return f"{head}{mark}{path.resolve()}" if given and path.exists() else name
 
 
 def parse(name: str) -> Parsed:
@@ -109,8 +110,8 @@ def parse(name: str) -> Parsed:
     library, colon, what = (KNOWN[name].stands_for if name in KNOWN else name).partition(":")
     if f"{library}{colon}" not in PREFIXES:
         raise unknown("encoder", name, ENCODERS, "outword list encoders")
-    arch, at, file = what.partition("@")
-    arch, _, tag = (arch, "", "") if at else what.rpartition("/")
-    if not what or (library == "open_clip" and not (arch and (file or tag))):
+    model, at, file = what.partition("@")
+    arch, _, tag = model.partition("/")
+    if not what or (library == "open_clip" and not (arch and (file if at else tag))):
         raise ParameterError(f"{name!r} is not whole", hint=f"write {PREFIXES[library + ':']}")
     return Parsed(library, arch, tag, file) if library == "open_clip" else Parsed(library, what)

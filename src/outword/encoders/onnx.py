@@ -81,6 +81,8 @@ class OnnxEncoder(Encoder):
         self.dim, self.temperature, self.prompts = (self.card[key] for key in ("dim", "temperature", "prompts"))
         self.licence, self.source = self.card["licence"], self.card["source"]
         self.fingerprint, self.exported_from = self.card["fingerprint"], self.card["exported_from"]
+        if self.precision == "bf16":  # so much coarser that its vectors are kept apart
+            self.fingerprint = sha256_bytes(f"{self.fingerprint} bf16".encode())
         self._preprocess = Preprocess(**self.card["preprocess"])
         self._form = Form(**self.card["text"])
         self.min_side = self._preprocess.min_side
@@ -120,7 +122,9 @@ class OnnxEncoder(Encoder):
         self._check(TOKENIZER)
         try:
             return Tokens(self._folder / TOKENIZER, self._form)
-        except (KeyError, TypeError, ValueError) as error:
+        except OutwordError:
+            raise
+        except Exception as error:  # the tokenizers library raises nothing narrower
             raise ArtifactError(f"{self._folder / TOKENIZER} cannot be read: {error!r}", hint=_AGAIN) from None
 
     def _tower(self, file: str, shape: list[int | None]) -> _Run:
@@ -210,7 +214,7 @@ _KINDS: dict[str, Any] = {
     "source": str,
     "files": dict,
 }
-_PREPROCESS: dict[str, Any] = {"side": int, "short": int, "interpolation": str, "mean": list, "std": list}
+_PREPROCESS: dict[str, Any] = {"side": int, "short": int, "interpolation": str, "mean": list, "std": list, "crop": str}
 _TEXT: dict[str, Any] = {
     "tokenizer": str,
     "context": int,
@@ -258,6 +262,8 @@ def _problem(card: dict[str, Any]) -> str:
         return "a size is out of range"
     if 0 < given["short"] < given["side"] or given["interpolation"] not in ("bicubic", "bilinear"):
         return "the preprocessing is unknown"
+    if given["crop"] not in ("round", "floor"):
+        return "the crop is unknown"
     if text["tokenizer"] not in ("clip", "tokenizers") or text["clean"] not in (None, *CLEAN):
         return "the tokenizer is unknown"
     if card["temperature"] <= 0 or card["dim"] < 1:

@@ -5,210 +5,248 @@ Reference: Ilharco et al., OpenCLIP, github.com/mlfoundations/open_clip.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
-import pickle
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import safe_open
 from torch import Tensor
 
 from outword.encoders import hub
-from outword.encoders.doors import need
+from outword.encoders.doors import need, quiet_logs
+from outword.encoders.models import AGAIN, OPEN_CLIP, VOCABULARY, WEIGHTS, read_json
 from outword.encoders.names import KNOWN, Parsed
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
-from outword.encoders.towers import Model
-from outword.errors import InputError, MissingExtraError, ParameterError, unknown
-from outword.files import sha256_bytes
+from outword.encoders.towers import Model, check_towers
+from outword.errors import InputError, ParameterError, unknown
+from outword.files import sha256_bytes, sha256_file
 
-CONFIG = "open_clip_config.json"
+_WAY = ("mean", "std", "interpolation", "resize_mode")  # what is said of images
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a model is: its name for open_clip, the file with its weights, and what its tag says of it."""
+    """Where a model is.
 
-    model: str
+    Attributes:
+        arch: an architecture of open_clip, or "local-dir:" and a folder.
+        weights: the file.
+        way: how images are prepared, as far as it differs from the architecture's own.
+        quick_gelu: whether the weights want OpenAI's activation; None for what the architecture says.
+        licence, source: of the weights.
+    """
+
+    arch: str
     weights: Path
-    tag: dict[str, Any] = field(default_factory=dict)
+    way: dict[str, Any] = field(default_factory=dict)
+    quick_gelu: bool | None = None
     licence: str = "not stated"
-    source: str = ""
+    source: str = "a local file"
 
 
 def find(parsed: Parsed) -> Place:
-    """An architecture with the weights of a tag or a file."""
-    return _of_file(parsed.what, parsed.file) if parsed.file else _of_tag(parsed.what, parsed.tag)
+    """An architecture with the weights of a tag, of a file, or of a tag whose file lies elsewhere."""
+    library = need("open_clip", f"open_clip:{parsed.what}")
+    if parsed.what not in library.list_models():
+        raise unknown("architecture of open_clip", parsed.what, library.list_models(), "open_clip.list_models()")
+    if parsed.file and not Path(parsed.file).is_file():
+        raise InputError(f"{parsed.file} is not a file", hint="name the file with the weights, open_clip:ARCH@/path")
+    return _of_tag(library, parsed) if parsed.tag else _of_file(library, parsed.what, Path(parsed.file))
 
 
-def _of_tag(arch: str, tag: str) -> Place:
+def _of_tag(library: Any, parsed: Parsed) -> Place:
     """The weights of a tag, fetched from the hub if need be."""
-    library = need("open_clip", f"open_clip:{arch}/{tag}")
-    known = library.get_pretrained_cfg(_known_arch(library, arch), tag)
+    arch, tag = parsed.what, parsed.tag
+    known = library.get_pretrained_cfg(arch, tag)
     if not known:
         tags = library.list_pretrained_tags_by_model(arch)
-        error = unknown(f"weights of {arch}", tag, tags, "")
-        guess = error.hint.partition(" see ")[0] if "mean" in error.hint else ""
-        raise ParameterError(error.message, hint=f"{guess} {arch} has {', '.join(tags) or 'none'}".strip())
+        raise unknown(f"weights of {arch}", tag, tags, f"TAG is one of {', '.join(tags) or 'none'}")
     repo, _, name = known["hf_hub"].rpartition("/")
-    names = [name.rsplit(".", 1)[0] + ".safetensors", name] if name else [*_DEFAULT_NAMES]
-    quick = "-quickgelu" if known.get("quick_gelu") and not arch.endswith("-quickgelu") else ""
+    listed = next((k for k in KNOWN.values() if k.stands_for == f"open_clip:{arch}/{tag}"), None)
+    return Place(
+        arch,
+        Path(parsed.file) if parsed.file else _fetched(repo, name, f"open_clip:{arch}/{tag}"),
+        {key: known[key] for key in _WAY},
+        bool(known.get("quick_gelu")) or None,
+        listed.licence if listed else _licence(repo),
+        listed.source if listed else f"{repo} on the hub",
+    )
+
+
+def _fetched(repo: str, name: str, encoder: str) -> Path:
+    """The file with the weights, and the model card beside it."""
+    names = [name.rsplit(".", 1)[0] + ".safetensors", name] if name else WEIGHTS["open_clip"]
     instead = (
         f'where the hub can be reached, run "hf download {repo} {names[0]}", copy the file here, and say '
-        f"--encoder open_clip:{arch}{quick}@/path/{names[0]}"
+        f"--encoder {encoder}@/path/{names[0]}"
     )
-    weights = hub.fetch(repo, names, instead)
-    listed = [k for k in KNOWN.values() if k.stands_for == f"open_clip:{arch.removesuffix('-quickgelu')}/{tag}"]
-    if listed:
-        return Place(arch, weights, known, listed[0].licence, listed[0].source)
-    return Place(arch, weights, known, hub.licence(weights.parent / "README.md"), f"{repo} on the hub")
+    found = hub.cached(repo, names)
+    if found is None:
+        found = hub.fetch(repo, names, instead)
+        with suppress(InputError):  # not every repository has one
+            hub.fetch(repo, ["README.md"], instead)
+    return found
 
 
-def _of_file(arch: str, file: str) -> Place:
+def _licence(repo: str) -> str:
+    card = hub.cached(repo, ["README.md"])
+    return hub.licence(card) if card else "not stated"
+
+
+def _of_file(library: Any, arch: str, path: Path) -> Place:
     """An architecture of open_clip with weights of your own; images are prepared as its tags say."""
-    library = need("open_clip", f"open_clip:{arch}@{file}")
-    path, arch = Path(file), _known_arch(library, arch)
-    if not path.is_file():
-        raise InputError(f"{file} is not a file", hint="name the file with the weights, open_clip:ARCH@/path/to/it")
     tags = [library.get_pretrained_cfg(arch, tag) for tag in library.list_pretrained_tags_by_model(arch)]
     ways = {json.dumps({key: tag[key] for key in _WAY}) for tag in tags}
-    return Place(arch, path, json.loads(ways.pop()) if len(ways) == 1 else {}, source="a local file")
-
-
-def vocabulary(arch: str) -> list[Path]:
-    """The files of a tokenizer that is not open_clip's own, fetched from the hub if need be."""
-    library = need("open_clip", f"open_clip:{arch}")
-    repo = _config(library, arch)["text_cfg"].get("hf_tokenizer_name")
-    if not repo:
-        return []
-    instead = f'where the hub can be reached, run "hf download {repo}", and copy its folder into the hub\'s cache here'
-    folder = hub.snapshot(repo, lambda _: ("tokenizer.json", "*.model"), instead)
-    return sorted(path for path in folder.iterdir() if path.suffix in (".json", ".model", ".txt"))
+    if len(ways) > 1:
+        warnings.warn(
+            f"the weights of {arch} differ in how images are prepared, and OpenAI's way is taken for {path.name}; "
+            f"if it is one of them, name its tag: open_clip:{arch}/TAG@{path}",
+            stacklevel=2,
+        )
+    return Place(arch, path, json.loads(ways.pop()) if len(ways) == 1 else {})
 
 
 def in_folder(folder: Path, source: str) -> Place:
     """A folder with `open_clip_config.json` and weights, as `open_clip.push_to_hf_hub` writes it."""
-    weights = sorted(folder.glob("*.safetensors")) or sorted([*folder.glob("*.bin"), *folder.glob("*.pt*")])
-    if not weights:
-        raise InputError(f"{folder} has no weights (*.safetensors)", hint="copy them there too")
-    preferred = [path for path in weights if path.name in _DEFAULT_NAMES]
-    card = folder / "README.md"
-    return Place(f"local-dir:{folder}", (preferred or weights)[0], licence=hub.licence(card), source=source)
+    others = [*sorted(folder.glob("*.safetensors")), *sorted(folder.glob("*.bin")), *sorted(folder.glob("*.pt"))]
+    usual = [folder / name for name in WEIGHTS["open_clip"] if (folder / name).is_file()]
+    if not usual and len(others) != 1:
+        found = ", ".join(path.name for path in others) or "nothing"
+        raise InputError(f"{folder} has no weights ({WEIGHTS['open_clip'][0]}), it has {found}", hint=AGAIN)
+    return Place(f"local-dir:{folder}", (usual or others)[0], licence=hub.licence(folder / "README.md"), source=source)
 
 
 def load(place: Place) -> Model:
     """Build the network, put the weights into it, and read the rest from its configuration."""
-    library = need("open_clip", place.model)
-    module, config = _build(library, place)
-    tokenizer = _tokenizer(library, place.model)
-    visual = module.visual
-    pool = getattr(module, "text_pool_type", None) or getattr(getattr(module, "text", None), "pool_type", "")
-    text, causal = _text(module)
-    ends: dict[Any, int | None] = {
-        "argmax": getattr(tokenizer, "eot_token_id", None),
-        "eos": config.get("text_cfg", {}).get("eos_id", 2),
-    }
-    dim = _dim(text, tokenizer.context_length)
-    return Model(
+    library = need("open_clip", place.arch)
+    config = _config(library, place.arch)
+    quick = bool(config.get("quick_gelu") if place.quick_gelu is None else place.quick_gelu)
+    module = _build(library, place, quick)
+    tokenizer, tokens = _tokenizer(library, place.arch, config["text_cfg"])
+    text, end = _text(module, getattr(tokenizer, "eot_token_id", None))
+    preprocess = _preprocess(place, module.visual.preprocess_cfg)
+    parts = [sha256_file(place.weights), {**config, "quick_gelu": quick}, tokens]
+    model = Model(
         module=module,
-        image=_image(visual),
+        image=_image(module.visual),
         text=text,
-        patches=_patches(visual),
+        patches=_patches(module.visual),
         tokenize=lambda texts: _tokenize(tokenizer, texts),
         count=lambda words: _count(tokenizer, words),
         tokenizer=tokenizer,
         pad=getattr(getattr(tokenizer, "tokenizer", None), "pad_token_id", 0) or 0,
-        end=ends.get(pool) if causal else None,
-        preprocess=_preprocess(place, visual.preprocess_cfg),
-        dim=dim,
+        end=end,
+        preprocess=preprocess,
+        dim=int(config["embed_dim"]),
         temperature=math.exp(-module.logit_scale.item()),
-        digest=sha256_bytes(json.dumps([hub.digest(place.weights), config], sort_keys=True).encode()),
+        digest=sha256_bytes(json.dumps(parts, sort_keys=True).encode()),
         licence=place.licence,
         source=place.source,
     )
+    check_towers(model, place.arch.removeprefix("local-dir:"))
+    return model
 
 
-_WAY = ("mean", "std", "interpolation", "resize_mode")  # what a tag says of images
-_DEFAULT_NAMES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
-
-
-def _known_arch(library: Any, arch: str) -> str:
-    if arch not in library.list_models():
-        raise unknown("architecture of open_clip", arch, library.list_models(), "open_clip.list_models()")
-    return arch
-
-
-def _build(library: Any, place: Place) -> tuple[Any, dict[str, Any]]:
-    """The network with its weights, and its configuration; safetensors, or torch.load with weights_only."""
-    config = _config(library, place.model)
-    quick = bool(place.tag.get("quick_gelu") or config.get("quick_gelu"))
-    local = place.model.startswith("local-dir:")
-    try:
-        if place.weights.suffix != ".safetensors":
-            torch.load(
-                place.weights, map_location="meta", weights_only=True
-            )  # its own words are clearer than the library's
-        module = library.create_model(
-            place.model,
-            pretrained=None if local else str(place.weights),
-            force_quick_gelu=quick,
-            weights_only=True,
-            require_pretrained=True,
-        )
-    except (SafetensorError, pickle.UnpicklingError, EOFError, OSError, RuntimeError, ValueError, TypeError) as error:
-        raise _refused(place, error) from None
-    return module, {**config, "quick_gelu": quick}
-
-
-def _config(library: Any, model: str) -> dict[str, Any]:
-    try:
-        config = library.get_model_config(model)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{model.removeprefix('local-dir:')}/{CONFIG} cannot be read: {error}", hint=_AGAIN) from None
+def _config(library: Any, arch: str) -> dict[str, Any]:
+    if arch.startswith("local-dir:"):
+        whole = read_json(Path(arch.removeprefix("local-dir:")) / OPEN_CLIP)
+        config = whole.get("model_cfg", whole)
+    else:
+        config = library.get_model_config(arch)
     missing = {"embed_dim", "vision_cfg", "text_cfg"} - set(config)
-    if missing:
+    if missing or not all(isinstance(config[key], dict) for key in ("vision_cfg", "text_cfg")):
         raise InputError(
-            f"the configuration of {model} has no {', '.join(sorted(missing))}",
+            f"the configuration of {arch} has no {', '.join(sorted(missing)) or 'vision_cfg and text_cfg'}",
             hint="both towers must project into one space, of embed_dim dimensions",
         )
     return dict(config)
 
 
-_AGAIN = "fetch or copy the file again"
-
-
-def _refused(place: Place, error: Exception) -> InputError:
-    """One line about weights that cannot be loaded."""
-    text = " ".join(str(error).split())
-    if "loading state_dict" in text:
-        detail = text.partition(":")[2].strip()
-        return InputError(
-            f"{place.weights} does not fit {place.model}: {detail[:160]}", hint="name the architecture it belongs to"
-        )
-    if isinstance(error, pickle.UnpicklingError) or "TorchScript" in text:
-        return InputError(
-            f"{place.weights} holds more than weights, and is not unpickled", hint="convert it to safetensors"
-        )
-    if isinstance(error, TypeError):
-        return InputError(f"{place.model} cannot be built: {text[:160]}", hint="check its configuration")
-    return InputError(f"{place.weights} cannot be read: {text[:160]}", hint=_AGAIN)
-
-
-def _tokenizer(library: Any, model: str) -> Any:
+def _build(library: Any, place: Place, quick: bool) -> Any:
+    """The network with its weights."""
+    _check_weights(place.weights)
+    shown = place.arch.removeprefix("local-dir:")
     try:
-        return library.get_tokenizer(model)
-    except ImportError:
-        raise MissingExtraError(
-            f"the tokenizer of {model} needs transformers", hint='pip install "outword[hf]"'
-        ) from None
-    except (OSError, ValueError) as error:
-        first = " ".join(str(error).split())[:160]
-        hint = 'fetch it first with "outword pull", or name a folder that has all files: hf:/path/to/folder'
-        raise InputError(f"the tokenizer of {model} cannot be loaded: {first}", hint=hint) from None
+        with quiet_logs():  # it would say that the weights are random; they come next
+            module = library.create_model(place.arch, force_quick_gelu=quick, load_weights=False)
+    except Exception as error:  # a configuration can be wrong in any way
+        raise InputError(f"{shown} cannot be built: {_first(error)}", hint="check its configuration") from None
+    try:
+        library.factory.load_checkpoint(module, str(place.weights), weights_only=True)
+    except Exception as error:  # weights of another network end in anything
+        detail = _first(error).removeprefix("Error(s) in loading state_dict for CLIP:").strip()
+        raise InputError(f"{place.weights} does not fit {shown}: {detail}", hint="name its architecture") from None
+    return module.eval()
+
+
+def _check_weights(path: Path) -> None:
+    """Raise unless a file holds named weights and nothing else: safetensors, or torch's with `weights_only`."""
+    try:
+        if path.suffix == ".safetensors":
+            with safe_open(path, "pt") as file:
+                whole = bool(file.keys())
+        else:
+            found = torch.load(path, map_location="cpu", weights_only=True)
+            found = found.get("state_dict", found)
+            whole = bool(found) and all(isinstance(key, str) and isinstance(found[key], Tensor) for key in found)
+    except Exception as error:  # bytes that are no weights make the readers raise nearly anything
+        if "weights_only" in str(error) or "TorchScript" in str(error):
+            raise InputError(
+                f"{path} holds more than weights, and is not unpickled", hint="convert it to safetensors"
+            ) from None
+        raise InputError(f"{path} cannot be read: {_first(error)}", hint=AGAIN) from None
+    if not whole:
+        raise InputError(f"{path} cannot be read: it holds no weights by name", hint=AGAIN)
+
+
+def _first(error: Exception) -> str:
+    return " ".join(str(error).split())[:160] or type(error).__name__
+
+
+def vocabulary(arch: str) -> Path | None:
+    """The folder of a tokenizer that is not open_clip's own, fetched from the hub if need be."""
+    repo = _config(need("open_clip", f"open_clip:{arch}"), arch)["text_cfg"].get("hf_tokenizer_name")
+    if not repo:
+        return None
+    instead = (
+        'where the hub can be reached, fetch the whole repository of the model with "hf download", copy its folder '
+        f"here, and say --encoder hf:/path/to/folder; its tokenizer is that of {repo}"
+    )
+    found = hub.snapshot(repo, lambda folder: [] if _tokens(folder) else [*VOCABULARY], instead)
+    if not _tokens(found):
+        raise InputError(f"{repo} on the hub has no tokenizer ({VOCABULARY[0]})", hint=instead)
+    return found
+
+
+def _tokens(folder: Path) -> list[Path]:
+    return [folder / name for name in (*VOCABULARY, "tokenizer_config.json") if (folder / name).is_file()]
+
+
+def _tokenizer(library: Any, arch: str, text: dict[str, Any]) -> tuple[Any, list[str]]:
+    """The tokenizer, and the sha256 of its files; open_clip's own has none."""
+    if not text.get("hf_tokenizer_name"):
+        return library.get_tokenizer(arch), []
+    local = arch.startswith("local-dir:")
+    folder = Path(arch.removeprefix("local-dir:")) if local else vocabulary(arch)
+    assert folder is not None
+    need("transformers", f"the tokenizer of {arch}")
+    options = {**text.get("tokenizer_kwargs", {}), "trust_remote_code": False}
+    context = text.get("context_length", library.tokenizer.DEFAULT_CONTEXT_LENGTH)
+    try:
+        made = library.tokenizer.HFTokenizer(
+            str(folder), context_length=context, tokenizer_mode=text.get("tokenizer_mode"), **options
+        )
+    except Exception as error:  # a damaged folder makes it raise nearly anything
+        raise InputError(f"the tokenizer in {folder} cannot be loaded: {_first(error)}", hint=AGAIN) from None
+    return made, [sha256_file(path) for path in _tokens(folder)]
 
 
 def _tokenize(tokenizer: Any, texts: Sequence[str]) -> Ids:
@@ -219,34 +257,35 @@ def _tokenize(tokenizer: Any, texts: Sequence[str]) -> Ids:
 def _count(tokenizer: Any, text: str) -> int:
     if hasattr(tokenizer, "encode"):  # CLIP's own; start and end are added later
         return len(tokenizer.encode(text)) + 2
-    return len(tokenizer.tokenizer(text)["input_ids"])
+    return len(tokenizer.tokenizer(tokenizer.clean_fn(text))["input_ids"])
 
 
-def _text(module: Any) -> tuple[Callable[[Tensor], Tensor], bool]:
-    """The text tower for ids of any length up to the context, and whether a token never sees what comes behind it."""
+def _text(module: Any, eot: int | None) -> tuple[Callable[[Tensor], Tensor], int | None]:
+    """The text tower for ids of any length up to the context; and the id that ends a text, if it may be cut there.
+
+    It may where no token sees what comes behind it and the result is read at the end token.
+    """
     inner = getattr(module, "text", module)
-    mask = getattr(inner, "attn_mask", None)
-    if mask is None or getattr(inner, "cls_emb", None) is not None or getattr(inner, "use_pad_mask", False):
-        return module.encode_text, False
-    prefix = "" if inner is module else "text."
+    pool = getattr(inner, "text_pool_type", None) or getattr(inner, "pool_type", None)
+    eos = getattr(inner, "text_eos_id", None) or getattr(inner, "eos_id", None)
+    end = {"argmax": eot, "eos": eos}.get(str(pool))
+    plain = getattr(inner, "cls_emb", None) is None and not getattr(inner, "use_pad_mask", False)
+    if getattr(inner, "attn_mask", None) is None or not plain or end is None:
+        return module.encode_text, None
 
     def cut(ids: Tensor) -> Tensor:
-        """The library's own forward, with position vectors and mask cut to the length of the batch."""
+        """The library's own forward on a copy whose position vectors and mask are as long as the batch.
+
+        Only the tables of names are copied, so that threads with batches of other lengths do not meet.
+        """
         length = ids.shape[1]
-        short = {
-            f"{prefix}attn_mask": inner.attn_mask[:length, :length],
-            f"{prefix}positional_embedding": inner.positional_embedding[:length],
-        }
-        out = torch.func.functional_call(module, short, kwargs={"text": ids})
-        features: Tensor = out["text_features"] if isinstance(out, dict) else out[1]
+        short = copy.copy(inner)
+        short._parameters = {**inner._parameters, "positional_embedding": inner.positional_embedding[:length]}
+        short._buffers = {**inner._buffers, "attn_mask": inner.attn_mask[:length, :length]}
+        features: Tensor = short.encode_text(ids) if inner is module else short(ids)
         return features
 
-    return cut, True
-
-
-def _dim(text: Callable[[Tensor], Tensor], context: int) -> int:
-    with torch.inference_mode():
-        return int(text(torch.zeros((1, context), dtype=torch.long)).shape[-1])
+    return cut, end
 
 
 def _image(visual: Any) -> Callable[[Tensor], Tensor]:
@@ -260,7 +299,7 @@ def _image(visual: Any) -> Callable[[Tensor], Tensor]:
 def _patches(visual: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
     """Features of patches in the shared space, for the towers of CLIP."""
     if type(visual).__name__ == "VisionTransformer" and visual.pool_type == "tok" and visual.attn_pool is None:
-        visual.output_tokens = True
+        visual.output_tokens = True  # it has them anyway
         norm = visual.ln_post if visual.final_ln_after_pool else (lambda tokens: tokens)
 
         def of_transformer(pixels: Tensor) -> tuple[Tensor, Tensor]:
@@ -285,14 +324,13 @@ def _patches(visual: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
 
 def _preprocess(place: Place, found: dict[str, Any]) -> Preprocess:
     """open_clip's preprocessing dictionary in our words."""
-    given = found | {key: place.tag[key] for key in _WAY if key in place.tag}
+    given = found | place.way
     size = given["size"]
     height, width = size if isinstance(size, Sequence) else (size, size)
     way, interpolation = given["resize_mode"], given["interpolation"]
     if height != width or way not in ("shortest", "squash") or interpolation not in ("bicubic", "bilinear"):
         raise ParameterError(
-            f"{place.model} wants images of {height} x {width}, resized {way} and {interpolation}",
+            f"{place.arch} wants images of {height} x {width}, resized {way} and {interpolation}",
             hint="squares, shortest or squash, bicubic or bilinear are supported",
         )
-    mean, std = tuple(given["mean"]), tuple(given["std"])
-    return Preprocess(width, 0 if way == "squash" else width, interpolation, mean, std)
+    return Preprocess(width, 0 if way == "squash" else width, interpolation, given["mean"], given["std"])

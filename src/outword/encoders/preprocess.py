@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from outword.errors import ParameterError
 
 Interpolation = Literal["bicubic", "bilinear"]
 _FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
@@ -23,13 +27,25 @@ class Preprocess:
             whole image into the square instead.
         interpolation: "bicubic", or "bilinear" as the paper's released code has it.
         mean, std: of each channel, in units of 0..1; applied by the model, not here.
+        crop: where the centre of an odd margin is: "round" as torchvision and open_clip have it, "floor" as
+            transformers has it.
     """
 
     side: int
     short: int
     interpolation: Interpolation
-    mean: tuple[float, float, float]
-    std: tuple[float, float, float]
+    mean: Sequence[float]
+    std: Sequence[float]
+    crop: Literal["round", "floor"] = "round"
+
+    def __post_init__(self) -> None:
+        numbers = [*self.mean, *self.std] if self.mean and self.std else []
+        whole = len(numbers) == 6 and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
+        if not whole or min(self.std) <= 0 or len(self.mean) != 3:
+            raise ParameterError(
+                f"mean and std must be three numbers each, std above 0, got {self.mean} and {self.std}",
+                hint="check the preprocessing in the model's folder",
+            )
 
     @property
     def min_side(self) -> int:
@@ -57,7 +73,8 @@ class Preprocess:
         """Where the kept square lies in the image, in its own pixels."""
         least = min(width, height)
         resized = [int(self.short * length / least) for length in (width, height)]
-        begin = [round((length - self.side) / 2) for length in resized]
+        margin = [length - self.side for length in resized]
+        begin = [m // 2 if self.crop == "floor" else round(m / 2) for m in margin]
         scale = [before / after for before, after in zip((width, height), resized, strict=True)]
         left, top = (b * s for b, s in zip(begin, scale, strict=True))
         return left, top, min(left + self.side * scale[0], width), min(top + self.side * scale[1], height)

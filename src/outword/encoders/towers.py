@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from outword.encoders.base import Encoder, Pixels, Vectors
 from outword.encoders.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids, batches, warn_of_cuts
-from outword.errors import ParameterError
+from outword.errors import InputError, ParameterError
 from outword.files import sha256_bytes
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -122,6 +123,8 @@ class Towers(Encoder):
         patches = self.model.patches
         if patches is None:
             return super().encode_patches(pixels)
+        if not len(pixels):
+            return np.zeros((0, self.dim), np.float32), np.zeros((0, 0, self.dim), np.float32)
         vectors, parts = self._in_batches(pixels, lambda x: tuple(unit(y) for y in patches(x)))
         return vectors, parts
 
@@ -146,9 +149,7 @@ class Towers(Encoder):
         while start < len(pixels):
             part = pixels[start : start + self.batch_size]
             try:
-                with torch.backends.cudnn.flags(
-                    enabled=True, allow_tf32=False
-                ):  # else fp32 is not fp32 in convolutions
+                with _exact_convolutions():
                     results.append(run(self._normalised(part)))
             except torch.OutOfMemoryError:
                 if len(part) == 1:
@@ -178,9 +179,34 @@ class Towers(Encoder):
         return moved
 
 
+@torch.inference_mode()
+def check_towers(model: Model, name: str) -> None:
+    """Run one grey image and one text through, so that parts that do not fit together are said when it is loaded."""
+    side = model.preprocess.side
+    try:
+        found = [model.image(torch.zeros((1, 3, side, side))), model.text(torch.from_numpy(model.tokenize(["a"])))]
+        shapes = [list(features.shape) for features in found]
+    except Exception as error:  # whatever a network says to an input that it was not made for
+        text = " ".join(str(error).split())[:160]
+        raise InputError(f"{name} does not run: {text}", hint="check its configuration and preprocessing") from None
+    if shapes != [[1, model.dim]] * 2 or not all(torch.isfinite(features).all() for features in found):
+        raise InputError(
+            f"{name} turns an image into {shapes[0]} and a text into {shapes[1]}, not both into [1, {model.dim}]",
+            hint="both towers must project into one space",
+        )
+
+
 def unit(features: Tensor) -> Tensor:
     """Rows of length 1 in float32, whatever the precision of the model."""
     return torch.nn.functional.normalize(features.float(), dim=-1)
+
+
+@contextmanager
+def _exact_convolutions() -> Iterator[None]:
+    """fp32 is fp32 in convolutions too, where torch takes TF32 by default; the user's other settings stay."""
+    cudnn = torch.backends.cudnn
+    with cudnn.flags(cudnn.enabled, cudnn.benchmark, deterministic=cudnn.deterministic, allow_tf32=False):
+        yield
 
 
 def pick_device(name: str | None) -> torch.device:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,57 +17,69 @@ from torch import Tensor
 
 from outword.encoders import hub
 from outword.encoders.doors import need
+from outword.encoders.models import AGAIN, CONFIG, PREPROCESSING, VOCABULARY, read_json, weights_of
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
-from outword.encoders.towers import Model
+from outword.encoders.towers import Model, check_towers
 from outword.errors import InputError, ParameterError
 from outword.files import sha256_bytes, sha256_file
 
-CAUSAL = {"clip", "metaclip_2"}  # model types whose text tower looks back only and reads its result at the end token
-VOCABULARY = ("tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tokenizer.model")
-_AGAIN = "fetch or copy the folder again"
+# Text towers that look back only and read their result at the end token: CLIP's, and those that were made after it.
+CAUSAL = {f"{name}_text_model" for name in ("clip", "metaclip_2", "clipseg", "groupvit", "owlvit")}
+PASSING = {"transformers_version", "_name_or_path", "architectures", "dtype", "torch_dtype"}  # say nothing of the model
 
 
 def load(folder: Path, source: str) -> Model:
     """Build the model that `config.json` describes, with weights, tokenizer and preprocessing of the same folder."""
     library = need("transformers", f"hf:{folder}")
-    vocabulary = [folder / name for name in VOCABULARY if (folder / name).is_file()]
-    if not vocabulary:
-        raise InputError(f"{folder} has no tokenizer ({VOCABULARY[0]})", hint=_AGAIN)
-    parts: list[Any] = [[hub.digest(path) for path in _weights(folder)], sha256_file(folder / "config.json")]
-    parts += [[path.name, hub.digest(path)] for path in vocabulary]
-    return from_parts(
-        _build(library, folder),
-        _from_folder(library.AutoTokenizer, folder),
-        _preprocess(folder),
-        digest=sha256_bytes(json.dumps(parts).encode()),
+    vocabulary = [folder / name for name in (*VOCABULARY, "tokenizer_config.json") if (folder / name).is_file()]
+    weights = weights_of(folder)
+    for found, what in ((vocabulary, f"tokenizer ({VOCABULARY[0]})"), (weights, "weights (model.safetensors)")):
+        if not found:
+            raise InputError(f"{folder} has no {what}", hint=AGAIN)
+    preprocess = _preprocess(folder)
+    config = {key: value for key, value in read_json(folder / CONFIG).items() if key not in PASSING}
+    parts = [config, *(sha256_file(path) for path in (*weights, *vocabulary))]
+    with _quiet(library):
+        module, tokenizer = _build(library, folder), _from_folder(library.AutoTokenizer, folder)
+    model = from_parts(
+        module,
+        tokenizer,
+        preprocess,
+        digest=sha256_bytes(json.dumps(parts, sort_keys=True).encode()),
         licence=hub.licence(folder / "README.md"),
         source=source,
     )
+    check_towers(model, str(folder))
+    return model
 
 
 def from_parts(
     module: Any, tokenizer: Any, preprocess: Preprocess, *, digest: str, licence: str = "not stated", source: str = ""
 ) -> Model:
     """A model of transformers that is in memory already, with its tokenizer."""
-    context = min(module.config.text_config.max_position_embeddings, tokenizer.model_max_length)
-    causal = module.config.model_type in CAUSAL
+    texts = module.config.text_config
+    context = min(texts.max_position_embeddings, tokenizer.model_max_length)
+    causal = texts.model_type in CAUSAL
     masked = not causal and "attention_mask" in tokenizer.model_input_names
-    text = _text(module, tokenizer.pad_token_id if masked else None)
-    with torch.inference_mode():
-        dim = int(text(torch.zeros((1, context), dtype=torch.long)).shape[-1])
+    pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
+    if pad is None or (masked and pad == end) or (causal and end is None):
+        raise InputError(
+            f"the tokenizer of this {module.config.model_type} has no padding or end token of its own",
+            hint="save the tokenizer that the model was trained with beside it",
+        )
     return Model(
         module=module,
         image=lambda pixels: _tensor(module.get_image_features(pixels)),
-        text=text,
+        text=_text(module, pad if masked else None),
         patches=_patches(module),
         tokenize=lambda texts: _tokenize(tokenizer, texts, context),
         count=lambda words: len(tokenizer(words)["input_ids"]),
         tokenizer=tokenizer,
-        pad=tokenizer.pad_token_id,
-        end=tokenizer.eos_token_id if causal else None,
+        pad=pad,
+        end=end if causal else None,
         preprocess=preprocess,
-        dim=dim,
+        dim=_dim(module),
         temperature=math.exp(-module.logit_scale.item()),
         digest=digest,
         licence=licence,
@@ -74,43 +87,51 @@ def from_parts(
     )
 
 
-def _weights(folder: Path) -> list[Path]:
-    for pattern in ("model*.safetensors", "pytorch_model*.bin"):
-        if found := sorted(folder.glob(pattern)):
-            return found
-    raise InputError(f"{folder} has no weights (model.safetensors)", hint=_AGAIN)
+@contextmanager
+def _quiet(library: Any) -> Iterator[None]:
+    """No bars for a load of a second."""
+    shown = library.logging.is_progress_bar_enabled()
+    library.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            library.logging.enable_progress_bar()
 
 
 def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
-    """`from_pretrained`, with one line for whatever is wrong with the folder."""
+    """`from_pretrained`, never with code of the folder's own, and with one line for whatever is wrong with it."""
     try:
-        return kind.from_pretrained(folder, local_files_only=True, **options)
+        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
     except Exception as error:  # a damaged folder makes it raise nearly anything
         text = " ".join(str(error).split())
-        raise InputError(f"{folder} cannot be loaded: {text[:200] or type(error).__name__}", hint=_AGAIN) from None
+        raise InputError(f"{folder} cannot be loaded: {text[:200] or type(error).__name__}", hint=AGAIN) from None
 
 
 def _build(library: Any, folder: Path) -> Any:
-    _weights(folder)
     module, loaded = _from_folder(library.AutoModel, folder, dtype=torch.float32, output_loading_info=True)
     if not all(hasattr(module, part) for part in ("get_image_features", "get_text_features", "logit_scale")):
         raise InputError(
-            f"{folder} holds a {type(module).__name__}, which does not project images and texts into one space",
+            f"{folder} holds a {type(module).__name__}, which does not project images and texts into one space with a "
+            "logit scale",
             hint="name a model such as CLIP or SigLIP",
         )
     broken = [*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])]
     if broken:
-        raise InputError(
-            f"the weights in {folder} do not fit its config.json: {sorted(broken)[0]} and {len(broken) - 1} more",
-            hint=_AGAIN,
-        )
-    return module
+        more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
+        raise InputError(f"the weights in {folder} do not fit its config.json: {sorted(broken)[0]}{more}", hint=AGAIN)
+    return module.eval()
 
 
 def _tensor(out: Any) -> Tensor:
-    """Features as a tensor: newer versions give an output object."""
+    """Features as a tensor; some models give an output object."""
     features: Tensor = out if isinstance(out, Tensor) else out.pooler_output
     return features
+
+
+@torch.inference_mode()
+def _dim(module: Any) -> int:
+    return int(_tensor(module.get_text_features(torch.zeros((1, 2), dtype=torch.long))).shape[-1])
 
 
 def _text(module: Any, pad: int | None) -> Callable[[Tensor], Tensor]:
@@ -132,7 +153,7 @@ def _tokenize(tokenizer: Any, texts: Sequence[str], context: int) -> Ids:
 
 def _patches(module: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
     """Features of patches in the shared space: CLIP's own projection, applied to every token."""
-    if module.config.model_type not in CAUSAL:
+    if module.config.model_type not in ("clip", "metaclip_2"):
         return None
 
     def patches(pixels: Tensor) -> tuple[Tensor, Tensor]:
@@ -144,47 +165,44 @@ def _patches(module: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
 
 
 def _preprocess(folder: Path) -> Preprocess:
-    """`preprocessor_config.json` (or the image part of `processor_config.json`) in our words."""
+    """The image part of `processor_config.json`, else `preprocessor_config.json`, in our words.
+
+    What is not said there is as in CLIP's own processor. What cannot be followed is refused, so that nothing is done to
+    images that the model was not trained with.
+    """
     given = _processor(folder)
-    size, crop = _side(given.get("size")), _side(given.get("crop_size"))
-    shortest = isinstance(given.get("size"), int) or "shortest_edge" in (given.get("size") or {})
-    filters = {2: "bilinear", 3: "bicubic"}
-    cropped = given.get("do_center_crop", crop is not None)
+    size, cropped = given.get("size"), given.get("do_center_crop", "crop_size" in given)
+    shortest = isinstance(size, int) or set(size or {}) == {"shortest_edge"}
+    short, side = _side(size), _side(given.get("crop_size")) if cropped else _side(size)
+    resample = given.get("resample", 3)
     rescale = given.get("rescale_factor", 1 / 255)
-    side = crop if cropped else size
-    whole = size and side and given.get("resample") in filters and math.isclose(rescale, 1 / 255, rel_tol=1e-3)
-    if not whole or (shortest and (not cropped or size < side)) or (not shortest and side != size):
+    filters = {2: "bilinear", 3: "bicubic"}
+    steps = all(given.get(step, True) for step in ("do_resize", "do_rescale"))
+    fits = short and side and (side <= short and cropped if shortest else side == short)
+    if not (steps and fits and resample in filters and rescale and math.isclose(rescale, 1 / 255, rel_tol=1e-3)):
         raise ParameterError(
             f"the preprocessing in {folder} is not supported: {json.dumps(given)[:300]}",
-            hint="a short side or a square, bicubic or bilinear, and a crop in the centre are",
+            hint="a short side with a crop in the centre, or a square; bicubic or bilinear; rescaled by 1/255",
         )
-    if not given.get("do_normalize", True):
-        given = {**given, "image_mean": [0.0] * 3, "image_std": [1.0] * 3}
-    return Preprocess(
-        side,
-        size if shortest else 0,
-        filters[given["resample"]],  # type: ignore[arg-type]
-        tuple(given["image_mean"]),
-        tuple(given["image_std"]),
-    )
+    normal = given.get("do_normalize", True)
+    mean, std = (given.get(key) if normal else [value] * 3 for key, value in (("image_mean", 0.0), ("image_std", 1.0)))
+    return Preprocess(side, short if shortest else 0, filters[resample], mean, std, crop="floor")  # type: ignore[arg-type]
 
 
 def _processor(folder: Path) -> dict[str, Any]:
-    for name in ("preprocessor_config.json", "processor_config.json"):
-        try:
-            found = json.loads((folder / name).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError) as error:
-            raise InputError(f"{folder / name} cannot be read: {error}", hint=_AGAIN) from None
-        inner = found.get("image_processor", found)
-        return dict(inner)
-    raise InputError(f"{folder} has no preprocessor_config.json", hint=_AGAIN)
+    for name in PREPROCESSING:  # the newer file counts where there are both
+        if (folder / name).is_file():
+            found = read_json(folder / name)
+            if name == PREPROCESSING[1]:
+                return found
+            if isinstance(found.get("image_processor"), dict):
+                return dict(found["image_processor"])
+    raise InputError(f"{folder} has no {PREPROCESSING[1]}", hint=AGAIN)
 
 
-def _side(size: Any) -> Any:
-    """The side that a size means: 224, {"shortest_edge": 224} or {"height": 224, "width": 224}; None for others."""
-    if isinstance(size, dict):
-        sides = {size[key] for key in ("shortest_edge", "height", "width") if size.get(key)}
-        return sides.pop() if len(sides) == 1 else None
-    return size
+def _side(size: Any) -> int:
+    """The side that a size means: 224, {"shortest_edge": 224} or {"height": 224, "width": 224}; 0 for others."""
+    sides = set(size.values()) if isinstance(size, dict) else {size}
+    known = not isinstance(size, dict) or set(size) in ({"shortest_edge"}, {"height", "width"})
+    side = sides.pop() if len(sides) == 1 and known else 0
+    return side if isinstance(side, int) and not isinstance(side, bool) and side > 0 else 0
