@@ -81,7 +81,7 @@ def on_cpu(name: str, rounds: int) -> None:
         torch.manual_seed(0)
         save_file(library.create_model(name).state_dict(), f"{scratch}/weights.safetensors")
         encoder = get_encoder(f"open_clip:{name}@{scratch}/weights.safetensors", device="cpu")
-        exported = {kind: exported_encoder(encoder, Path(scratch), kind) for kind in ("fp32", "int8")}
+        exported = {kind: exported_encoder(encoder, Path(scratch), kind) for kind in ("fp32", "fp16", "int8")}
         others = {f"onnxruntime {kind}": other for kind, other in exported.items()}
         ids = torch.from_numpy(encoder.model.tokenize(NAMES))
         texts: dict[str, Callable[[], object]] = {

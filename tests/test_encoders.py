@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 import outword
+from outword import wild
 from outword.encoders import get_encoder
 from outword.encoders.fuse import fuse_quick_gelu
 from outword.encoders.names import parse
@@ -395,7 +397,7 @@ def test_pickles_are_not_unpickled(folders, tmp_path, capsys):
     shutil.copytree(folders / "clip", tmp_path / "clip")
     (tmp_path / "clip" / "model.safetensors").unlink()
     torch.save(Boom(), tmp_path / "clip" / "pytorch_model.bin")
-    with pytest.raises(InputError, match="cannot be loaded"):
+    with pytest.raises(InputError, match="hold more than weights, and are not unpickled"):
         get_encoder(f"hf:{tmp_path}/clip")
     assert "unpickled\n" not in capsys.readouterr().out
 
@@ -427,7 +429,7 @@ def test_wrong_names(name, message, hint):
 
 @pytest.mark.parametrize(
     "name, module, extra",
-    [("clip-vit-b-16", "open_clip", "clip"), ("hf:{clip}", "transformers", "hf"), ("hf:{clip}", "torch", "clip")],
+    [("clip-vit-b-16", "open_clip", "clip"), ("hf:{clip}", "transformers", "hf"), ("hf:{clip}", "torch", "hf")],
 )
 def test_a_missing_extra_is_one_line(name, module, extra, folders, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)  # import raises ImportError
@@ -713,3 +715,39 @@ def test_settings_of_cudnn_are_left_alone(folders, monkeypatch):
     object.__setattr__(encoder.model, "image", image)
     assert seen == [(True, False)]
     assert torch.backends.cudnn.deterministic
+
+
+def test_cut_texts_of_a_corpus_are_said_once(folders, tmp_path, monkeypatch):
+    monkeypatch.setattr(wild, "CHUNK", 10)
+    sentences = [["a" * 30] if i % 3 else ["ab"] for i in range(40)]
+    with pytest.warns(UserWarning, match="26 of 40 texts are longer than the 16 tokens") as caught:
+        wild.encode_words(get_encoder(f"hf:{folders}/siglip"), sentences)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    "images", ["photo.jpg", b"x", None, 3, np.zeros((4, 4, 3), np.uint8), Image.new("RGB", (4, 4))]
+)
+def test_a_single_image_is_a_slip(images):
+    with pytest.raises(InputError, match="images must be a list"):
+        get_encoder("mini").encode_images(images)
+
+
+@pytest.mark.parametrize("texts", ["cat", None, 3, [None], [3], [b"cat"]])
+@pytest.mark.parametrize("name", ["mini", "clip"])
+def test_texts_are_a_list_of_strings(name, texts, folders):
+    with pytest.raises(InputError, match=r"texts must be a list|a text must be a string"):
+        get_encoder(name if name == "mini" else f"hf:{folders}/clip").encode_texts(texts)
+
+
+@pytest.mark.parametrize("option", ["resize", "device", "precision", "batch_size"])
+@pytest.mark.parametrize("value", [[], 2.5, True])
+def test_options_of_a_wrong_type(option, value, folders):
+    with pytest.raises(ParameterError, match=f"{option} must be"):
+        get_encoder(f"hf:{folders}/clip", **{option: value})
+
+
+def test_a_cache_that_is_full_costs_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr(wild, "save_file", lambda *args: (_ for _ in ()).throw(SafetensorError("No space left")))
+    with pytest.warns(UserWarning, match="the cache cannot be written"):
+        wild._write(tmp_path / "x.safetensors", {"vectors": np.zeros((1, 2), np.float32)})

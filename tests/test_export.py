@@ -441,6 +441,35 @@ def test_by_name_an_export_stands_for_its_original(made, tmp_path, words_file):
         other.score(photos())
 
 
+def test_a_store_of_an_export_stands_for_one_of_the_original(made, tmp_path, words_file):
+    encoder, folder = made("clip", "int8")
+    original = outword.fit(["cat", "dog"], encoder=encoder, corpus=words_file, n_groups=3)
+    original.save(tmp_path / "pets.outword")
+    store = tmp_path / "s.store"
+    photo = tmp_path / "a.png"
+    photos(1)[0].save(photo)
+
+    def run(*args):
+        return CliRunner().invoke(main, [str(arg) for arg in args])
+
+    assert run("embed", photo, "-o", store, "--encoder", f"onnx:{folder}").exit_code == 0
+    refused = run("score", tmp_path / "pets.outword", store)
+    assert refused.exit_code == 2
+    assert "has no embeddings of" in refused.stderr
+    done = run("score", tmp_path / "pets.outword", store, "--encoder", f"onnx:{folder}")
+    assert done.exit_code == 0, done.stderr
+    again = run("score", tmp_path / "pets.outword", photo, "--encoder", f"onnx:{folder}")
+    assert done.stdout == again.stdout
+
+
+def test_what_is_wrong_with_an_encoder_is_said_before_any_row(made, tmp_path, words_file):
+    encoder, _ = made("clip")
+    outword.fit(["cat", "dog"], encoder=encoder, corpus=words_file, n_groups=3).save(tmp_path / "pets.outword")
+    done = CliRunner().invoke(main, ["score", str(tmp_path / "pets.outword"), str(tmp_path), "--device", "cuda:77"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "cannot be used" in done.stderr
+
+
 def test_an_export_keeps_its_resize(made):
     _, folder = made("clip")
     assert get_encoder(f"onnx:{folder}", resize="bicubic").fingerprint == get_encoder(f"onnx:{folder}").fingerprint

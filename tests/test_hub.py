@@ -175,8 +175,9 @@ def test_a_tokenizer_of_its_own_is_fetched_too(hub):
     assert names[0] == "open_clip_model.safetensors"
     assert "tokenizer.json" in names
     code = (
-        "from outword.encoders import open_clip as o; from outword.encoders.doors import need; n = need('open_clip', '');"
-        "a = 'ViT-B-16-SigLIP'; t, _ = o._tokenizer(n, a, n.get_model_config(a)['text_cfg']); print(t(['ab']).shape)"
+        "from outword.encoders import open_clip as o; from outword.encoders.doors import need;"
+        "n = need('open_clip', ''); a = 'ViT-B-16-SigLIP';"
+        "t, _ = o._tokenizer(n, a, n.get_model_config(a)['text_cfg']); print(t(['ab']).shape)"
     )
     asked = len(hub.asked)
     assert "torch.Size([1, 64])" in hub("-c", code).stdout  # online, and yet nothing is asked
@@ -284,4 +285,5 @@ def test_licences(card, said, tmp_path):
 def test_pull_of_what_is_not_there():
     done = command("pull", "onnx:/no/such/folder")
     assert done.returncode == 2
-    assert "is not an exported encoder" in done.stderr
+    assert "there is no folder /no/such/folder" in done.stderr
+    assert command("pull", "onnx:.").returncode == 2

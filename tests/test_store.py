@@ -678,7 +678,7 @@ def test_embed_says_what_it_did(demo_store):
     n = len(list(PHOTOS.glob("*.jpg")))
     told = call("embed", PHOTOS, "-o", demo_store, "--json")
     assert json.loads(told.stdout) == {
-        "path": str(demo_store), "encoded": 0, "reused": n, "errors": 0, "rows": n, "damaged": []
+        "path": str(demo_store), "encoded": 0, "reused": n, "errors": 0, "rows": n, "damaged": [], "failed": []
     }  # fmt: skip
     assert f"{n} images: 0 encoded, {n} reused, 0 errors; the store has {n}" in " ".join(told.stderr.split())
 

@@ -33,6 +33,7 @@ class Summary:
     errors: int = 0
     rows: int = 0
     damaged: list[str] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)  # path and reason of the first errors
 
 
 class Entry(NamedTuple):
@@ -138,6 +139,8 @@ def _entries(
             vector = unwritten[digest]
         if error:
             summary.errors += 1
+            if len(summary.failed) < 10:
+                summary.failed.append((os.fsdecode(path), error))
         elif new.pop(digest, None) is not None:
             summary.encoded += 1
         else:

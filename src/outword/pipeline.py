@@ -17,9 +17,10 @@ from outword._version import __version__
 from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
 from outword.corpora import drop_labels, get_corpus
 from outword.detectors import DETECTORS, VectorDetector
-from outword.encoders import Encoder, get_encoder
-from outword.encoders.names import parse
-from outword.errors import ArtifactError, InputError, ParameterError, unknown
+from outword.encoders import Encoder, Precision, get_encoder
+from outword.encoders.base import several
+from outword.encoders.names import canonical, parse
+from outword.errors import ArtifactError, ParameterError, unknown
 from outword.images import ImageLike
 from outword.labels import check_labels
 from outword.mining import MINERS
@@ -124,7 +125,7 @@ class Detector:
 
     def score(self, images: Iterable[ImageLike]) -> Array:
         """Score of each image, (n_images,) float64; higher means more in-distribution."""
-        return self.vectors.score(self.encoder.encode_images(_several(images)))
+        return self.vectors.score(self.encoder.encode_images(list(several(images))))
 
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
@@ -261,7 +262,14 @@ def fit(
     return Detector(vectors.fit(y, wild.vectors[kept]), names, words, card, encoder=lambda: tower)
 
 
-def load(path: str | os.PathLike[str], *, encoder: str | None = None, **runtime: Any) -> Detector:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    encoder: str | None = None,
+    device: str | None = None,
+    precision: Precision | None = None,
+    batch_size: int | None = None,
+) -> Detector:
     """Read a detector back; its files must be those that it was saved with.
 
     Its encoder is loaded when an image is first scored, and must be the one that it was made with.
@@ -269,11 +277,12 @@ def load(path: str | os.PathLike[str], *, encoder: str | None = None, **runtime:
     Args:
         path: the directory that `Detector.save` wrote.
         encoder: the name of its encoder here, where that lies elsewhere or was exported ("onnx:/path").
-        runtime: `device`, `precision` and `batch_size` of the encoder (see `get_encoder`).
+        device, precision, batch_size: of the encoder (see `get_encoder`).
     """
     saved = artifact.load(path)
     if encoder is not None:
-        parse(encoder)  # an unknown name is said now, not at the first image
+        parse(canonical(encoder))  # an unknown name is said now, not at the first image
+    runtime = {"device": device, "precision": precision, "batch_size": batch_size}
     try:
         return _restore(path, saved, encoder, runtime)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -322,14 +331,6 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
     made = kind(**{**({"temperature": temperature} if takes else {}), **kind.in_pipeline, **params})
     made.check()
     return made
-
-
-def _several(images: Iterable[ImageLike]) -> list[ImageLike]:
-    """A list of images; a single one is a common slip."""
-    flat = isinstance(images, np.ndarray) and images.ndim < 4
-    if flat or isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):
-        raise InputError(f"images must be a list, got {type(images).__name__}", hint="write [image] for a single one")
-    return list(images)
 
 
 def _lookup(kind: str, name: str, registry: Mapping[str, T], see: str) -> T:

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from outword.corpora import Corpus
 from outword.encoders import Encoder
+from outword.encoders.texts import one_warning
 from outword.files import cache_dir, sha256_bytes, whole_file
 from outword.mining import Miner
 from outword.prompts import Prompts
@@ -117,13 +118,14 @@ def _from(start: int, total: int, report: Report) -> Report:
 def encode_words(encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet) -> NDArray[np.float32]:
     """One unit vector a word: the vectors of its sentences are averaged, then normalised."""
     out = np.empty((len(sentences), encoder.dim), np.float32)
-    for start in range(0, len(sentences), CHUNK):
-        part = sentences[start : start + CHUNK]
-        vectors = encoder.encode_texts([text for texts in part for text in texts])
-        begins = np.cumsum([0] + [len(texts) for texts in part[:-1]])
-        sums = np.add.reduceat(vectors, begins, axis=0)
-        out[start : start + len(part)] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        report("encoding words", min(start + CHUNK, len(sentences)), len(sentences))
+    with one_warning():
+        for start in range(0, len(sentences), CHUNK):
+            part = sentences[start : start + CHUNK]
+            vectors = encoder.encode_texts([text for texts in part for text in texts])
+            begins = np.cumsum([0] + [len(texts) for texts in part[:-1]])
+            sums = np.add.reduceat(vectors, begins, axis=0)
+            out[start : start + len(part)] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+            report("encoding words", min(start + CHUNK, len(sentences)), len(sentences))
     return out
 
 
@@ -161,5 +163,5 @@ def _write(path: Path, arrays: Arrays) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as temporary:
             save_file(arrays, temporary)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         warnings.warn(f"the cache cannot be written ({error}); set OUTWORD_CACHE to a folder that can", stacklevel=2)

@@ -55,6 +55,8 @@ def command(
     say = console().print
     for file in summary.damaged:
         say(f"warning: {file} was damaged and is set aside", style="yellow", markup=False, soft_wrap=True)
+    for path, error in summary.failed:
+        say(f"{path!r}: {error}", markup=False, soft_wrap=True)
     seen = summary.encoded + summary.reused + summary.errors
     counts = f"{summary.encoded:,} encoded, {summary.reused:,} reused, {summary.errors:,} errors"
     say(f"{seen:,} images: {counts}; the store has {summary.rows:,}" if seen else "no images found")

@@ -41,9 +41,11 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
     from outword.encoders.doors import need
     from outword.encoders.names import canonical, parse
 
-    if parse(canonical(encoder)).library in ("mini", "onnx"):
+    library = parse(canonical(encoder)).library
+    if library in ("mini", "onnx"):
         raise ParameterError(f"{encoder} runs on onnxruntime as it is", hint="export an encoder of torch")
-    need("torch", "export")
+    for module in ("torch", "onnx", "onnxscript"):
+        need(module, "export", "hf,export" if library == "hf" else "clip,export")
     from outword.encoders.export import check_target, export
     from outword.encoders.towers import Towers
 

@@ -92,9 +92,10 @@ def _encoder(name: str) -> dict[str, Any]:
 
 def _is_here(repo: str) -> str:
     from outword.encoders.hub import cached
+    from outword.encoders.models import WEIGHTS
     from outword.errors import MissingExtraError
 
     try:
-        return "yes" if cached(repo, ["open_clip_model.safetensors"]) else "no"
+        return "yes" if cached(repo, WEIGHTS["open_clip"]) else "no"
     except MissingExtraError:
-        return "no"
+        return "unknown"  # the hub's own library knows where to look

@@ -36,6 +36,11 @@ def get_encoder(
         precision: by default fp16 on CUDA and fp32 elsewhere; what was exported has its own.
         batch_size: images that go through together; by default what suits the device.
     """
+    for option, value in (("resize", resize), ("device", device), ("precision", precision)):
+        if not isinstance(value, str | None):
+            raise ParameterError(f"{option} must be a string, got {value!r}", hint="leave it out")
+    if batch_size is not None and (not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1):
+        raise ParameterError(f"batch_size must be at least 1, got {batch_size!r}", hint="leave it out")
     return _get(canonical(name), resize, device, precision, batch_size)
 
 
@@ -57,9 +62,10 @@ def _get(
 
         exported = load_onnx(parsed.what, name=name, device=device, precision=precision, batch_size=batch_size)
         if resize not in (None, exported.card["preprocess"]["interpolation"]):
-            raise ParameterError(f"{name} was exported with another resize than {resize}", hint="leave it out")
+            hint = f"leave --resize out, or export it again with --resize {resize}"
+            raise ParameterError(f"{name} was exported with another resize than {resize}", hint=hint)
         return exported
-    need("torch", name)
+    need("torch", name, "hf" if parsed.library == "hf" else "clip")
     from outword.encoders.models import model_of
     from outword.encoders.towers import Towers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, overload
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from outword.encoders.ort import usable_cpus
-from outword.errors import ImageError, OutwordError, ParameterError
+from outword.errors import ImageError, InputError, OutwordError, ParameterError
 from outword.images import ImageLike, decode_ahead, open_image
 
 Vectors = NDArray[np.float32]
@@ -88,6 +88,7 @@ class Encoder(ABC):
 
         With `patches`, also the vectors of their patches (n, n_patches, dim), for methods that look at parts.
         """
+        images = several(images)
         if patches:
             pairs = [self.encode_patches(pixels) for pixels in self._chunks(images)]
             if not pairs:
@@ -109,6 +110,25 @@ class Encoder(ABC):
 
     def _load(self, image: ImageLike) -> Pixels:
         return self.preprocess(open_image(image, min_side=self.min_side))
+
+
+def several(images: Iterable[ImageLike]) -> list[ImageLike]:
+    """A list of images; a single one is a common slip."""
+    flat = isinstance(images, np.ndarray) and images.ndim < 4
+    if flat or isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):
+        raise InputError(f"images must be a list, got {type(images).__name__}", hint="write [image] for a single one")
+    return list(images)
+
+
+def texts_of(texts: Iterable[str]) -> list[str]:
+    """A list of texts; a single one is a common slip."""
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise InputError(f"texts must be a list, got {type(texts).__name__}", hint="write [text] for a single one")
+    found = list(texts)
+    for text in found:
+        if not isinstance(text, str):
+            raise InputError(f"a text must be a string, got {text!r}", hint="decode or convert it first")
+    return found
 
 
 def _checked(image: ImageLike, result: Pixels | OutwordError) -> Pixels:

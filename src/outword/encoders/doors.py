@@ -25,7 +25,7 @@ EXTRAS = {
 _declared: list[Any] = []  # torch forgets a declaration when its Library object is gone
 
 
-def need(module: str, what: str) -> ModuleType:
+def need(module: str, what: str, extra: str | None = None) -> ModuleType:
     """Import one of these libraries for `what`, or say which extra brings it."""
     try:
         if module in ("open_clip", "transformers") and find_spec("torchvision"):
@@ -33,7 +33,8 @@ def need(module: str, what: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            f"{what} needs {module}, which cannot be imported: {error}", hint=f'pip install "outword[{EXTRAS[module]}]"'
+            f"{what} needs {module}, which cannot be imported: {error}",
+            hint=f'pip install "outword[{extra or EXTRAS[module]}]"',
         ) from None
 
 

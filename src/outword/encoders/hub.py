@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from outword.encoders.doors import need
+from outword.encoders.doors import need, quiet_logs
 from outword.errors import InputError
 
+_NO_WAY = "it is not in the cache, and the hub cannot be reached"
 SMALL = ["*.json", "*.txt", "*.model", "README.md"]  # configuration, vocabulary, model card
 
 
@@ -32,9 +33,10 @@ def fetch(repo: str, names: Sequence[str], instead: str) -> Path:
     hub = need("huggingface_hub", f"hf:{repo}")
     for name in names:
         try:
-            return Path(hub.hf_hub_download(repo, name))
+            with quiet_logs():  # five notes on trying again
+                return Path(hub.hf_hub_download(repo, name))
         except hub.errors.LocalEntryNotFoundError:  # a child of EntryNotFoundError, but it means: no way to the hub
-            raise _unreachable(repo, name, "it is not in the cache, and the hub cannot be reached", instead) from None
+            raise _unreachable(repo, name, _NO_WAY, instead) from None
         except hub.errors.EntryNotFoundError:
             continue
         except Exception as error:  # refused, no such repository, a proxy's word: all end here, in one line
@@ -57,14 +59,17 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
         pass  # nothing of it is in the cache
     wanted = "config.json"
     try:
-        folder = Path(hub.snapshot_download(repo, allow_patterns=SMALL))
-        for pattern in missing(folder):
-            wanted = pattern
-            hub.snapshot_download(repo, allow_patterns=pattern)
-            if not missing(folder):
-                return folder
+        with quiet_logs():
+            folder = Path(hub.snapshot_download(repo, allow_patterns=SMALL))
+            for pattern in missing(folder):
+                wanted = pattern
+                hub.snapshot_download(repo, allow_patterns=pattern)
+                if not missing(folder):
+                    return folder
     except InputError:
         raise
+    except hub.errors.LocalEntryNotFoundError:
+        raise _unreachable(repo, wanted, _NO_WAY, instead) from None
     except Exception as error:  # as above
         raise _unreachable(repo, wanted, error, instead) from None
     return folder

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from safetensors.numpy import load_file
 
-from outword.encoders.base import Coverage, Encoder, Vectors
+from outword.encoders.base import Coverage, Encoder, Vectors, texts_of
 from outword.encoders.head import Head
 from outword.encoders.lexicon import Lexicon
 from outword.encoders.ort import session
@@ -76,6 +76,7 @@ class Mini(Encoder):
         The sentence is read as given; the taxonomy looks at the longest run of words at its end that WordNet holds:
         in "a photo of a tabby cat" it finds "tabby cat".
         """
+        texts = texts_of(texts)
         ids = [self._tokens.encode(text) for text in texts]
         out = np.empty((len(texts), self.dim), np.float32)
         for rows in batches(ids):

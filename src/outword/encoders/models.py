@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outword.encoders import hub
+from outword.encoders.doors import need
 from outword.encoders.names import Parsed
 from outword.errors import InputError
 
@@ -36,6 +37,7 @@ def files_of(parsed: Parsed) -> list[Path]:
         folder = Path(parsed.what)
         return [folder / name for name in (CARD, *read_card(folder)["files"])]
     if parsed.library == "open_clip":
+        need("open_clip", f"open_clip:{parsed.what}")
         from outword.encoders import open_clip
 
         place = open_clip.find(parsed)
@@ -43,7 +45,14 @@ def files_of(parsed: Parsed) -> list[Path]:
         return [place.weights, *(sorted(tokens.iterdir()) if tokens else [])]
     folder, _ = _folder(parsed.what)
     small = {path for pattern in hub.SMALL for path in folder.glob(pattern)}
-    return sorted(small | set(weights_of(folder)))
+    if kind_of(folder) == "open_clip":
+        need("open_clip", f"hf:{parsed.what}")
+        from outword.encoders import open_clip
+
+        return sorted(small | {open_clip.in_folder(folder, "").weights})
+    if not (weights := weights_of(folder)):
+        raise InputError(f"{folder} has no weights ({WEIGHTS['transformers'][0]})", hint=AGAIN)
+    return sorted(small | set(weights))
 
 
 def model_of(parsed: Parsed) -> Model:

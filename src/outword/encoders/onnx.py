@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.encoders.base import Encoder, Pixels, Vectors
+from outword.encoders.base import Encoder, Pixels, Vectors, texts_of
 from outword.encoders.clean import CLEAN
 from outword.encoders.doors import need
 from outword.encoders.ort import session, usable_cpus
@@ -101,6 +101,7 @@ class OnnxEncoder(Encoder):
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         """Texts, prompts included, to unit vectors (n, dim); what does not fit the context is cut, with a warning."""
+        texts = texts_of(texts)
         out = np.empty((len(texts), self.dim), np.float32)
         ids = self._tokens.tokenize(texts)
         warn_of_cuts(self.name, texts, ids, self._form.pad, self._tokens.count)
@@ -166,8 +167,8 @@ def load_onnx(
 
 
 def fingerprint(card: Mapping[str, Any]) -> str:
-    """sha256 of all that decides about the vectors: the files, the preprocessing, the tokens."""
-    parts = [card["files"], card["preprocess"], card["text"]]
+    """sha256 of all that decides about vectors and scores: files, preprocessing, tokens, temperature."""
+    parts = [card["files"], card["preprocess"], card["text"], card["temperature"]]
     return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
 
 
@@ -227,6 +228,8 @@ _TEXT: dict[str, Any] = {
 
 def read_card(folder: Path) -> dict[str, Any]:
     """The card of an exported encoder; whatever is wrong with it, or with the size of a file, is one line."""
+    if not folder.is_dir():
+        raise ArtifactError(f"there is no folder {folder}", hint="if it was moved, say --encoder onnx:/its/new/place")
     if not (folder / CARD).is_file():
         raise ArtifactError(f"{folder} is not an exported encoder: it has no {CARD}", hint='make one: "outword export"')
     try:

@@ -41,6 +41,11 @@ class Preprocess:
     def __post_init__(self) -> None:
         numbers = [*self.mean, *self.std] if self.mean and self.std else []
         whole = len(numbers) == 6 and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
+        if not (0 < self.side <= (self.short or self.side)):
+            raise ParameterError(
+                f"an image of {self.side} pixels cannot be cut out of one with a short side of {self.short}",
+                hint="check the preprocessing in the model's folder",
+            )
         if not whole or min(self.std) <= 0 or len(self.mean) != 3:
             raise ParameterError(
                 f"mean and std must be three numbers each, std above 0, got {self.mean} and {self.std}",

@@ -4,11 +4,39 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
+
+
+class CutWarning(UserWarning):
+    """Texts that were longer than an encoder reads."""
+
+    def __init__(self, name: str, context: int, cut: int, total: int, first: str) -> None:
+        self.name, self.context, self.cut, self.total, self.first = name, context, cut, total, first
+        super().__init__(
+            f"{cut} of {total} texts are longer than the {context} tokens that {name} reads and were cut, "
+            f"the first: {first[:60]!r}..."
+        )
+
+
+@contextmanager
+def one_warning() -> Iterator[None]:
+    """One warning of cut texts for a whole block, however many batches it has; other warnings go through."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    cuts = [w.message for w in caught if isinstance(w.message, CutWarning)]
+    for other in caught:
+        if not isinstance(other.message, CutWarning):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    if cuts:
+        total = sum(warning.total for warning in cuts)
+        cut = sum(warning.cut for warning in cuts)
+        warnings.warn(CutWarning(cuts[0].name, cuts[0].context, cut, total, cuts[0].first), stacklevel=3)
 
 
 def batches(ids: Ids, end: int | None, size: int) -> Iterator[tuple[NDArray[np.intp], int]]:
@@ -35,8 +63,4 @@ def warn_of_cuts(name: str, texts: Sequence[str], ids: Ids, pad: int, count: Cal
     full = np.flatnonzero((ids[:, -2:] != pad).any(axis=1)).tolist()
     cut = [texts[i] for i in full if count(texts[i]) > context]
     if cut:
-        warnings.warn(
-            f"{len(cut)} of {len(texts)} texts are longer than the {context} tokens that {name} reads and were cut, "
-            f"the first: {cut[0][:60]!r}...",
-            stacklevel=3,
-        )
+        warnings.warn(CutWarning(name, context, len(cut), len(texts), cut[0]), stacklevel=3)

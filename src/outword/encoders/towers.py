@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from outword.encoders.base import Encoder, Pixels, Vectors
+from outword.encoders.base import Encoder, Pixels, Vectors, texts_of
 from outword.encoders.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids, batches, warn_of_cuts
@@ -131,7 +131,8 @@ class Towers(Encoder):
     @torch.inference_mode()
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         """Texts, prompts included, to unit vectors (n, dim); what does not fit the context is cut, with a warning."""
-        if not len(texts):
+        texts = texts_of(texts)
+        if not texts:
             return np.zeros((0, self.dim), np.float32)
         ids = self.model.tokenize(texts)
         warn_of_cuts(self.name, texts, ids, self.model.pad, self.model.count)
@@ -215,9 +216,12 @@ def pick_device(name: str | None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
+        if device.type not in ("cpu", "cuda", "mps"):
+            raise ValueError("it is none of cpu, cuda and mps")
         torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, ValueError) as error:
+    except Exception as error:  # each backend has a class of its own for what is wrong with it
+        reason = " ".join(str(error).split())[:100]
         raise ParameterError(
-            f"device {name!r} cannot be used: {str(error).splitlines()[0]}", hint="leave it out, or say cpu or cuda"
+            f"device {name!r} cannot be used: {reason}", hint="leave it out, or say cpu or cuda"
         ) from None
     return device

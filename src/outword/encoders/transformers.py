@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from outword.encoders import hub
-from outword.encoders.doors import need
+from outword.encoders.doors import need, quiet_logs
 from outword.encoders.models import AGAIN, CONFIG, PREPROCESSING, VOCABULARY, read_json, weights_of
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
@@ -74,7 +74,7 @@ def from_parts(
         text=_text(module, pad if masked else None),
         patches=_patches(module),
         tokenize=lambda texts: _tokenize(tokenizer, texts, context),
-        count=lambda words: len(tokenizer(words)["input_ids"]),
+        count=lambda words: _count(tokenizer, words),
         tokenizer=tokenizer,
         pad=pad,
         end=end if causal else None,
@@ -89,11 +89,12 @@ def from_parts(
 
 @contextmanager
 def _quiet(library: Any) -> Iterator[None]:
-    """No bars for a load of a second."""
+    """No bars for a load of a second, and no reports: what is wrong is said in one line."""
     shown = library.logging.is_progress_bar_enabled()
     library.logging.disable_progress_bar()
     try:
-        yield
+        with quiet_logs():
+            yield
     finally:
         if shown:
             library.logging.enable_progress_bar()
@@ -105,11 +106,21 @@ def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
         return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
     except Exception as error:  # a damaged folder makes it raise nearly anything
         text = " ".join(str(error).split())
+        if "weights_only" in text:
+            hint = "convert them to safetensors"
+            raise InputError(
+                f"the weights in {folder} hold more than weights, and are not unpickled", hint=hint
+            ) from None
+        if "trust_remote_code" in text or "custom code" in text:
+            hint = "name a model that transformers itself knows"
+            raise InputError(f"{folder} wants to run code of its own, which is refused", hint=hint) from None
         raise InputError(f"{folder} cannot be loaded: {text[:200] or type(error).__name__}", hint=AGAIN) from None
 
 
 def _build(library: Any, folder: Path) -> Any:
-    module, loaded = _from_folder(library.AutoModel, folder, dtype=torch.float32, output_loading_info=True)
+    module, loaded = _from_folder(
+        library.AutoModel, folder, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
+    )
     if not all(hasattr(module, part) for part in ("get_image_features", "get_text_features", "logit_scale")):
         raise InputError(
             f"{folder} holds a {type(module).__name__}, which does not project images and texts into one space with a "
@@ -149,6 +160,11 @@ def _tokenize(tokenizer: Any, texts: Sequence[str], context: int) -> Ids:
         "input_ids"
     ]
     return ids
+
+
+def _count(tokenizer: Any, text: str) -> int:
+    with quiet_logs():  # that it is too long is what we want to know
+        return len(tokenizer(text)["input_ids"])
 
 
 def _patches(module: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
