@@ -219,9 +219,10 @@ def test_refused_by_the_hub(hub, name, words):
         (
             "clip-vit-b-16",
             "cannot fetch open_clip_model.safetensors of timm/vit_base_patch16_clip_224.openai from the hub",
-            "--encoder open_clip:ViT-B-16/openai@/path/open_clip_model.safetensors",
+            "--encoder open_clip:ViT-B-16/openai@/path/to/it",
         ),
         ("hf:org/clip", "cannot fetch config.json of org/clip", "--encoder hf:/path/to/FOLDER"),
+        ("open_clip:ViT-B-16-SigLIP/webli", "cannot fetch open_clip_model.safetensors", "hf:/path/to/FOLDER"),
     ],
 )
 def test_offline_says_what_is_missing_and_how_to_bring_it(tmp_path, name, missing, by_hand):

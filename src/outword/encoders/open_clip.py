@@ -73,7 +73,7 @@ def _of_tag(library: Any, parsed: Parsed) -> Place:
     listed = next((k for k in KNOWN.values() if k.stands_for == f"open_clip:{arch}/{tag}"), None)
     return Place(
         arch,
-        Path(parsed.file) if parsed.file else _fetched(repo, name, f"open_clip:{arch}/{tag}"),
+        Path(parsed.file) if parsed.file else _fetched(repo, name, _instead(library, parsed, repo)),
         {key: known[key] for key in _WAY},
         bool(known.get("quick_gelu")) or None,
         listed.licence if listed else _licence(repo),
@@ -81,13 +81,22 @@ def _of_tag(library: Any, parsed: Parsed) -> Place:
     )
 
 
-def _fetched(repo: str, name: str, encoder: str) -> Path:
+def _instead(library: Any, parsed: Parsed, repo: str) -> str:
+    """How to bring a tag by hand: the file with the weights, or the whole folder where it has its own tokenizer."""
+    if _config(library, parsed.what)["text_cfg"].get("hf_tokenizer_name"):
+        return (
+            f'where the hub can be reached, run "hf download {repo} --local-dir FOLDER", copy FOLDER here, and say '
+            "--encoder hf:/path/to/FOLDER"
+        )
+    return (
+        f'where the hub can be reached, run "hf download {repo}", copy the file with the weights here, and say '
+        f"--encoder open_clip:{parsed.what}/{parsed.tag}@/path/to/it"
+    )
+
+
+def _fetched(repo: str, name: str, instead: str) -> Path:
     """The file with the weights, and the model card beside it."""
     names = [name.rsplit(".", 1)[0] + ".safetensors", name] if name else WEIGHTS["open_clip"]
-    instead = (
-        f'where the hub can be reached, run "hf download {repo} {names[0]}", copy the file here, and say '
-        f"--encoder {encoder}@/path/{names[0]}"
-    )
     found = hub.cached(repo, names)
     if found is None:
         found = hub.fetch(repo, names, instead)
