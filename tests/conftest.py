@@ -4,13 +4,24 @@ import os
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's library is imported: no test asks the real one
 
 import outword
+from outword.cli import main
 
 PHOTOS = Path(outword.__file__).parent / "demo" / "photos"
 LABELS = ["tabby cat", "espresso", "space shuttle", "pizza"]
+
+
+def call(*args, code=0):
+    """Run the command line in this process."""
+    result = CliRunner().invoke(main, [str(a) for a in args])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.stderr
+    return result
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -10,23 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import outword
 from bad_images import make_bad_images
-from conftest import LABELS, PHOTOS
-from outword.cli import VERBS, main
+from conftest import LABELS, PHOTOS, call
+from outword.cli import VERBS
 from outword.cli.score_verb import run as score_run
 
 COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
-
-
-def call(*args, code=0):
-    result = CliRunner().invoke(main, [str(a) for a in args])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.stderr
-    return result
 
 
 def rows_of(text):

@@ -20,7 +20,7 @@ from outword.cli import main
 from outword.encoders import export as exporting
 from outword.encoders import get_encoder, graph
 from outword.encoders.export import export
-from outword.encoders.onnx import CARD, IMAGE, NAMES, TEXT, TOKENIZER, load_onnx
+from outword.encoders.onnx import CARD, IMAGE, NAMES, TEXT, TOKENIZER, OnnxEncoder
 from outword.errors import ArtifactError, MissingExtraError, OutwordError, ParameterError
 from outword.testing import check_encoder
 from tiny import OPEN_CLIP, TEXTS, clip_folder, open_clip_folder, photos, siglip_folder, word_tokenizer
@@ -62,7 +62,7 @@ def made(tmp_path_factory):
 
 
 def opened(folder, **options):
-    return load_onnx(str(folder), name=f"onnx:{folder}", **options)
+    return OnnxEncoder(folder, name=f"onnx:{folder}", **options)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -137,8 +137,9 @@ import sys
 for name in ("torch", "open_clip", "transformers", "tokenizers", "onnx", "regex", "ftfy"):
     sys.modules[name] = None
 from outword.encoders import get_encoder
-from outword.encoders.onnx import load_onnx
-vectors = load_onnx({str(folder)!r}, name="x").encode_texts(["the nice cat"])
+from pathlib import Path
+from outword.encoders.onnx import OnnxEncoder
+vectors = OnnxEncoder(Path({str(folder)!r}), name="x").encode_texts(["the nice cat"])
 print(*vectors[0])
 """
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

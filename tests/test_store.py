@@ -13,14 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 
 import outword
 from bad_images import encoded, make_bad_images, picture
-from conftest import PHOTOS
+from conftest import PHOTOS, call
 from outword import shards
-from outword.cli import main
 from outword.embed import embed
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, MissingExtraError
@@ -92,14 +90,6 @@ def rows_of(place, encoder=None):
 
 def shards_of(place, encoder=None):
     return shard_files(place / (encoder or Tiny()).fingerprint[:16])
-
-
-def call(*args, code=0):
-    result = CliRunner().invoke(main, [str(a) for a in args])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.stderr
-    return result
 
 
 def table(text):

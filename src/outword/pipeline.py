@@ -18,7 +18,6 @@ from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
 from outword.corpora import drop_labels, get_corpus
 from outword.detectors import DETECTORS, VectorDetector
 from outword.encoders import Encoder, Precision, get_encoder
-from outword.encoders.base import several
 from outword.encoders.names import canonical, parse
 from outword.errors import ArtifactError, ParameterError, unknown
 from outword.images import ImageLike
@@ -125,7 +124,7 @@ class Detector:
 
     def score(self, images: Iterable[ImageLike]) -> Array:
         """Score of each image, (n_images,) float64; higher means more in-distribution."""
-        return self.vectors.score(self.encoder.encode_images(list(several(images))))
+        return self.vectors.score(self.encoder.encode_images(images))
 
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"

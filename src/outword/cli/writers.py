@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from outword.errors import InputError, MissingExtraError
+from outword.errors import InputError
 from outword.files import whole_file
 
 if TYPE_CHECKING:
@@ -73,11 +73,9 @@ def _jsonl(file: IO[bytes]) -> Iterator[Write]:
 
 @contextmanager
 def _parquet(file: IO[bytes]) -> Iterator[Write]:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("Parquet needs pyarrow", hint='pip install "outword[parquet]"') from None
+    from outword.shards import pyarrow
+
+    pa, parquet = pyarrow()
     schema = pa.schema([(name, pa.float64() if name == "score" else pa.string()) for name in COLUMNS])
     rows: list[dict[str, object]] = []
     with parquet.ParquetWriter(file, schema) as writer:

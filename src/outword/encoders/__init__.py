@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
-from outword.encoders.base import Coverage, Encoder
+from outword.encoders.base import Coverage, Encoder, check_batch_size
 from outword.encoders.doors import need
 from outword.encoders.names import ENCODERS, canonical, parse
 from outword.errors import ParameterError
@@ -39,8 +40,7 @@ def get_encoder(
     for option, value in (("resize", resize), ("device", device), ("precision", precision)):
         if not isinstance(value, str | None):
             raise ParameterError(f"{option} must be a string, got {value!r}", hint="leave it out")
-    if batch_size is not None and (not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1):
-        raise ParameterError(f"batch_size must be at least 1, got {batch_size!r}", hint="leave it out")
+    check_batch_size(batch_size)
     return _get(canonical(name), resize, device, precision, batch_size)
 
 
@@ -58,9 +58,10 @@ def _get(
 
         return Mini()
     if parsed.library == "onnx":
-        from outword.encoders.onnx import load_onnx
+        from outword.encoders.onnx import OnnxEncoder
 
-        exported = load_onnx(parsed.what, name=name, device=device, precision=precision, batch_size=batch_size)
+        folder = Path(parsed.what)
+        exported = OnnxEncoder(folder, name=name, device=device, precision=precision, batch_size=batch_size)
         if resize not in (None, exported.card["preprocess"]["interpolation"]):
             hint = f"leave --resize out, or export it again with --resize {resize}"
             raise ParameterError(f"{name} was exported with another resize than {resize}", hint=hint)

@@ -80,10 +80,10 @@ class Encoder(ABC):
         return []
 
     @overload
-    def encode_images(self, images: Sequence[ImageLike], *, patches: Literal[False] = False) -> Vectors: ...
+    def encode_images(self, images: Iterable[ImageLike], *, patches: Literal[False] = False) -> Vectors: ...
     @overload
-    def encode_images(self, images: Sequence[ImageLike], *, patches: Literal[True]) -> tuple[Vectors, Vectors]: ...
-    def encode_images(self, images: Sequence[ImageLike], *, patches: bool = False) -> Vectors | tuple[Vectors, Vectors]:
+    def encode_images(self, images: Iterable[ImageLike], *, patches: Literal[True]) -> tuple[Vectors, Vectors]: ...
+    def encode_images(self, images: Iterable[ImageLike], *, patches: bool = False) -> Vectors | tuple[Vectors, Vectors]:
         """Images (paths, bytes, PIL images, RGB arrays) to unit vectors (n, dim); threads decode ahead.
 
         With `patches`, also the vectors of their patches (n, n_patches, dim), for methods that look at parts.
@@ -118,6 +118,12 @@ def several(images: Iterable[ImageLike]) -> list[ImageLike]:
     if flat or isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):
         raise InputError(f"images must be a list, got {type(images).__name__}", hint="write [image] for a single one")
     return list(images)
+
+
+def check_batch_size(size: int | None) -> None:
+    """Raise unless it is a whole number from 1 on, or None for what suits the device."""
+    if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
+        raise ParameterError(f"batch_size must be at least 1, got {size!r}", hint="leave it out")
 
 
 def texts_of(texts: Iterable[str]) -> list[str]:

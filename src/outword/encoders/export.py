@@ -144,8 +144,7 @@ class _Tower(torch.nn.Module):
 
 def _image_tower(model: Model) -> _Tower:
     given = model.preprocess
-    scale = torch.tensor([1 / (255 * s) for s in given.std])
-    shift = torch.tensor([-m / s for m, s in zip(given.mean, given.std, strict=True)])
+    scale, shift = map(torch.tensor, given.affine)
 
     def run(pixels: Tensor) -> Tensor:
         return model.image((pixels.float() * scale + shift).permute(0, 3, 1, 2))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.encoders.base import Encoder, Pixels, Vectors, texts_of
+from outword.encoders.base import Encoder, Pixels, Vectors, check_batch_size, texts_of
 from outword.encoders.clean import CLEAN
 from outword.encoders.doors import need
 from outword.encoders.ort import session, usable_cpus
@@ -75,8 +75,7 @@ class OnnxEncoder(Encoder):
                 hint=f"leave it out, or {_AGAIN}",
             )
         self.batch_size = IMAGES if batch_size is None else batch_size
-        if self.batch_size < 1:
-            raise ParameterError(f"batch_size must be at least 1, got {batch_size}", hint="leave it out")
+        check_batch_size(batch_size)
         self.name = name
         self.dim, self.temperature, self.prompts = (self.card[key] for key in ("dim", "temperature", "prompts"))
         self.licence, self.source = self.card["licence"], self.card["source"]
@@ -152,18 +151,6 @@ class OnnxEncoder(Encoder):
         """A file is read as a whole once it is needed, which is when its sha256 costs next to nothing."""
         if sha256_file(self._folder / file) != self.card["files"][file]["sha256"]:
             raise ArtifactError(f"{self._folder / file} has changed since it was exported", hint=_AGAIN)
-
-
-def load_onnx(
-    path: str,
-    *,
-    name: str,
-    device: str | None = None,
-    precision: str | None = None,
-    batch_size: int | None = None,
-) -> OnnxEncoder:
-    """The encoder in the folder `path`."""
-    return OnnxEncoder(Path(path), name=name, device=device, precision=precision, batch_size=batch_size)
 
 
 def fingerprint(card: Mapping[str, Any]) -> str:

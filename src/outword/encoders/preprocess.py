@@ -57,6 +57,11 @@ class Preprocess:
         """How small an image may be decoded before it is resized (see `outword.images.open_image`)."""
         return self.short or self.side
 
+    @property
+    def affine(self) -> tuple[list[float], list[float]]:
+        """Scale and shift of each channel, from bytes to what the model reads: (byte / 255 - mean) / std."""
+        return [1 / (255 * s) for s in self.std], [-m / s for m, s in zip(self.mean, self.std, strict=True)]
+
     def __call__(self, image: Image.Image) -> NDArray[np.uint8]:
         """Pixels (side, side, 3).
 

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from outword.encoders.base import Encoder, Pixels, Vectors, texts_of
+from outword.encoders.base import Encoder, Pixels, Vectors, check_batch_size, texts_of
 from outword.encoders.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids, batches, warn_of_cuts
@@ -93,8 +93,7 @@ class Towers(Encoder):
         if self.precision not in PRECISIONS:
             raise ParameterError(f"precision must be fp32, fp16 or bf16, got {precision!r}", hint="leave it out")
         self.batch_size = IMAGES.get(self.device.type, 8) if batch_size is None else batch_size
-        if self.batch_size < 1:
-            raise ParameterError(f"batch_size must be at least 1, got {batch_size}", hint="leave it out")
+        check_batch_size(batch_size)
         self.dim, self.temperature = model.dim, model.temperature
         self.licence, self.source = model.licence, model.source
         self.min_side = model.preprocess.min_side
@@ -103,10 +102,7 @@ class Towers(Encoder):
         fuse_quick_gelu(model.module)
         model.module.to(self.device, PRECISIONS[self.precision]).eval().requires_grad_(False)
         self._copies = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
-        scale = 1 / (255 * np.array(model.preprocess.std))
-        self._scale = torch.tensor(scale, dtype=torch.float32, device=self.device)
-        shift = -np.array(model.preprocess.mean) / np.array(model.preprocess.std)
-        self._shift = torch.tensor(shift, dtype=torch.float32, device=self.device)
+        self._scale, self._shift = (torch.tensor(row, device=self.device) for row in model.preprocess.affine)
 
     def preprocess(self, image: Image.Image) -> Pixels:
         """RGB image to the square of pixels that the model reads."""
