@@ -4,7 +4,7 @@ import random
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from importlib import resources
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outword.corpora import CORPORA, LEXFILES, drop_labels, fold, get_corpus
+from outword.corpora.conjugated import SUPERCLASSES, conjugate
 from outword.corpora.wordnet import NEGLABEL_FILES, WORDNET_FILES, lemmas
 from outword.corpora.words import clean, make_corpus
 from outword.errors import InputError, ParameterError
@@ -44,7 +45,11 @@ def corpus_of(tmp_path):
 # --- the named sets
 
 
-@pytest.mark.parametrize("name", CORPORA)
+def test_what_is_listed_is_what_is_pinned():
+    assert list(CORPORA) == [*PINNED, "conjugated:NAME"]
+
+
+@pytest.mark.parametrize("name", PINNED)
 def test_named_corpora_are_pinned(name):
     corpus = get_corpus(name)
     found = (len(corpus), corpus.kinds.count("noun"), corpus.kinds.count("adj"), corpus.fingerprint)
@@ -52,7 +57,7 @@ def test_named_corpora_are_pinned(name):
     assert found == PINNED[name]
 
 
-@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize("name", [*PINNED, "conjugated:common"])
 def test_named_corpora_are_sorted_and_without_duplicates(name):
     corpus = get_corpus(name)
     keys = [fold(word) for word in corpus.words]
@@ -149,6 +154,67 @@ def test_results_do_not_depend_on_locale_or_hash_seed():
         env = {**os.environ, "LC_ALL": language, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "src")}
         out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
         assert out.strip() == PINNED["common"][3]
+
+
+# --- conjugated words
+
+
+def test_adjectives_are_joined_to_a_superclass_and_nouns_stay():
+    plain, joined = get_corpus("wordnet"), get_corpus("conjugated:wordnet")
+    nouns, adjectives = (
+        [w for w, k in zip(plain.words, plain.kinds, strict=True) if k == kind] for kind in ("noun", "adj")
+    )
+    kinds = dict(zip(joined.words, joined.kinds, strict=True))
+    assert len(joined) == len(plain)
+    assert all(kinds[noun] == "noun" for noun in nouns)
+    pairs = [word for word, kind in kinds.items() if kind == "adj"]
+    assert {pair.rpartition(" ")[0] for pair in pairs} == set(adjectives)
+    ends = Counter(pair.rpartition(" ")[2] for pair in pairs)
+    assert set(ends) == set(SUPERCLASSES)
+    assert min(ends.values()) > 0.8 * len(pairs) / 14  # each gets its share
+
+
+def test_conjugated_words_are_the_same_on_every_machine():
+    joined = get_corpus("conjugated:wordnet")
+    assert joined.name == "conjugated:wordnet"
+    assert joined.fingerprint == "c8d62dc151341a7a0dc395024f5b1dc39522639a26c61ef899239626ef84742e"
+    assert int(sha256_bytes(b"huge"), 16) % 14 == SUPERCLASSES.index("environment")
+    assert "huge environment" in joined.words
+    assert "huge" not in joined.words
+
+
+def test_an_adjective_has_the_same_superclass_in_every_corpus():
+    first, second = (get_corpus(f"conjugated:{name}") for name in ("wordnet", "pos"))
+    plain = set(get_corpus("wordnet").words) & set(get_corpus("pos").words)
+    assert "huge" in plain
+    assert "huge environment" in set(first.words) & set(second.words)
+
+
+def test_a_pair_that_is_a_noun_already_is_one_word():
+    corpus = conjugate(make_corpus("x", [("huge", "adj"), ("Huge environment", "noun"), ("cat", "noun")]))
+    assert corpus.words == ("cat", "huge environment")
+    assert corpus.kinds == ("noun", "noun")
+
+
+def test_conjugated_corpora_take_exclusions():
+    whole, less = (get_corpus("conjugated:wordnet", exclude_files=files) for files in ((), ["noun.animal"]))
+    assert "aardvark" in whole.words
+    assert "aardvark" not in less.words
+    assert "huge environment" in less.words
+
+
+def test_bad_conjugated_corpora(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("w.txt").write_text("cat\nhuge\n")
+    with pytest.raises(InputError, match=r"the corpus w.txt holds no adjective .* hint: use w.txt itself"):
+        get_corpus("conjugated:w.txt")
+    with pytest.raises(ParameterError, match=r'unknown corpus "wordnt". hint: did you mean "wordnet"'):
+        get_corpus("conjugated:wordnt")
+    for name in ("conjugated:", "conjugated:conjugated:wordnet"):
+        with pytest.raises(ParameterError, match=r"one corpus must be named, .* for example conjugated:wordnet"):
+            get_corpus(name)
+    Path("conjugated:w").write_text("cat\n")
+    assert get_corpus("./conjugated:w").words == ("cat",)
 
 
 # --- the build script

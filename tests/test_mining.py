@@ -8,10 +8,11 @@ import pytest
 
 from outword.errors import InputError, ParameterError
 from outword.kernels import neighbour_density
-from outword.mining import MINERS, Density, Quantile, Random
+from outword.mining import MINERS, Conjugated, Density, Every, Quantile, Random
 from outword.numerics import neighbour_distance_sums, unit_rows
 from outword.testing import check_miner, planted_world
 from reference import rep
+from reference_labels import conjugated_order
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "mining_1500.npz")
 TEXT, ALPHA, N_NOUNS = GOLDEN["text"], int(GOLDEN["alpha"]), int(GOLDEN["n_nouns"])
@@ -100,7 +101,7 @@ def test_memory_stays_within_a_block():
 
 
 def test_progress_reaches_the_end():
-    for miner in (Density(alpha=5), Density(alpha=5, preset="released"), Quantile()):
+    for miner in (Density(alpha=5), Density(alpha=5, preset="released"), Quantile(), Conjugated()):
         seen = []
         miner.select(TEXT, labels=TEXT[:3], progress=lambda done, total, seen=seen: seen.append((done, total)))
         assert seen[-1] == (len(TEXT), len(TEXT))
@@ -123,6 +124,49 @@ def test_quantile_agrees_with_numpy_on_one_matrix():
     np.testing.assert_array_equal(Quantile().select(world.wild, labels=world.labels), expected)
 
 
+def test_conjugated_by_hand():
+    words, labels = [[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]], [[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    # cosines: (1, 0, 0), (.8, .6, -.6), (.6, .8, -.8); medians 0, .6, .6; largest 1, .8, .8
+    np.testing.assert_allclose(Quantile(quantile=0.5).closeness(words, labels), [0, 0.6, 0.6])
+    np.testing.assert_allclose(Conjugated(quantile=0.5).closeness(words, labels), [1, 0.6, 0.6])  # 1 > .95
+    np.testing.assert_array_equal(Conjugated(quantile=0.5, share=1.0).select(words, labels=labels), [1, 2, 0])
+    np.testing.assert_array_equal(Conjugated(quantile=0.5, share=0.7).select(words, labels=labels), [1, 2])
+    below = Conjugated(quantile=0.5, share=1.0, guard=0.79)
+    np.testing.assert_array_equal(below.select(words, labels=labels), [0, 1, 2])  # all are guarded: their own order
+
+
+def test_a_guard_of_one_is_the_quantile_rule_even_for_words_that_are_labels():
+    world = planted_world()
+    words = np.concatenate([world.labels * 3.7, world.wild])  # the lengths make cosines of 1 and a little more
+    adjectives = np.arange(len(words)) % 4 == 0
+    ours, theirs = Conjugated(guard=1.0, share=0.9), Quantile(share=0.9)
+    np.testing.assert_array_equal(ours.closeness(words, world.labels), theirs.closeness(words, world.labels))
+    np.testing.assert_array_equal(
+        ours.select(words, labels=world.labels, adjectives=adjectives),
+        theirs.select(words, labels=world.labels, adjectives=adjectives),
+    )
+
+
+@pytest.mark.parametrize("guard", [0.3, 0.5, 0.95])
+def test_conjugated_equals_the_rule_word_by_word(guard):
+    world = planted_world(n_labels=9, n_wild=80, dim=12)
+    words = np.concatenate([world.labels, world.wild])
+    found = Conjugated(share=1.0, guard=guard).select(words, labels=world.labels)
+    np.testing.assert_array_equal(found, conjugated_order(words, world.labels, 0.95, guard))
+
+
+def test_conjugated_does_not_depend_on_blocks(monkeypatch):
+    world = planted_world(n_labels=9, n_wild=80, dim=12)
+    miner = Conjugated(guard=0.4)
+    whole = miner.closeness(world.wild, world.labels)
+    monkeypatch.setattr("outword.mining.quantile.CELLS", 30)  # three words at a time
+    np.testing.assert_allclose(miner.closeness(world.wild, world.labels), whole, rtol=1e-12)
+
+
+def test_every_word_is_kept_in_order():
+    np.testing.assert_array_equal(Every().select(TEXT[:7], labels=TEXT[:2], adjectives=[True] * 7), np.arange(7))
+
+
 def test_random_is_seeded():
     words = np.ones((50, 2))
     first = Random(size=10, seed=1).select(words)
@@ -141,6 +185,9 @@ def test_random_is_seeded():
         (Quantile(quantile=2), "quantile must be"),
         (Quantile(share=0), "share must be"),
         (Random(size=True), "size must be"),
+        (Conjugated(guard=0), "guard must be above 0 and at most 1, got 0"),
+        (Conjugated(guard=1.5), "guard must be"),
+        (Conjugated(quantile=2), "quantile must be"),
     ],
 )
 def test_bad_parameters(miner, message):
@@ -151,6 +198,8 @@ def test_bad_parameters(miner, message):
 def test_bad_input():
     with pytest.raises(InputError, match="labels must be given"):
         Quantile().select(TEXT)
+    with pytest.raises(InputError, match="labels must be given"):
+        Conjugated().select(TEXT)
     with pytest.raises(ParameterError, match="one entry a word"):
         Quantile().select(TEXT, labels=TEXT[:2], adjectives=[True])
     with pytest.raises(InputError, match="words must be a two-dimensional"):

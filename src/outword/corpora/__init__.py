@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from outword.corpora.conjugated import conjugate
 from outword.corpora.textfile import read_corpus
 from outword.corpora.wordnet import LEXFILES, SETS, named_corpus
 from outword.corpora.words import Corpus, drop_labels, fold
@@ -13,7 +14,11 @@ from outword.errors import ParameterError, unknown
 
 __all__ = ["CORPORA", "LEXFILES", "Corpus", "drop_labels", "fold", "get_corpus"]
 
-CORPORA = {name: chosen.about for name, chosen in SETS.items()}
+CONJUGATED = "conjugated:"
+CORPORA = {
+    **{name: chosen.about for name, chosen in SETS.items()},
+    f"{CONJUGATED}NAME": 'another of these, its adjectives joined to broad nouns ("fluffy scene"); CSP\'s pool',
+}
 
 
 def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[str] | None = None) -> Corpus:
@@ -21,7 +26,8 @@ def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[
 
     Args:
         name_or_path: a name, else the path of a UTF-8 text file with one word a line. A name wins over a file of the
-            same name; write `./wordnet` for the file.
+            same name; write `./wordnet` for the file. `conjugated:NAME` is the corpus NAME with its adjectives joined
+            to broad nouns (see `conjugate`).
         exclude_files: WordNet's lexicographer files to leave out (of `LEXFILES`); a word that is also filed elsewhere
             stays. Named corpora only.
 
@@ -33,6 +39,8 @@ def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[
         hint = f'write exclude_files=["{exclude_files}"]'
         raise ParameterError(f"exclude_files must be a list of file names, got the text {exclude_files!r}", hint=hint)
     name = os.fspath(name_or_path)
+    if isinstance(name_or_path, str) and name.startswith(CONJUGATED):
+        return conjugate(get_corpus(_unconjugated(name), exclude_files=exclude_files))
     if isinstance(name_or_path, str) and name in SETS:
         return named_corpus(name, exclude_files or ())
     path = Path(name)
@@ -42,3 +50,12 @@ def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[
         hint = "leave exclude_files out, or remove those words from the file"
         raise ParameterError(f"exclude_files is for named corpora, got it with the text file {path}", hint=hint)
     return read_corpus(path)
+
+
+def _unconjugated(name: str) -> str:
+    """The NAME of `conjugated:NAME`."""
+    rest = name.removeprefix(CONJUGATED)
+    if not rest or rest.startswith(CONJUGATED):
+        hint = f"for example {CONJUGATED}wordnet"
+        raise ParameterError(f'after "{CONJUGATED}" one corpus must be named, got "{name}"', hint=hint)
+    return rest

@@ -42,12 +42,6 @@ class Miner(ABC):
         """
 
 
-def whole_number(name: str, value: int, least: int = 1) -> None:
-    """Raise unless `value` is an integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}", hint=f"raise {name}")
-
-
 def fraction(name: str, value: float) -> None:
     """Raise unless `value` lies in (0, 1]."""
     if not 0 < value <= 1:

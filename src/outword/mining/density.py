@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from outword.checks import whole_number
 from outword.errors import ParameterError
 from outword.kernels import neighbour_density
 from outword.kernels.numpy_blas import BLOCK_ROWS, Progress
-from outword.mining.base import Indices, Miner, adjective_mask, fraction, ranked, whole_number
+from outword.mining.base import Indices, Miner, adjective_mask, fraction, ranked
 from outword.numerics import Array, matrix, unit_rows
 
 SMALLEST_SUM = 1e-12  # equal words are at distance 0, less rounding
@@ -53,7 +54,7 @@ class Density(Miner):
     def rep(self, words: ArrayLike, *, progress: Progress | None = None) -> Array:
         """Representativeness of each word, (n_words,); larger means more representative."""
         vectors = matrix(words, "words")
-        whole_number("alpha", self.alpha)
+        whole_number("alpha", self.alpha, hint="the paper's is 100")
         alpha = min(self.alpha, len(vectors) - 1)
         if alpha == 0:
             return np.zeros(len(vectors))  # a word alone has no neighbours
@@ -73,7 +74,7 @@ class Density(Miner):
         progress: Progress | None = None,
     ) -> Indices:
         """Indices of the chosen words, most representative first; labels are not looked at."""
-        whole_number("size", self.size)
+        whole_number("size", self.size, hint="the paper's is 12,000")
         order = ranked(self.rep(words, progress=progress))
         if self.preset == "paper":
             return order[: self.size]

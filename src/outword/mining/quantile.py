@@ -13,6 +13,8 @@ from outword.kernels.numpy_blas import Progress
 from outword.mining.base import Indices, Miner, adjective_mask, fraction, ranked
 from outword.numerics import Array, matrix, unit_rows
 
+CELLS = 8_000_000  # cosines held at a time: 64 MB
+
 
 @dataclass
 class Quantile(Miner):
@@ -40,14 +42,18 @@ class Quantile(Miner):
         """`d(w)` of each word, (n_words,); larger means closer to the ID labels."""
         fraction("quantile", self.quantile)
         vectors, targets = matrix(words, "words"), unit_rows(labels, "labels")
-        block = max(1, 8_000_000 // len(targets))  # 64 MB of cosines at a time
+        block = max(1, CELLS // len(targets))
         out = np.empty(len(vectors))
         for start in range(0, len(vectors), block):
             cosines = unit_rows(vectors[start : start + block], "words") @ targets.T
-            out[start : start + block] = np.quantile(cosines, self.quantile, axis=1)
+            out[start : start + block] = self._closeness(cosines)
             if progress:
                 progress(min(start + block, len(vectors)), len(vectors))
         return out
+
+    def _closeness(self, cosines: Array) -> Array:
+        """`d` of words, from their cosines to the labels, (n_words, n_labels)."""
+        return np.asarray(np.quantile(cosines, self.quantile, axis=1))
 
     def select(
         self,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from outword.checks import whole_number
 from outword.kernels.numpy_blas import Progress
-from outword.mining.base import Indices, Miner, whole_number
+from outword.mining.base import Indices, Miner
 from outword.numerics import matrix
 
 
@@ -36,6 +37,6 @@ class Random(Miner):
         progress: Progress | None = None,
     ) -> Indices:
         """Indices of the chosen words, in the order drawn; nothing but their number is looked at."""
-        whole_number("size", self.size)
-        whole_number("seed", self.seed, least=0)
+        whole_number("size", self.size, hint="the paper's is 12,000")
+        whole_number("seed", self.seed, least=0, hint="use seed=0")
         return np.random.default_rng(self.seed).permutation(len(matrix(words, "words")))[: self.size]
