@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from bad_images import make_bad_images
 from conftest import LABELS, PHOTOS, call
 from outword.cli import VERBS
 from outword.cli.score_verb import run as score_run
+from outword.detectors import DETECTORS
 
 COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
 
@@ -198,6 +200,42 @@ def test_list(kind):
     assert all(row["name"] in printed for row in rows)
 
 
+def test_list_methods_is_readable_and_says_what_each_needs(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = call("list", "methods").stdout.splitlines()
+    assert lines[0].split() == ["name", "needs", "about"]
+    assert max(map(len, lines)) <= 100
+    for name, method in DETECTORS.items():
+        assert any(re.match(rf"{name} +{', '.join(n.value for n in method.needs)}  ", line) for line in lines), name
+    rows = {row["name"]: row for row in json.loads(call("list", "methods", "--json").stdout)}
+    assert rows["mahalanobis"]["needs"] == ["ID images", "ID image labels"]
+    assert rows["debiased"]["parameters"]["temperature"] == "the encoder's"
+    assert rows["csp"]["corpus"] == "conjugated:wordnet"
+    long = call("list", "methods", "--long").stdout
+    assert "parameters: temperature=the encoder's, n_groups=100, seed=0, tau=0.5" in long
+    assert "corpus: a word list of yours" in long
+
+
+def test_fit_with_id_images(labels_file, tmp_path):
+    for name, label in (("cat", "tabby cat"), ("coffee", "Espresso"), ("shuttle", "space_shuttle"), ("clock", "pizza")):
+        (tmp_path / label).mkdir()
+        shutil.copy(PHOTOS / f"{name}.jpg", tmp_path / label)
+    folders = [option for label in ("tabby cat", "Espresso") for option in ("--id-images", tmp_path / label)]
+    call("fit", labels_file, "-o", tmp_path / "knn", "--method", "knn", *folders, "--set", "k=1")
+    made = outword.load(tmp_path / "knn")
+    assert made.card["id_images"]["count"] == made.card["id_images"]["classes"] == 2
+    scores = [float(row["score"]) for row in rows_of(call("score", tmp_path / "knn", PHOTOS).stdout)]
+    assert sorted(scores)[-2:] == pytest.approx([0, 0], abs=1e-3)  # the two photos that it was fitted on
+    (tmp_path / "pizza" / "broken.jpg").write_bytes(b"")
+    run = subprocess.run(
+        [sys.executable, "-m", "outword", "fit", labels_file, "--method", "knn", "--id-images", tmp_path / "pizza"],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0
+    assert "warning: 1 of 2 ID images are left out" in run.stderr
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
     assert "_OUTWORD_COMPLETE" in call("completion", shell).stdout
@@ -225,7 +263,7 @@ def test_demo(tmp_path):
         ("cat\ndog\ncat\n", [], "labels must differ"),
         ("cat\n" + "x" * 400, [], "at most 200 characters"),
         ("".join(f"c{i}\n" for i in range(100_000)), [], "got 100,000"),
-        ("cat\ndog\n", ["--set", "tau=1"], "tau must be at least 0 and below 1, got 1"),
+        ("cat\ndog\n", ["--set", "tau=1"], "tau must be at least 0 and below 1"),
         ("cat\ndog\n", ["--set", "tau"], "--set takes KEY=VALUE"),
         ("cat\ndog\n", ["--set", "tu=1"], "unknown parameter"),
         ("cat\ndog\n", ["--method", "neglable"], 'did you mean "neglabel"?'),
@@ -233,6 +271,14 @@ def test_demo(tmp_path):
         ("cat\ndog\n", ["-o", "no/such/folder/x"], "is not a folder"),
         ("cat\ndog\n", ["--set", "method=mcm"], "method is no parameter of the method"),
         ("cat\ndog\n", ["--set", "seed=-1"], "seed must be"),
+        ("cat\ndog\n", ["--set", "id_images=x"], "id_images is no parameter of the method"),
+        (
+            "cat\ndog\n",
+            ["--method", "mahalanobis"],
+            "mahalanobis needs ID images with labels: pass --id-images FOLDER (sub-folders are labels)",
+        ),
+        ("cat\ndog\n", ["--method", "knn", "--id-images", "nowhere"], "there are no ID images at nowhere"),
+        ("cat\ndog\n", ["--id-images", "nowhere"], "debiased does not look at ID images"),
     ],
 )
 def test_bad_fit_is_one_line_and_exit_2(tmp_path, content, options, message):

@@ -139,6 +139,20 @@ def test_the_score_does_not_jump_with_the_number_of_labels():
     assert np.abs(np.diff(found)).max() < 0.1
 
 
+@pytest.mark.parametrize("policy", ["cap", "paper"])
+def test_auto_tau_gives_words_one_weight_for_any_number_of_labels(policy):
+    for k in (3, 10, 171, 172, 1000):
+        world = planted_world(n_labels=k, n_wild=1200, n_images=20)
+        auto = Debiased(tau="auto", n_groups=10, sigma=0.0, policy=policy).fit(world.labels, world.wild)
+        assert auto.tau_ == pytest.approx(0.85 * k / (k + 120))  # by hand: .02073 at 3, .7589 at 1000
+        assert 1 / (1 - auto.tau_ / largest_tau(k, 120)) == pytest.approx(1 / 0.15)
+        if k < 172:  # there it is the paper's 0.5 under the cap
+            half = Debiased(tau=0.5, n_groups=10, sigma=0.0).fit(world.labels, world.wild)
+            np.testing.assert_allclose(auto.score(world.id_images), half.score(world.id_images), rtol=1e-12)
+    given = Debiased(tau=auto.tau_, n_groups=10, sigma=0.0, policy="paper").fit(world.labels, world.wild)
+    np.testing.assert_array_equal(auto.score(world.id_images), given.score(world.id_images))
+
+
 def test_cap_of_a_tau_that_no_list_admits():
     world = planted_world(n_labels=10, n_wild=1200)
     detector = Debiased(n_groups=10, tau=0.99).fit(labels=world.labels, wild=world.wild)
@@ -246,9 +260,11 @@ def test_any_label_list_gives_finite_positive_scores(k, n_wild, tau, temperature
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"tau": 1.0}, "tau must be at least 0 and below 1, got 1.0"),
+        ({"tau": 1.0}, 'tau must be at least 0 and below 1, or "auto", got 1.0'),
         ({"tau": -0.1}, "tau must be"),
         ({"tau": float("nan")}, "tau must be"),
+        ({"tau": "best"}, "tau must be .* got 'best'"),
+        ({"tau": True}, "tau must be"),
         ({"sigma": -1.0}, "sigma must be"),
         ({"temperature": 0.0}, "temperature must be a number of at least 1e-06, got 0.0"),
         ({"policy": "hope"}, "policy must be"),

@@ -3,19 +3,25 @@
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import outword
-from conftest import LABELS, PHOTOS
+from conftest import LABELS, PHOTOS, call
 from outword import artifact, wild
-from outword.detectors import DETECTORS
+from outword.detectors import DETECTORS, Need
+from outword.embed import embed
+from outword.encoders import get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, ParameterError
 from outword.files import sha256_file
+from outword.id_images import read_id_images
+from outword.images import find_images
 from outword.stream import Clock, score_files
 
 CAT, COFFEE, GRAVEL = (PHOTOS / f"{name}.jpg" for name in ("cat", "coffee", "gravel"))
@@ -66,10 +72,40 @@ def test_words_that_equal_a_label_are_left_out_and_recorded(tmp_path):
     assert len(outword.fit(LABELS, corpus=path, n_groups=1, keep_label_words=True).wild) == 4
 
 
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A small CLIP with random weights: it has patches, and gradients."""
+    from tiny import open_clip_folder
+
+    folder = tmp_path_factory.mktemp("tiny") / "vit"
+    open_clip_folder("vit", folder)
+    return f"hf:{folder}"
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory):
+    """The demo photos dealt into class folders, and a store of them."""
+    folder = tmp_path_factory.mktemp("train")
+    for i, photo in enumerate(sorted(PHOTOS.glob("*.jpg"))):
+        (folder / LABELS[i % 4].replace(" ", "_")).mkdir(exist_ok=True)
+        shutil.copy(photo, folder / LABELS[i % 4].replace(" ", "_"))
+    embed(get_encoder("mini"), find_images([folder]), folder.parent / "train.store")
+    return folder.parent / "train.store"
+
+
+def options_of(method, words_file, tiny, train, **params):
+    """What `fit` must be given for a method, with few words in few groups."""
+    kind = DETECTORS[method]
+    wants, names = kind(**params).wants(), [field.name for field in fields(kind)]
+    given = {"corpus": words_file, "miner": "density", **params} if Need.WILD in wants else dict(params)
+    given |= {"n_groups": 3} if "n_groups" in names else {}
+    given |= {"encoder": tiny} if {Need.PATCHES, Need.PIXELS} & set(wants) else {}
+    return given | ({"id_images": train} if Need.ID_IMAGES in wants else {})
+
+
 @pytest.mark.parametrize("method", DETECTORS)
-def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_path, words_file):
-    params = {"n_groups": 3} if DETECTORS[method].needs_wild else {}
-    made = outword.fit(LABELS, method=method, corpus=words_file, miner="density", **params)
+def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_path, words_file, tiny, train):
+    made = outword.fit(LABELS, method=method, **options_of(method, words_file, tiny, train))
     photos = sorted(PHOTOS.glob("*.jpg"))[:6]
     scores = made.score(photos)
     made.save(tmp_path / "d")
@@ -80,11 +116,129 @@ def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_pat
     back.save(tmp_path / "d")
     again = outword.load(tmp_path / "d")
     assert again.threshold_ == back.threshold_
+    assert [row.score for row, _ in score_files(again, photos)] == scores.tolist()
     assert again.explain(CAT).verdict in ("in", "out")
     told = again.explain(CAT, top=100)
     n_groups = made.vectors.params().get("n_groups", 1)
     assert sum(s for _, s in told.labels) + sum(s for _, s in told.words) / n_groups == pytest.approx(1, rel=1e-5)
-    assert bool(again.audit()) == DETECTORS[method].needs_wild
+    assert bool(again.audit()) == (Need.WILD in DETECTORS[method].needs)
+
+
+def test_a_probe_from_a_store_and_from_python_is_the_same(train, tiny, words_file):
+    made = outword.fit(LABELS, method="msp", head="probe", id_images=[train])
+    assert made.card["id_images"] == {
+        "count": 18,
+        "classes": 4,
+        "left_out": 0,
+        "fingerprint": made.card["id_images"]["fingerprint"],
+    }
+    found = read_id_images(made.encoder, train, LABELS, with_classes=True)
+    assert made.card["id_images"]["fingerprint"] == found.fingerprint
+    again = outword.fit(LABELS, method="msp", head="probe", id_images=found)
+    np.testing.assert_array_equal(again.score([CAT]), made.score([CAT]))
+    by_hand = DETECTORS["msp"](head="probe").fit(images=found.vectors, image_labels=found.classes)
+    np.testing.assert_allclose(by_hand.score(made.encoder.encode_images([CAT])), made.score([CAT]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message", "hint"),
+    [
+        (
+            {"method": "mahalanobis"},
+            InputError,
+            "mahalanobis needs ID images with labels: pass --id-images FOLDER (sub-folders are labels)",
+            "id_images=",
+        ),
+        ({"method": "knn"}, InputError, "knn needs ID images: pass --id-images FOLDER", 'a store of "outword embed"'),
+        ({"method": "msp", "head": "probe"}, InputError, "msp needs ID images with labels: pass", "id_images="),
+        ({"method": "glmcm"}, InputError, "glmcm needs patches: mini has none", "--encoder clip-vit-b-16"),
+        ({"method": "odin"}, InputError, "odin needs pixels: mini gives no gradients", "--set epsilon=0"),
+        (
+            {"method": "eoe"},
+            InputError,
+            "eoe needs a word list of yours: pass --corpus FILE (one word a line)",
+            "confused with",
+        ),
+        ({"method": "mcm", "id_images": "x"}, ParameterError, "mcm does not look at ID images", "leave them out"),
+        ({"method": "knn", "id_images": "nowhere"}, InputError, "there are no ID images at nowhere", "check the path"),
+    ],
+)
+def test_what_is_missing_is_said_before_any_work(options, error, message, hint, monkeypatch):
+    monkeypatch.setattr("outword.pipeline.encode_words", lambda *a: pytest.fail("encoded first"))
+    with pytest.raises(error) as caught:
+        outword.fit(LABELS, **options)
+    assert caught.value.message.startswith(message)
+    assert hint in caught.value.hint
+
+
+def test_id_images_whose_classes_are_not_known_will_not_do_for_labels(train):
+    found = read_id_images(get_encoder("mini"), train, ["something else"], with_classes=False)
+    with pytest.raises(InputError, match="mahalanobis needs ID images with labels"):
+        outword.fit(LABELS, method="mahalanobis", id_images=found)
+    assert outword.fit(LABELS, method="knn", id_images=found).card["id_images"]["classes"] == 0
+
+
+def test_encoders_say_what_they_offer(tiny, tmp_path):
+    from tiny import open_clip_folder
+
+    open_clip_folder("resnet", tmp_path / "resnet")
+    assert get_encoder("mini").offers == ()
+    assert get_encoder(tiny).offers == ("patches", "pixels")
+    resnet = get_encoder(f"hf:{tmp_path / 'resnet'}")
+    assert ("patches" in resnet.offers) == (resnet.model.patches is not None)
+
+
+def test_patches_reach_the_score(tiny):
+    made = outword.fit(LABELS, method="glmcm", encoder=tiny)
+    images, patches = made.encoder.encode_images([CAT, COFFEE], patches=True)
+    expected = made.vectors.score(images, patches=patches)
+    np.testing.assert_allclose(made.score([CAT, COFFEE]), expected, rtol=1e-6)
+    whole = outword.fit(LABELS, method="mcm", encoder=tiny).score([CAT, COFFEE])
+    assert (expected > whole + 0.2).all()
+
+
+def test_pixels_are_moved_before_the_score(tiny):
+    still, moved = (outword.fit(LABELS, method="odin", encoder=tiny, epsilon=e) for e in (0.0, 0.01))
+    assert (moved.score([CAT, COFFEE]) > still.score([CAT, COFFEE])).all()
+    told = moved.explain(CAT)
+    assert told.score == moved.score([CAT])[0]
+
+
+@pytest.mark.parametrize(("method", "need"), [("glmcm", "patches"), ("odin", "pixels")])
+def test_a_store_has_vectors_only(method, need, tiny, tmp_path):
+    outword.fit(LABELS, method=method, encoder=tiny).save(tmp_path / "d")
+    embed(get_encoder(tiny), [CAT], tmp_path / "s")
+    result = call("score", tmp_path / "d", tmp_path / "s", code=2)
+    assert result.stderr.startswith(f"error: {method} needs {need}, and {tmp_path / 's'} is a store, which has none")
+    assert result.stdout == ""
+
+
+def test_calibrating_leaves_no_trace_in_a_method_that_learns_from_what_it_scores(words_file, tmp_path):
+    photos = sorted(PHOTOS.glob("*.jpg"))
+    made = outword.fit(LABELS, method="adaneg", corpus=words_file, miner="density", n_groups=3)
+    fresh = made.score(photos)
+    assert not np.allclose(made.score(photos), fresh)  # it remembers
+    threshold = made.calibrate(photos, tpr=0.5).threshold_
+    assert threshold == np.sort(fresh)[len(photos) // 2]
+    np.testing.assert_array_equal(made.score(photos), fresh)
+    made.save(tmp_path / "d")
+    assert float(call("calibrate", tmp_path / "d", *photos, "--tpr", "0.5").stdout) == pytest.approx(threshold)
+    np.testing.assert_array_equal(outword.load(tmp_path / "d").score(photos), fresh)
+
+
+def test_methods_bring_their_own_corpus_and_prompts(words_file, monkeypatch):
+    assert outword.fit(LABELS, method="mcm").card["prompts"]["name"] == "mcm"
+    assert outword.fit(LABELS, method="msp").card["prompts"]["name"] == "mini"
+    monkeypatch.setattr(DETECTORS["neglabel"], "corpus", str(words_file))
+    assert len(outword.fit(LABELS, method="neglabel", miner="density", n_groups=3).wild) == 15
+    assert outword.fit(LABELS, method="debiased").card["corpus"]["name"] == "wordnet"
+
+
+def test_words_without_groups_are_explained_as_one(words_file):
+    made = outword.fit(LABELS, method="eoe", corpus=words_file)
+    told = made.explain(CAT, top=100)
+    assert len(told.words) == len(made.wild) == 15
+    assert sum(s for _, s in told.labels) + sum(s for _, s in told.words) == pytest.approx(1, rel=1e-5)
 
 
 def test_a_score_without_a_natural_cut_is_uncalibrated():
@@ -198,7 +352,9 @@ def test_another_encoder_is_refused(saved, monkeypatch):
         ({"corpus": "wordnett"}, 'unknown corpus "wordnett"', "wordnet"),
         ({"miner": "densty"}, 'unknown miner "densty"', 'did you mean "density"?'),
         ({"taw": 0.4}, 'unknown parameter of debiased "taw"', 'did you mean "tau"?'),
-        ({"tau": "lots"}, "tau must be of the kind of its default", "tau=0.5"),
+        ({"tau": "lots"}, "tau must be at least 0 and below 1", "0.5"),
+        ({"sigma": "lots"}, "sigma must be of the kind of its default", "sigma=0.001"),
+        ({"policy": 1}, "policy must be of the kind of its default", "policy=cap"),
         ({"tau": True}, "tau must be of the kind", "tau=0.5"),
         ({"n_groups": 2.5}, "n_groups must be of the kind", "n_groups=100"),
         ({"tau": 1.2}, "tau must be at least 0 and below 1", "0.5"),

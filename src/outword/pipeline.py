@@ -4,32 +4,55 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import Field, asdict, dataclass, fields
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from outword import artifact
 from outword._version import __version__
 from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
 from outword.corpora import drop_labels, get_corpus
-from outword.detectors import DETECTORS, VectorDetector
+from outword.detectors import DETECTORS, Need, VectorDetector
 from outword.encoders import Encoder, Precision, get_encoder
+from outword.encoders.base import Pixels
 from outword.encoders.names import canonical, parse
 from outword.errors import ArtifactError, ParameterError, unknown
+from outword.id_images import IdImages, read_id_images
 from outword.images import ImageLike
+from outword.inputs import lacking
 from outword.labels import check_labels
 from outword.mining import MINERS
 from outword.numerics import Array, log_sum_exp, unit_rows
-from outword.prompts import get_prompts
+from outword.prompts import Prompts, get_prompts
 from outword.wild import Report, encode_words, mine, quiet
 
 UNCALIBRATED = "uncalibrated"
+CORPUS = "wordnet"
+PathLike = str | os.PathLike[str]
 Shares = list[tuple[str, float]]
 T = TypeVar("T")
+_KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
+    "float": (int, float, np.number),
+    "int": (int, np.integer),
+    "bool": (bool,),
+    "str": (str,),
+    "Literal": (str,),
+}
+
+
+class Perturbing(Protocol):
+    """A method that moves the pixels by `epsilon` before it scores them, to the side that raises its score."""
+
+    epsilon: float
+
+    def gradient(self, images: ArrayLike) -> Array:
+        """Gradient of the score by unit image vectors, (n_images, dim)."""
 
 
 @dataclass(frozen=True)
@@ -123,15 +146,43 @@ class Detector:
         return self.vectors.natural_cut_ if self.calibration_ is None else self.calibration_.value
 
     def score(self, images: Iterable[ImageLike]) -> Array:
-        """Score of each image, (n_images,) float64; higher means more in-distribution."""
-        return self.vectors.score(self.encoder.encode_images(images))
+        """Score of each image, (n_images,) float64; higher means more in-distribution.
+
+        A method that learns from what it scores (`vectors.sees_order`) goes on from the images of the last call, in
+        the order given; `vectors.reset()` starts afresh.
+        """
+        scores = [self.score_pixels(pixels)[0] for pixels in self.encoder.pixel_chunks(images)]
+        return np.concatenate([np.zeros(0), *scores])
+
+    def score_pixels(self, pixels: Pixels) -> tuple[Array, NDArray[np.float32]]:
+        """Scores of preprocessed pixels, and the vectors that were scored: of changed pixels, where the method asks."""
+        wants = self.vectors.wants()
+        if Need.PATCHES in wants:
+            vectors, patches = self.encoder.encode_patches(pixels)
+            return self.vectors.score(vectors, patches=patches), vectors
+        if Need.PIXELS in wants:
+            method = cast(Perturbing, self.vectors)
+            vectors = self.encoder.encode_perturbed(pixels, method.gradient, method.epsilon)
+        else:
+            vectors = self.encoder.encode_pixels(pixels)
+        return self.vectors.score(vectors), vectors
 
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
     ) -> Detector:
         """Set the threshold that accepts a share `tpr` of images like these ID photos; returns self."""
-        self.calibration_ = fit_threshold(self.score(images), tpr, method)
+        with self.afresh():
+            self.calibration_ = fit_threshold(self.score(images), tpr, method)
         return self
+
+    @contextmanager
+    def afresh(self) -> Iterator[None]:
+        """A block in which a method that learns from what it scores starts anew; what it learns there is forgotten."""
+        self.vectors.reset()
+        try:
+            yield
+        finally:
+            self.vectors.reset()
 
     def verdict(self, score: float) -> str:
         """`in` or `out`; while no threshold was fitted the natural cut is used, and the verdict says so."""
@@ -142,9 +193,9 @@ class Detector:
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
         """Verdict, nearest labels with their share, and the wild words that fired."""
-        vectors = self.encoder.encode_images([image])
-        score = float(self.vectors.score(vectors)[0])
-        found = self.evidence(vectors, top)[0]
+        (pixels,) = self.encoder.pixel_chunks([image])
+        scores, vectors = self.score_pixels(pixels)
+        score, found = float(scores[0]), self.evidence(vectors, top)[0]
         return Explanation(
             score=score,
             verdict=self.verdict(score),
@@ -159,7 +210,8 @@ class Detector:
         """Shares for image vectors (n_images, dim), as the score sees them, group by group.
 
         With `Q_b` the mass of group b, a word of that group has the share `e^h / (P + Q_b)`, and a label the mean over
-        groups of the same; without wild words the labels have it all.
+        groups of the same; without wild words the labels have it all. A method that deals its words into no groups
+        has them all in one.
         """
         cosines = (images.astype(np.float32) @ self._text_rows().T).astype(np.float64)
         temperature = self.card["encoder"]["temperature"]
@@ -167,7 +219,8 @@ class Detector:
             temperature = self.vectors.params().get("temperature", temperature)
         h, k = cosines / temperature, len(self.labels)
         log_p = log_sum_exp(h[:, :k])[:, None]
-        groups = self.vectors.state().get("groups", np.zeros((0, 1), np.int64))
+        in_one = np.arange(len(self.wild))[None] if self.wild else np.zeros((0, 1), np.int64)
+        groups = self.vectors.state().get("groups", in_one)
         h_wild = h[:, k + groups]  # (n_images, n_groups, size)
         log_sums = np.logaddexp(log_p, log_sum_exp(h_wild)) if len(groups) else log_p
         log_mean = log_sum_exp(-log_sums)[:, None] - math.log(log_sums.shape[1])
@@ -187,7 +240,7 @@ class Detector:
         order = np.argsort(-closest, kind="stable")[:top]
         return [(self.wild[i], self.labels[nearest[i]], float(closest[i])) for i in order]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the detector to a directory, whole or not at all."""
         stored = artifact.finite(asdict(self.calibration_)) if self.calibration_ else None
         card = {**self.card, "calibration": stored}
@@ -201,68 +254,154 @@ class Detector:
         return self._rows
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """All that a method is fitted on, encoded: `given` are the arguments of its `fit`."""
+
+    vectors: VectorDetector
+    labels: list[str]
+    wild: list[str]
+    given: dict[str, NDArray[Any] | None]
+    card: dict[str, Any]
+    encoder: Encoder
+
+    def fit(self) -> Detector:
+        """Fit the method."""
+        tower = self.encoder
+        return Detector(self.vectors.fit(**self.given), self.labels, self.wild, self.card, encoder=lambda: tower)
+
+
 def fit(
     labels: Iterable[str] | Mapping[str, str],
     *,
     encoder: str | Encoder = "mini",
-    corpus: str | os.PathLike[str] = "wordnet",
+    corpus: PathLike | None = None,
     method: str = "debiased",
     miner: str | None = None,
     prompts: str | None = None,
+    id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
     keep_label_words: bool = False,
     report: Report = quiet,
     **params: Any,
 ) -> Detector:
-    """Make a detector from class names alone.
+    """Make a detector from class names, and from ID images where the method needs them.
 
     Args:
         labels: the class names; a mapping gives some their own prompt: `{"crane": "a crane, the bird", "cat": ""}`.
         encoder: a name (`outword list encoders`), or what `get_encoder` gave for a device, a precision or a batch size
             of your own. Its temperature is used unless `temperature=` says otherwise.
-        corpus: where wild words come from: a name (`outword list corpora`) or a text file, one word a line.
+        corpus: where wild words come from: a name (`outword list corpora`) or a text file, one word a line; the
+            method's own by default, else "wordnet".
         method: see `outword list methods`.
         miner: how wild words are chosen; the default is the rule that the method was published with.
-        prompts: a template set by name, or a template such as "a photo of a {}"; the encoder's own by default.
+        prompts: a template set by name, or a template such as "a photo of a {}"; the method's own by default, else the
+            encoder's.
+        id_images: photos that show the classes: folders, whose sub-folders are labels, or stores of "outword embed",
+            one or several; or what `outword.id_images.read_id_images` gave.
         keep_label_words: keep wild words that equal a label; they are left out by default, and `card` says which.
         report: called with (task, done, total) during long work.
         params: of the method, for example `tau=0.4`.
     """
+    return prepare(
+        labels,
+        encoder=encoder if isinstance(encoder, Encoder) else get_encoder(encoder),
+        corpus=corpus,
+        method=method,
+        miner=miner,
+        prompts=prompts,
+        id_images=id_images,
+        keep_label_words=keep_label_words,
+        report=report,
+        params=params,
+    ).fit()
+
+
+def prepare(
+    labels: Iterable[str] | Mapping[str, str],
+    *,
+    encoder: Encoder,
+    method: str,
+    corpus: PathLike | None = None,
+    miner: str | None = None,
+    prompts: str | None = None,
+    id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
+    keep_label_words: bool = False,
+    report: Report = quiet,
+    params: Mapping[str, Any],
+    remembered: dict[Prompts, NDArray[np.float32]] | None = None,
+) -> Prepared:
+    """Encode what `fit` fits on; the arguments are those of `fit`.
+
+    `remembered` keeps the label vectors of each template set from one call to the next, for several methods on the
+    same labels.
+    """
     sentences = check_labels(labels)
     names = list(sentences)
-    tower = encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
-    vectors = make_detector(method, tower.temperature, params)
-    templates = get_prompts(prompts or tower.prompts)
+    vectors = make_detector(method, encoder.temperature, params)
+    _check_inputs(method, vectors, encoder, id_images, corpus)
+    templates = get_prompts(prompts or vectors.prompts or encoder.prompts)
     rule = _lookup("miner", miner or vectors.miner, MINERS, "outword list miners")()
-    source = get_corpus(corpus) if vectors.needs_wild else None
-    texts = templates.render(names, ["label"] * len(names))
-    y = encode_words(tower, [[own] if own else t for own, t in zip(sentences.values(), texts, strict=True)], report)
+    source = get_corpus(corpus or vectors.corpus or CORPUS) if Need.WILD in vectors.wants() else None
     card: dict[str, Any] = {
         "outword": __version__,
         "method": {"name": method, "parameters": vectors.params()},
-        "encoder": {
-            "name": tower.name,
-            "options": dict(tower.options),
-            "fingerprint": tower.fingerprint,
-            "temperature": tower.temperature,
-            "licence": tower.licence,
-            "source": tower.source,
-        },
+        "encoder": _encoder_card(encoder),
         "prompts": asdict(templates),
         "label_prompts": {name: own for name, own in sentences.items() if own},
-        "coverage": {c.label: c.flag for c in tower.coverage(names)},
+        "coverage": {c.label: c.flag for c in encoder.coverage(names)},
     }
+    given: dict[str, NDArray[Any] | None] = {}
+    if Need.ID_IMAGES in vectors.wants():
+        found = _id_images(encoder, id_images, names, with_classes=Need.ID_LABELS in vectors.wants(), report=report)
+        card["id_images"] = {
+            "count": len(found.vectors),
+            "classes": len(found.counts),
+            "left_out": len(found.left_out),
+            "fingerprint": found.fingerprint,
+        }
+        given |= {"images": found.vectors, "image_labels": found.classes}
+    remembered = {} if remembered is None else remembered
+    if templates not in remembered:
+        texts = templates.render(names, ["label"] * len(names))
+        own = [[own] if own else text for own, text in zip(sentences.values(), texts, strict=True)]
+        remembered[templates] = encode_words(encoder, own, report)
+    given["labels"] = y = remembered[templates]
     if source is None:
-        return Detector(vectors.fit(y), names, [], card, encoder=lambda: tower)
-    wild = mine(tower, source, templates, rule, y, report)
+        return Prepared(vectors, names, [], given, card, encoder)
+    wild = mine(encoder, source, templates, rule, y, report)
     kept, left_out = (list(range(len(wild.words))), []) if keep_label_words else drop_labels(wild.words, names)
     card["corpus"] = {"name": source.name, "fingerprint": source.fingerprint, "left_out": left_out}
     card["miner"] = {"name": miner or vectors.miner, "parameters": asdict(rule), "fingerprint": wild.fingerprint}  # type: ignore[call-overload]
-    words = [wild.words[i] for i in kept]
-    return Detector(vectors.fit(y, wild.vectors[kept]), names, words, card, encoder=lambda: tower)
+    given["wild"] = wild.vectors[kept]
+    return Prepared(vectors, names, [wild.words[i] for i in kept], given, card, encoder)
+
+
+def _check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_images: object, corpus: object) -> None:
+    """Raise if an input is missing, or is there and would not be looked at."""
+    classes = not isinstance(id_images, IdImages) or id_images.classes is not None
+    images = id_images is not None
+    lack = lacking(method, vectors, encoder, images=images, classes=classes, corpus=corpus is not None)
+    if lack:
+        raise lack
+    if images and Need.ID_IMAGES not in vectors.wants():
+        raise ParameterError(
+            f"{method} does not look at ID images", hint='leave them out, or see "outword list methods" for what does'
+        )
+
+
+def _id_images(encoder: Encoder, given: Any, labels: Sequence[str], *, with_classes: bool, report: Report) -> IdImages:
+    if isinstance(given, IdImages):
+        return given
+    return read_id_images(encoder, given, labels, with_classes=with_classes, report=report)
+
+
+def _encoder_card(encoder: Encoder) -> dict[str, Any]:
+    facts = ("name", "fingerprint", "temperature", "licence", "source")
+    return {**{fact: getattr(encoder, fact) for fact in facts}, "options": dict(encoder.options)}
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     encoder: str | None = None,
     device: str | None = None,
@@ -288,15 +427,18 @@ def load(
         raise ArtifactError(f"{path} cannot be understood: {error!r}", hint="fit it again") from error
 
 
-def _restore(
-    path: str | os.PathLike[str], saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]
-) -> Detector:
+def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
     used, options = encoder or card["encoder"]["name"], dict(card["encoder"].get("options", {}))
     parse(used)
     if len(card["encoder"]["fingerprint"]) != 64:
         raise ValueError("the encoder's fingerprint is not whole")
-    kind = _lookup("method", card["method"]["name"], DETECTORS, "outword list methods")
+    if card["method"]["name"] not in DETECTORS:
+        raise ArtifactError(
+            f"{path} was made with the method {card['method']['name']}, which is not installed here",
+            hint='install the package that it comes from; see "outword list methods"',
+        )
+    kind = DETECTORS[card["method"]["name"]]
     vectors = kind(**card["method"]["parameters"]).restore(saved.arrays)
     n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
     if (len(vectors.labels_), n_wild) != (len(saved.labels), len(saved.wild)):
@@ -316,20 +458,29 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
     Debiased(temperature=0.04, n_groups=100, seed=0, tau=0.4, sigma=0.0, policy='cap')
     """
     kind = _lookup("method", method, DETECTORS, "outword list methods")
-    defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     for key, value in params.items():
-        if key not in defaults:
-            raise unknown(f"parameter of {method}", key, defaults, "outword list methods")
-        kinds = {float: (int, float, np.number), int: (int, np.integer)}
-        if not isinstance(value, kinds.get(type(defaults[key]), type(defaults[key]))) or isinstance(value, bool):
-            example = f"{key}={defaults[key]}"
+        if key not in known:
+            raise unknown(f"parameter of {method}", key, known, "outword list methods")
+        if not _admits(known[key], value):
+            example = f"{key}={known[key].default}"
             raise ParameterError(
                 f"{key} must be of the kind of its default, got {value!r}", hint=f"for example {example}"
             )
-    takes = "temperature" in defaults and not kind.own_temperature
+    takes = "temperature" in known and not kind.own_temperature
     made = kind(**{**({"temperature": temperature} if takes else {}), **kind.in_pipeline, **params})
     made.check()
     return made
+
+
+def _admits(field: Field[Any], value: object) -> bool:
+    """Whether a value is of a kind that the field's annotation names; what is named by other words, of its default's.
+
+    Words in quotes, such as those of a Literal, are for the method to check.
+    """
+    words = re.findall(r"\w+", str(field.type))
+    kinds = tuple(kind for word in words for kind in _KINDS.get(word, ())) or (type(field.default),)
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def _lookup(kind: str, name: str, registry: Mapping[str, T], see: str) -> T:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.encoders.ort import usable_cpus
 from outword.errors import InputError, OutwordError
-from outword.images import decode_ahead, find_images, open_image
+from outword.images import find_images
+from outword.inputs import check_store
 from outword.pipeline import Detector, Shares
 from outword.store import Store, called, is_store, open_store
 
@@ -23,6 +23,7 @@ FIRED = 0.01  # the least share, of its group and the labels together, of a wild
 PathLike = str | os.PathLike[str]
 Pixels = NDArray[np.uint8]
 Array = NDArray[Any]  # the pixels of an image, or its vector
+Scored = tuple[Array, Array]  # scores, and vectors
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def open_sources(detector: Detector, paths: Iterable[PathLike]) -> list[Store | 
 
 def _open(detector: Detector, path: PathLike) -> Store:
     """What a store has of the detector's encoder, or else of the one that stands for it here."""
+    check_store(detector.method, detector.vectors, path)
     made = detector.card["encoder"]
     try:
         return open_store(path, made["fingerprint"], called(made))
@@ -83,31 +85,30 @@ def score_files(
 ) -> Iterator[tuple[Row, Pixels | None]]:
     """Score files in order: a row each, with the encoder's view of the image; a bad image is a row with an error."""
     encoder = detector.encoder
-
-    def load(path: PathLike) -> Pixels:
-        return encoder.preprocess(open_image(path, min_side=encoder.min_side))
-
-    loaded = decode_ahead(paths, load, workers=usable_cpus(), ahead=2 * encoder.chunk)
-    return _scored(detector, loaded, encoder.encode_pixels, encoder.chunk, clock or Clock())
+    return _scored(detector, encoder.pixels_ahead(paths), detector.score_pixels, encoder.chunk, clock or Clock())
 
 
 def score_store(detector: Detector, store: Store, *, clock: Clock | None = None) -> Iterator[Row]:
     """Score the vectors of a store, in the order of their paths."""
-    return (row for row, _ in _scored(detector, store.rows(), np.asarray, STORED, clock or Clock()))
+
+    def score(vectors: Array) -> Scored:
+        return detector.vectors.score(vectors), vectors
+
+    return (row for row, _ in _scored(detector, store.rows(), score, STORED, clock or Clock()))
 
 
 def _scored(
     detector: Detector,
     loaded: Iterator[tuple[PathLike, Array | OutwordError]],
-    encode: Callable[[Array], NDArray[np.float32]],
+    score: Callable[[Array], Scored],
     size: int,
     clock: Clock,
 ) -> Iterator[tuple[Row, Array | None]]:
-    """Rows of what was loaded, encoded and scored `size` at a time."""
+    """Rows of what was loaded, scored `size` at a time; `score` gives the scores and the vectors that were scored."""
     since = time.perf_counter()
     while chunk := list(islice(loaded, size)):
         ready = time.perf_counter()
-        rows = _rows(detector, chunk, encode)
+        rows = _rows(detector, chunk, score)
         clock.waiting += ready - since
         clock.working += time.perf_counter() - ready
         yield from rows
@@ -117,18 +118,18 @@ def _scored(
 def _rows(
     detector: Detector,
     chunk: list[tuple[PathLike, Array | OutwordError]],
-    encode: Callable[[Array], NDArray[np.float32]],
+    score: Callable[[Array], Scored],
 ) -> list[tuple[Row, Array | None]]:
     good = [value for _, value in chunk if not isinstance(value, OutwordError)]
     if good:
-        vectors = encode(np.stack(good))
-        scored = iter(zip(detector.vectors.score(vectors), detector.evidence(vectors, 3), strict=True))
+        scores, vectors = score(np.stack(good))
+        scored = iter(zip(scores, detector.evidence(vectors, 3), strict=True))
     rows: list[tuple[Row, Array | None]] = []
     for path, value in chunk:
         if isinstance(value, OutwordError):
             rows.append((Row(os.fspath(path), error=value.message), None))
             continue
-        score, found = next(scored)
+        got, found = next(scored)
         fired = [(word, share) for word, share in found.words if share >= FIRED]
-        rows.append((Row(os.fspath(path), float(score), detector.verdict(score), found.labels[0][0], fired), value))
+        rows.append((Row(os.fspath(path), float(got), detector.verdict(got), found.labels[0][0], fired), value))
     return rows

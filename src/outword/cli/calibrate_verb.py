@@ -49,7 +49,7 @@ def command(
     found, say = load(detector, encoder=encoder, **runtime), console().print
     check_target(output or detector)
     scores: list[float] = []
-    with Meter("images") as meter:
+    with Meter("images") as meter, found.afresh():
         for count, (row, _) in enumerate(score_sources(found, open_sources(found, photos)), start=1):
             meter("calibrate", count, None)
             if row.score is None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.choices import Named
-from outword.cli.options import resize_option, runtime_options
+from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
 from outword.cli.talk import Meter, console
 from outword.errors import ParameterError
 
@@ -18,12 +18,17 @@ from outword.errors import ParameterError
 @click.argument("labels", type=click.Path())
 @click.option("-o", "--output", type=click.Path(), help="Where to write the detector.  [default: LABELS.outword]")
 @click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="See: outword list encoders")
-@click.option("--corpus", default="wordnet", show_default=True, type=Named("corpora"), help="A name, or a text file.")
+@corpus_option
 @click.option(
     "--method", default="debiased", show_default=True, type=Named("methods"), help="See: outword list methods"
 )
 @click.option("--miner", type=Named("miners"), help="How wild words are chosen.  [default: the method's own]")
-@click.option("--prompts", type=Named("prompts"), help='A name, or "a photo of a {}".  [default: the encoder\'s own]')
+@click.option(
+    "--prompts",
+    type=Named("prompts"),
+    help="A name, or \"a photo of a {}\".  [default: the method's own, else the encoder's]",
+)
+@id_images_option
 @click.option("--keep-label-words", is_flag=True, help="Keep wild words that equal a label.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A parameter of the method, e.g. tau=0.4.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
@@ -33,6 +38,7 @@ def command(
     labels: str,
     output: str | None,
     encoder: str,
+    id_images: tuple[str, ...],
     settings: tuple[str, ...],
     as_json: bool,
     resize: Any,
@@ -46,6 +52,7 @@ def command(
     \b
     Example:
       outword fit labels.txt -o pets.outword --set tau=0.4
+      outword fit labels.txt --method knn --id-images my-photos/
     """
     from outword.artifact import check_target
     from outword.encoders import get_encoder
@@ -54,14 +61,14 @@ def command(
 
     names = read_labels(labels)
     parameters = dict(_setting(s) for s in settings)
-    for key in parameters.keys() & {*options, "labels", "encoder", "report"}:
+    for key in parameters.keys() & {*options, "labels", "encoder", "id_images", "report"}:
         raise ParameterError(f"{key} is no parameter of the method", hint='see "outword fit --help"')
     source = Path(labels).resolve()
     target = output or f"{source.name if source.is_dir() else Path(labels).with_suffix('')}.outword"
     check_target(target)
     tower = get_encoder(encoder, resize=resize, **runtime)
     with Meter("words") as meter:
-        detector = fit(names, encoder=tower, report=meter, **options, **parameters)
+        detector = fit(names, encoder=tower, id_images=id_images or None, report=meter, **options, **parameters)
     detector.save(target)
     _tell_coverage(detector.coverage, labels)
     if as_json:

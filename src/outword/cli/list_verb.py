@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from outword.cli.choices import KINDS, registry
+
+if TYPE_CHECKING:
+    from outword.detectors import VectorDetector
 
 
 @click.command("list")
@@ -29,7 +32,11 @@ def command(kind: str, long: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif long:
-        click.echo("\n\n".join("\n".join(f"{key}: {value}" for key, value in row.items() if value) for row in rows))
+        click.echo(
+            "\n\n".join("\n".join(f"{key}: {_listed(value)}" for key, value in row.items() if value) for row in rows)
+        )
+    elif kind == "methods":
+        _print([{key: _listed(row[key]) for key in ("name", "needs", "about")} for row in rows])
     elif kind == "encoders":
         _print([{key: row[key] for key in ("name", *_FACTS)} for row in rows if row["size"]])
         click.echo("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in rows if not row["size"]))
@@ -46,6 +53,12 @@ def _print(rows: list[dict[str, Any]]) -> None:
     Console(highlight=False).print(table, markup=False)
 
 
+def _listed(value: Any) -> Any:
+    if isinstance(value, dict):
+        value = [f"{key}={one}" for key, one in value.items()]
+    return ", ".join(value) if isinstance(value, list) else value
+
+
 def _more(kind: str, name: str) -> dict[str, Any]:
     """Further columns of a kind."""
     if kind == "encoders":
@@ -53,13 +66,20 @@ def _more(kind: str, name: str) -> dict[str, Any]:
     if kind == "methods":
         from outword.detectors import DETECTORS
 
-        method = DETECTORS[name]
-        defaults = {f.name: f.default for f in fields(method)} | dict(method.in_pipeline)  # type: ignore[arg-type]
-        if "temperature" in defaults and not method.own_temperature:
-            defaults["temperature"] = "the encoder's"
-        needs = "labels, wild words" if method.needs_wild else "labels"
-        return {"needs": needs, "parameters": ", ".join(f"{key}={value}" for key, value in defaults.items())}
+        return _method(DETECTORS[name])
     return {}
+
+
+def _method(method: type[VectorDetector]) -> dict[str, Any]:
+    """What a method needs, its parameters as `outword fit` sets them, and the words that it is published with."""
+    from outword.detectors import Need
+
+    defaults = {f.name: f.default for f in fields(method)} | dict(method.in_pipeline)  # type: ignore[arg-type]
+    if "temperature" in defaults and not method.own_temperature:
+        defaults["temperature"] = "the encoder's"
+    own = {"miner": method.miner if Need.WILD in method.needs else None, "prompts": method.prompts}
+    corpus = "a word list of yours" if method.corpus == "" else method.corpus
+    return {"needs": [need.value for need in method.needs], "parameters": defaults, "corpus": corpus, **own}
 
 
 _FACTS = ("size", "dim", "input", "temperature", "on this machine")

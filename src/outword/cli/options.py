@@ -22,6 +22,23 @@ def resize_option(command: Command) -> Command:
     )(command)
 
 
+def corpus_option(command: Command) -> Command:
+    """`--corpus`, for verbs that mine words."""
+    return click.option(
+        "--corpus", type=Named("corpora"), help="A name, or a text file.  [default: the method's own, else wordnet]"
+    )(command)
+
+
+def id_images_option(command: Command) -> Command:
+    """`--id-images`, for verbs that fit methods."""
+    return click.option(
+        "--id-images",
+        multiple=True,
+        type=click.Path(),
+        help="Photos of the classes: a folder whose sub-folders are labels, or a store. May be repeated.",
+    )(command)
+
+
 def elsewhere_option(command: Command) -> Command:
     """`--encoder`, for verbs that read a detector."""
     return click.option(

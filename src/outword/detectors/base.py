@@ -1,4 +1,4 @@
-"""What a detector is: parameters in the constructor, `fit` on label and word vectors, `score` on image vectors."""
+"""What a detector is: parameters in the constructor, `fit` on vectors, `score` on image vectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from outword.errors import InputError, ParameterError
+from outword.checks import number
+from outword.detectors.needs import Need
+from outword.errors import InputError
 from outword.numerics import UNIT_TOLERANCE, Array, matrix, unit_rows
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 
 SMALLEST_TEMPERATURE = 1e-6
+CELLS = 1 << 22  # of the largest matrix that scoring holds: 32 MB in float64
+Classes = NDArray[np.int64]
 
 
 class VectorDetector(ABC):
@@ -25,21 +29,31 @@ class VectorDetector(ABC):
 
     Attributes:
         summary: one line for tables.
-        needs_wild: whether `fit` needs wild words.
-        miner: the mining rule that this method is published with.
+        needs: the inputs of `fit` and `score`, as far as they do not hang on a parameter (see `wants`).
+        learned: names of the arrays that `_learn` leaves, each in the attribute `NAME_`.
+        miner, corpus, prompts: what this method is published with; None is the encoder's or the library's own choice,
+            a corpus of "" is a word list of the user's.
         own_temperature: whether the temperature is the method's own, not the encoder's.
         in_pipeline: parameters that `outword.fit` sets unless told otherwise, where they are not the paper's.
+        sees_order: whether a score depends on the images that were scored before; such a method has a `reset`.
+        sees_axes: whether turning all vectors together changes the scores.
         labels_: (n_labels, dim), as given to `fit`.
-        wild_: (n_wild, dim), as given to `fit`.
+        wild_: (n_wild, dim), as given to `fit`, or None.
+        _y: the labels as unit rows, for `_learn` and `_score`.
         natural_cut_: where the verdict changes before any calibration: ID mass against wild mass; None when the score
             has no such point.
     """
 
     summary: ClassVar[str]
-    needs_wild: ClassVar[bool] = False
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS,)
+    learned: ClassVar[tuple[str, ...]] = ()
     miner: ClassVar[str] = "density"
+    corpus: ClassVar[str | None] = None
+    prompts: ClassVar[str | None] = None
     own_temperature: ClassVar[bool] = False
     in_pipeline: ClassVar[Mapping[str, Any]] = {}
+    sees_order: ClassVar[bool] = False
+    sees_axes: ClassVar[bool] = False
 
     labels_: NDArray[np.floating]
     wild_: NDArray[np.floating] | None = None
@@ -48,31 +62,64 @@ class VectorDetector(ABC):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         temperature = self.params().get("temperature", 1.0)
-        if not (np.isfinite(temperature) and temperature >= SMALLEST_TEMPERATURE):
-            raise ParameterError(
-                f"temperature must be a number of at least {SMALLEST_TEMPERATURE}, got {temperature!r}",
-                hint="CLIP's is 0.01; see the encoder's",
-            )
+        number("temperature", temperature, SMALLEST_TEMPERATURE, hint="CLIP's is 0.01; see the encoder's")
 
-    def fit(self, labels: ArrayLike, wild: ArrayLike | None = None) -> Self:
-        """Take the vectors: labels (n_labels, dim), wild (n_wild, dim); rows are normalised."""
+    def wants(self) -> tuple[Need, ...]:
+        """What these parameters need; `needs`, unless a subclass says otherwise."""
+        return self.needs
+
+    def fit(
+        self,
+        labels: ArrayLike | None = None,
+        wild: ArrayLike | None = None,
+        *,
+        images: ArrayLike | None = None,
+        image_labels: ArrayLike | None = None,
+    ) -> Self:
+        """Take the vectors; rows are normalised. What the method does not need may be left out, and is not looked at.
+
+        Args:
+            labels: (n_labels, dim).
+            wild: (n_wild, dim).
+            images: (n_images, dim), ID images.
+            image_labels: (n_images,) integers, the class of each ID image.
+        """
         self.check()
-        self.labels_ = matrix(labels, "labels").copy()
-        if len(self.labels_) == 0:
-            raise InputError("labels must have at least one row, got none", hint="name at least one class")
-        if self.needs_wild and (wild is None or len(np.asarray(wild)) == 0):
-            raise InputError(
-                f"{type(self).__name__} needs wild words, got none", hint="pass wild= with at least one row"
-            )
-        self.wild_ = None
-        if self.needs_wild and wild is not None:
-            self.wild_ = matrix(wild, "wild", self.labels_.shape[1]).copy()
+        for name in self.learned:
+            setattr(self, f"{name}_", None)
+        wants, dim = self.wants(), None
+        if labels is not None or Need.LABELS in wants:
+            y = matrix([] if labels is None else labels, "labels")
+            dim = y.shape[1]
+            if len(y) == 0:
+                raise InputError("labels must have at least one row, got none", hint="name at least one class")
+        u, x = self._taken(Need.WILD, "wild", wild, dim), self._taken(Need.ID_IMAGES, "images", images, dim)
+        classes = self._classes(image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
+        self._keep(np.zeros((0, x.shape[1])) if dim is None else y.copy(), None if u is None else u.copy())
+        self._learn(None if x is None else unit_rows(x, "images"), classes)
+        for name in self.learned:  # as they are read back: a product may round otherwise for another order in memory
+            if (array := getattr(self, f"{name}_")) is not None:
+                setattr(self, f"{name}_", np.ascontiguousarray(array))
         self._prepare()
         return self
 
-    def score(self, images: ArrayLike) -> Array:
-        """Score of each image, (n_images,) float64. Rows that are not unit vectors are normalised."""
-        return self._score(self._unit_images(images))
+    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
+        """Score of each image, (n_images,) float64, in blocks. Rows that are not unit vectors are normalised.
+
+        Args:
+            images: (n_images, dim).
+            patches: (n_images, n_patches, dim), for the methods that look at parts; the others do not look at it.
+        """
+        x = self._checked(images)
+        out = np.empty(len(x))
+        block = max(16, CELLS // sum(len(array) for array in self.state().values()))
+        for start in range(0, len(x), block):
+            rows = slice(start, start + block)
+            out[rows] = self._score(unit_rows(x[rows], "images", UNIT_TOLERANCE))
+        return out
+
+    def reset(self) -> None:
+        """Forget the images that were scored; for methods that learn from them (`sees_order`)."""
 
     def params(self) -> dict[str, Any]:
         """The constructor's arguments by name."""
@@ -80,20 +127,60 @@ class VectorDetector(ABC):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that `restore` needs to score exactly as this detector does."""
-        return {"labels": self.labels_} | ({} if self.wild_ is None else {"wild": self.wild_})
+        found = {name: getattr(self, f"{name}_", None) for name in ("labels", "wild", *self.learned)}
+        return {name: array for name, array in found.items() if array is not None}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> Self:
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
         """Take the arrays of `state`, instead of `fit`."""
-        return self.fit(labels=state["labels"], wild=state.get("wild"))
+        self.check()
+        for name, array in state.items():
+            if not np.isfinite(array).all():
+                raise InputError(f"{name} must be finite, got NaN or infinity", hint="fit it again")
+        self._keep(state["labels"], state.get("wild"))
+        for name in self.learned:
+            setattr(self, f"{name}_", state.get(name))
+        self._prepare()
+        return self
 
-    def _unit_images(self, images: ArrayLike) -> Array:
+    def _taken(self, need: Need, name: str, values: ArrayLike | None, dim: int | None = None) -> Any:
+        """The rows of an input that is needed; None where it is not."""
+        if need not in self.wants():
+            return None
+        if values is None or len(np.asarray(values)) == 0:
+            raise InputError(
+                f"{type(self).__name__} needs {need.value}, got none", hint=f"pass {name}= with at least one row"
+            )
+        return matrix(values, name, dim)
+
+    def _classes(self, image_labels: ArrayLike | None, n_images: int) -> Classes:
+        found = np.asarray([] if image_labels is None else image_labels)
+        if found.shape != (n_images,) or found.dtype.kind not in "iu":
+            raise InputError(
+                f"{type(self).__name__} needs {Need.ID_LABELS.value}: image_labels must be ({n_images},) integers, got "
+                f"{'none' if image_labels is None else f'shape {found.shape}, dtype {found.dtype}'}",
+                hint="pass the class of each row of images",
+            )
+        return found.astype(np.int64)
+
+    def _checked(self, images: ArrayLike) -> NDArray[np.floating]:
         if not hasattr(self, "labels_"):
             raise InputError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(labels=...)")
-        return unit_rows(matrix(images, "images", self.labels_.shape[1]), "images", UNIT_TOLERANCE)
+        return matrix(images, "images", self.labels_.shape[1])
+
+    def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None) -> None:
+        self.labels_, self.wild_ = labels, wild
+        self._y = unit_rows(labels, "labels")
+
+    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+        """Set the arrays named in `learned`, from `labels_`, `wild_` and the ID images; `fit` calls it, not `restore`.
+
+        Args:
+            images: (n_images, dim), unit rows; None where the method does not need them.
+            classes: (n_images,), the class of each image; None where the method does not need them.
+        """
 
     def _prepare(self) -> None:
-        """Compute what scoring reuses, here the unit label vectors; called at the end of `fit`."""
-        self._y = unit_rows(self.labels_, "labels")
+        """Compute what scoring reuses; called at the end of `fit` and of `restore`."""
 
     @abstractmethod
     def _score(self, images: Array) -> Array:

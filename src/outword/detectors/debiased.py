@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from outword.checks import is_number, number
+from outword.detectors.base import Classes
 from outword.detectors.grouped import GroupedDetector, natural_odds
 from outword.errors import ParameterError
-from outword.numerics import Array, log_sum_exp, unit_rows
+from outword.numerics import UNIT_TOLERANCE, Array, log_sum_exp, unit_rows
 
 CAP_RATIO = 0.7  # |G| / K up to which the cap leaves tau alone
 NOISE_GAIN = 10.0  # how far noise may lift S above its largest value without noise
 SMALLEST_TERM = 1e-12  # of 1 - c tau r: at tau = K / (K + |G|) itself S has no largest value
+AUTO_PULL = (1 + CAP_RATIO) * 0.5  # tau (1 + |G|/K) under the cap at the paper's tau; tau="auto" has it for all K
 LARGEST_PULL = 0.95  # of tau (1 + |G|/K) under the cap, for a tau that hardly any label list admits
 
 
@@ -40,11 +43,16 @@ class Debiased(GroupedDetector):
       as 0.95 at most, so that a tau above 0.559 is lowered earlier.
     * "paper": the formula as printed, or an error that names the largest tau that it admits.
 
+    `tau="auto"` needs neither a guess nor data: wild words get the weight `w = 6.7` that the cap gives them in short
+    lists, whatever the number of labels, `tau_ = 0.85 / (1 + |G|/K)`. Up to |G| = 0.7 K that is 0.5 under the cap;
+    for longer lists it is larger, 0.76 in the paper's setting.
+
     Args:
         temperature: divisor of cosines; the paper's kappa, 0.01.
         n_groups: B; the paper's is 100. Words that do not fill a group are dropped from the tail.
         seed: of the groups and the noise, both drawn once, at `fit`.
-        tau: share of positives among the wild words, in [0, 1); the paper's is 0.5. At 0 the score is NegLabel's.
+        tau: share of positives among the wild words, in [0, 1), or "auto"; the paper's is 0.5. At 0 the score is
+            NegLabel's.
         sigma: size of the noise that makes positives out of labels; the paper's is 0.001, the released code adds none.
             Noise moves the largest value that S can take, differently for each label, and so blurs the order of the
             images that are close to it; `outword.fit` adds none (docs/short-lists.md).
@@ -61,59 +69,64 @@ class Debiased(GroupedDetector):
     array([0.8642])
     """
 
-    tau: float = 0.5
+    tau: float | Literal["auto"] = 0.5
     sigma: float = 0.001
     policy: Literal["cap", "paper"] = "cap"
+    learned: ClassVar[tuple[str, ...]] = ("groups", "positives")
     in_pipeline: ClassVar[Mapping[str, Any]] = {"sigma": 0.0}
     summary: ClassVar[str] = "this paper: mass on the labels, positives among the wild words taken out"
 
     def log_odds(self, images: ArrayLike) -> Array:
         """`log S' / (1 - S')` with `S' = (1 - c tau) S`: without noise the order of S, but it never saturates."""
-        log_m, log_qa = self._terms(self._log_masses(self._unit_images(images)))
+        log_m, log_qa = self._terms(self._log_masses(unit_rows(self._checked(images), "images", UNIT_TOLERANCE)))
         log_sum = np.logaddexp(log_m, log_qa)
         return log_sum_exp(log_m - log_sum) - log_sum_exp(log_qa - log_sum)
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """The arrays that `restore` needs; the noisy positives are among them."""
-        return super().state() | {"positives": self.positives_}
+    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+        super()._learn(images, classes)
+        noise = np.random.default_rng([self.seed, 1]).standard_normal(self._y.shape)
+        self.positives_ = unit_rows(self._y + self.sigma * noise) if self.sigma else self._y
 
     def _prepare(self) -> None:
         super()._prepare()
         n_labels, size = len(self.labels_), self.groups_.shape[1]
-        self.tau_ = self._capped_tau(n_labels, size) if self.policy == "cap" else self._printed_tau(n_labels, size)
+        self.tau_ = self.tau_for(n_labels, size)
         odds = natural_odds(n_labels, size)
         self.natural_cut_ = (1 - self.tau_) * odds / (1 + odds * (1 - self.tau_ / largest_tau(n_labels, size)))
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        if not 0 <= self.tau < 1:
-            raise ParameterError(f"tau must be at least 0 and below 1, got {self.tau!r}", hint="the paper's is 0.5")
-        if not (np.isfinite(self.sigma) and self.sigma >= 0):
-            raise ParameterError(f"sigma must be a number of at least 0, got {self.sigma!r}", hint="0 adds no noise")
+        if self.tau != "auto" and not (is_number(self.tau) and 0 <= self.tau < 1):
+            raise ParameterError(
+                f'tau must be at least 0 and below 1, or "auto", got {self.tau!r}', hint="the paper's is 0.5"
+            )
+        number("sigma", self.sigma, hint="0 adds no noise")
         if self.policy not in ("cap", "paper"):
             raise ParameterError(f'policy must be "cap" or "paper", got {self.policy!r}', hint='"cap" is the default')
 
-    def _capped_tau(self, n_labels: int, size: int) -> float:
-        return min(self.tau, min((1 + CAP_RATIO) * self.tau, LARGEST_PULL) * largest_tau(n_labels, size))
+    def tau_for(self, n_labels: int, size: int) -> float:
+        """The tau in use for so many labels and groups of so many words.
 
-    def _printed_tau(self, n_labels: int, size: int) -> float:
+        >>> Debiased().tau_for(1000, 120), round(Debiased().tau_for(10, 120), 3)
+        (0.5, 0.065)
+        """
         most = largest_tau(n_labels, size)
-        if self.tau <= most:
-            return self.tau
+        if self.tau == "auto":
+            return AUTO_PULL * most
+        tau = float(self.tau)
+        if self.policy == "cap":
+            return min(tau, min((1 + CAP_RATIO) * tau, LARGEST_PULL) * most)
+        if tau <= most:
+            return tau
         raise ParameterError(
             f"tau must be at most K / (K + |G|) = {most:.4g} for {n_labels} labels and groups of {size} words, "
             f"or the denominator of Eq. 18 turns negative; got {self.tau}",
             hint='lower tau, raise n_groups, or use policy="cap"',
         )
 
-    def _positives(self, y: Array) -> list[Array]:
-        if "positives" in self._given:
-            self.positives_ = self._given["positives"]
-        else:
-            noise = np.random.default_rng([self.seed, 1]).standard_normal(y.shape)
-            self.positives_ = unit_rows(y + self.sigma * noise) if self.sigma else y
-        return [y, self.positives_]
+    def _positives(self) -> list[Array]:
+        return [self._y, self.positives_]
 
     def _combine(self, masses: Array) -> Array:
         log_m, log_qa = self._terms(masses)

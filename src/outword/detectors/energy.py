@@ -1,22 +1,23 @@
-"""The free energy of the logits over the ID labels."""
+"""The free energy of the logits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from outword.detectors.base import VectorDetector
+from outword.detectors.headed import HeadedDetector
 from outword.numerics import Array, log_sum_exp
 
 
 @dataclass
-class Energy(VectorDetector):
+class Energy(HeadedDetector):
     """Log of the ID mass.
 
-        S(x) = log sum_i e^{h(x, y_i)},   h = cos / temperature
+        S(x) = log sum_i e^{z_i},   z = W x + b,   by default z_i = cos(x, y_i) / temperature
 
     Args:
         temperature: divisor of cosines; CLIP's is 0.01. At 1 it is the variant of MCM's comparison.
+        head: "labels", or "probe" for a linear probe on ID images with labels.
 
     Reference: Liu et al., "Energy-based Out-of-distribution Detection", NeurIPS 2020.
 
@@ -24,8 +25,7 @@ class Energy(VectorDetector):
     array([0.6931])
     """
 
-    temperature: float = 0.01
-    summary: ClassVar[str] = "log-sum-exp of the label logits"
+    summary: ClassVar[str] = "log-sum-exp of the logits"
 
     def _score(self, images: Array) -> Array:
-        return log_sum_exp(images @ self._y.T / self.temperature)
+        return log_sum_exp(self._logits(images))

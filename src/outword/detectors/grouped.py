@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from outword.detectors.base import VectorDetector
+from outword.checks import whole_number
+from outword.detectors.base import Classes, VectorDetector
+from outword.detectors.needs import Need
 from outword.errors import InputError, ParameterError
 from outword.kernels import grouped_logsumexp
 from outword.numerics import Array, unit_rows
@@ -35,42 +37,42 @@ class GroupedDetector(VectorDetector):
     temperature: float = 0.01
     n_groups: int = 100
     seed: int = 0
-    needs_wild: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.WILD)
+    learned: ClassVar[tuple[str, ...]] = ("groups",)
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise ParameterError(f"seed must be a whole number of at least 0, got {self.seed!r}", hint="use seed=0")
+        whole_number("seed", self.seed, least=0, hint="use seed=0")
 
-    def fit(self, labels: ArrayLike, wild: ArrayLike | None = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        labels: ArrayLike | None = None,
+        wild: ArrayLike | None = None,
+        *,
+        images: ArrayLike | None = None,
+        image_labels: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Take the vectors; `groups`, an (n_groups, size) index array into `wild`, replaces the dealing."""
-        self._given = {} if groups is None else {"groups": np.asarray(groups)}
-        return super().fit(labels, wild)
+        self._dealt = groups
+        return super().fit(labels, wild, images=images, image_labels=image_labels)
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """The arrays that `restore` needs to score exactly as this detector does."""
-        return super().state() | {"groups": self.groups_}
-
-    def restore(self, state: dict[str, NDArray[Any]]) -> Self:
-        """Take the arrays of `state`, instead of `fit`."""
-        self._given = state
-        return super().fit(state["labels"], state["wild"])
+    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+        assert self.wild_ is not None
+        dealt = self._dealt
+        self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if dealt is None else np.asarray(dealt)
 
     def _prepare(self) -> None:
-        super()._prepare()
         u = unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
-        if "groups" in self._given:
-            self.groups_ = check_groups(self._given["groups"], len(u))
-        else:
-            self.groups_ = deal_groups(len(u), self.n_groups, self.seed)
-        parts = self._positives(self._y)
+        self.groups_ = check_groups(self.groups_, len(u))
+        parts = self._positives()
         sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
         self._bank, self._offsets = np.concatenate([*parts, u[self.groups_.ravel()]]), np.cumsum([0, *sizes])
 
-    def _positives(self, y: Array) -> list[Array]:
+    def _positives(self) -> list[Array]:
         """The sets of positive vectors whose masses `_combine` is given."""
-        return [y]
+        return [self._y]
 
     def _log_masses(self, images: Array) -> Array:
         return grouped_logsumexp(images / self.temperature, self._bank, self._offsets)

@@ -1,4 +1,4 @@
-"""The largest cosine to an ID label."""
+"""The largest logit, by default the largest cosine to an ID label."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from outword.detectors.base import VectorDetector
+from outword.detectors.headed import HeadedDetector
 from outword.numerics import Array
 
 
 @dataclass
-class MaxLogit(VectorDetector):
-    """The cosine of the nearest ID label.
+class MaxLogit(HeadedDetector):
+    """The largest logit; without a probe, the cosine of the nearest ID label.
 
-        S(x) = max_i cos(x, y_i)
+        S(x) = max_i z_i,   z = W x + b,   by default z_i = cos(x, y_i)
+
+    Args:
+        temperature: divisor of cosines; it changes the scale of S, never its order.
+        head: "labels", or "probe" for a linear probe on ID images with labels.
 
     Reference: Hendrycks et al., "Scaling Out-of-Distribution Detection for Real-World Settings", ICML 2022.
 
@@ -23,7 +27,9 @@ class MaxLogit(VectorDetector):
     array([0.8])
     """
 
-    summary: ClassVar[str] = "largest cosine to a label"
+    temperature: float = 1.0
+    summary: ClassVar[str] = "largest logit: the cosine to the nearest label"
+    own_temperature: ClassVar[bool] = True
 
     def _score(self, images: Array) -> Array:
-        return np.asarray((images @ self._y.T).max(axis=1))
+        return np.asarray(self._logits(images).max(axis=1))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from outword.detectors.msp import MSP
+from outword.detectors.base import VectorDetector
+from outword.detectors.msp import largest_probability
+from outword.numerics import Array
 
 
 @dataclass
-class MCM(MSP):
+class MCM(VectorDetector):
     """MSP with the softmax taken over the cosines themselves.
 
         S(x) = max_i e^{cos(x, y_i) / T} / sum_j e^{cos(x, y_j) / T},   T = 1
@@ -19,8 +21,15 @@ class MCM(MSP):
 
     Reference: Ming et al., "Delving into Out-of-Distribution Detection with Vision-Language Representations",
     NeurIPS 2022.
+
+    >>> MCM().fit(labels=[[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]).score([[0.0, 1.0]])
+    array([0.25])
     """
 
     temperature: float = 1.0
     summary: ClassVar[str] = "largest softmax probability at temperature 1"
+    prompts: ClassVar[str | None] = "mcm"
     own_temperature: ClassVar[bool] = True
+
+    def _score(self, images: Array) -> Array:
+        return largest_probability(images @ self._y.T / self.temperature)

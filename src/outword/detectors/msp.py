@@ -1,4 +1,4 @@
-"""The largest softmax probability over the ID labels."""
+"""The largest softmax probability."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from outword.detectors.base import VectorDetector
+from outword.detectors.headed import HeadedDetector
 from outword.numerics import Array, log_sum_exp
 
 
 @dataclass
-class MSP(VectorDetector):
+class MSP(HeadedDetector):
     """Maximum softmax probability.
 
-        S(x) = max_i e^{h(x, y_i)} / sum_j e^{h(x, y_j)},   h = cos / temperature
+        S(x) = max_i e^{z_i} / sum_j e^{z_j},   z = W x + b,   by default z_i = cos(x, y_i) / temperature
 
     Args:
         temperature: divisor of cosines; CLIP's is 0.01.
+        head: "labels", or "probe" for a linear probe on ID images with labels.
 
     Reference: Hendrycks and Gimpel, "A Baseline for Detecting Misclassified and Out-of-Distribution Examples in
     Neural Networks", ICLR 2017.
@@ -27,9 +28,16 @@ class MSP(VectorDetector):
     array([0.5])
     """
 
-    temperature: float = 0.01
     summary: ClassVar[str] = "largest softmax probability at the encoder's temperature"
 
     def _score(self, images: Array) -> Array:
-        h = images @ self._y.T / self.temperature
-        return np.asarray(np.exp(h.max(axis=1) - log_sum_exp(h)))
+        return largest_probability(self._logits(images))
+
+
+def largest_probability(logits: Array) -> Array:
+    """The largest entry of each row's softmax.
+
+    >>> largest_probability(np.log([[1.0, 3.0]])).round(4)
+    array([0.75])
+    """
+    return np.asarray(np.exp(logits.max(axis=1) - log_sum_exp(logits)))

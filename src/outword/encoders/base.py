@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from outword.images import ImageLike, decode_ahead, open_image
 
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
+Gradient = Callable[[NDArray[Any]], NDArray[np.floating]]
+Item = TypeVar("Item", bound=ImageLike)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Encoder(ABC):
         licence, source: of the weights.
         min_side: an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode).
         batch_size: how many images go through the image tower together.
+        offers: what it gives besides vectors: "patches", "pixels" (gradients back to them).
     """
 
     name: str
@@ -56,6 +59,7 @@ class Encoder(ABC):
     source: str
     min_side: int
     batch_size: int
+    offers: tuple[str, ...] = ()
 
     @abstractmethod
     def preprocess(self, image: Image.Image) -> Pixels:
@@ -75,6 +79,18 @@ class Encoder(ABC):
             f"{self.name} has no patch vectors", hint="the CLIP models of open_clip and transformers have"
         )
 
+    def encode_perturbed(self, pixels: Pixels, gradient: Gradient, epsilon: float) -> Vectors:
+        """Pixels, each moved by epsilon to the side that raises a score, to unit vectors (n, dim).
+
+        Args:
+            pixels: (n, height, width, 3).
+            gradient: from unit vectors (n, dim) to the gradient of the score by them, (n, dim).
+            epsilon: size of the step, where a pixel goes from 0 to 1.
+        """
+        raise ParameterError(
+            f"{self.name} gives no gradients", hint="encoders that run on torch do; or set epsilon=0 (--set epsilon=0)"
+        )
+
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each label is known; empty when the encoder cannot tell."""
         return []
@@ -88,13 +104,12 @@ class Encoder(ABC):
 
         With `patches`, also the vectors of their patches (n, n_patches, dim), for methods that look at parts.
         """
-        images = several(images)
         if patches:
-            pairs = [self.encode_patches(pixels) for pixels in self._chunks(images)]
+            pairs = [self.encode_patches(pixels) for pixels in self.pixel_chunks(images)]
             if not pairs:
                 return np.zeros((0, self.dim), np.float32), np.zeros((0, 0, self.dim), np.float32)
             return np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs])
-        rows = [self.encode_pixels(pixels) for pixels in self._chunks(images)]
+        rows = [self.encode_pixels(pixels) for pixels in self.pixel_chunks(images)]
         return np.concatenate(rows) if rows else np.zeros((0, self.dim), np.float32)
 
     @property
@@ -102,9 +117,13 @@ class Encoder(ABC):
         """How many images are best handed to `encode_pixels` at once: some batches, so that the device never waits."""
         return max(64, 4 * self.batch_size)
 
-    def _chunks(self, images: Sequence[ImageLike]) -> Iterator[Pixels]:
-        loaded = decode_ahead(images, self._load, workers=usable_cpus(), ahead=2 * self.chunk)
-        pixels = (_checked(image, result) for image, result in loaded)
+    def pixels_ahead(self, images: Iterable[Item]) -> Iterator[tuple[Item, Pixels | OutwordError]]:
+        """Each image with its pixels, or with what is wrong with it; threads decode ahead of the consumer."""
+        return decode_ahead(images, self._load, workers=usable_cpus(), ahead=2 * self.chunk)
+
+    def pixel_chunks(self, images: Iterable[ImageLike]) -> Iterator[Pixels]:
+        """The pixels of images, `chunk` at a time; the first that cannot be read ends it, and the error names it."""
+        pixels = (_checked(image, result) for image, result in self.pixels_ahead(several(images)))
         while part := list(islice(pixels, self.chunk)):
             yield np.stack(part)
 

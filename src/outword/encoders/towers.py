@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from outword.encoders.base import Encoder, Pixels, Vectors, check_batch_size, texts_of
+from outword.encoders.base import Encoder, Gradient, Pixels, Vectors, check_batch_size, texts_of
 from outword.encoders.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids, batches, warn_of_cuts
@@ -23,6 +23,7 @@ from outword.files import sha256_bytes
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 TEXTS = {"cpu": 64, "cuda": 1024}  # texts that go through the text tower together
 IMAGES = {"cpu": 8, "cuda": 256}
+GRADIENT = 1024.0  # length of what is propagated back, for its sign alone: in fp16 a small one would be lost on the way
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class Towers(Encoder):
         self.batch_size = IMAGES.get(self.device.type, 8) if batch_size is None else batch_size
         check_batch_size(batch_size)
         self.dim, self.temperature = model.dim, model.temperature
+        self.offers = ("pixels",) if model.patches is None else ("patches", "pixels")
         self.licence, self.source = model.licence, model.source
         self.min_side = model.preprocess.min_side
         parts = [model.digest, asdict(model.preprocess)]
@@ -123,6 +125,33 @@ class Towers(Encoder):
             return np.zeros((0, self.dim), np.float32), np.zeros((0, 0, self.dim), np.float32)
         vectors, parts = self._in_batches(pixels, lambda x: tuple(unit(y) for y in patches(x)))
         return vectors, parts
+
+    def encode_perturbed(self, pixels: Pixels, gradient: Gradient, epsilon: float) -> Vectors:
+        """Pixels, each moved by epsilon to the side that raises a score, to unit vectors (n, dim).
+
+        Args:
+            pixels: (n, side, side, 3).
+            gradient: from unit vectors (n, dim) to the gradient of the score by them, (n, dim).
+            epsilon: size of the step, where a pixel goes from 0 to 1.
+        """
+        if not len(pixels):
+            return np.zeros((0, self.dim), np.float32)
+        step = 255 * epsilon * self._scale[:, None, None]  # the model reads pixels over their deviation
+
+        def run(x: Tensor) -> tuple[Tensor]:
+            moved = x + step.to(x.dtype) * self._uphill(x, gradient)
+            return (unit(self.model.image(moved)),)
+
+        return self._in_batches(pixels, run)[0]
+
+    def _uphill(self, x: Tensor, gradient: Gradient) -> Tensor:
+        """The sign, for each normalised pixel, of the gradient of the score."""
+        with torch.inference_mode(False), torch.enable_grad():
+            x = x.clone().requires_grad_()
+            vectors = unit(self.model.image(x))
+            given = torch.from_numpy(np.asarray(gradient(vectors.detach().cpu().numpy()), np.float32))
+            scaled = GRADIENT * unit(given).to(vectors.device)
+            return torch.autograd.grad(vectors, x, scaled)[0].sign()
 
     @torch.inference_mode()
     def encode_texts(self, texts: Sequence[str]) -> Vectors:

@@ -1,0 +1,76 @@
+"""MCM of the whole image plus MCM of its best patch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from outword.checks import number
+from outword.detectors.base import CELLS
+from outword.detectors.mcm import MCM
+from outword.detectors.needs import Need
+from outword.errors import InputError
+from outword.numerics import UNIT_TOLERANCE, Array, unit_rows
+
+
+@dataclass
+class GLMCM(MCM):
+    """Global and local maximum concept matching: an ID object anywhere in the image counts.
+
+        S(x) = max_i p_i(x) + weight max_{patches q of x} max_i p_i(q),   p(x) = softmax_i(cos(x, y_i) / T),   T = 1
+
+    Args:
+        temperature: the T above; the published value is 1, whatever the encoder's own temperature is.
+        weight: of the patches, at least 0; the published value is 1. At 0 the score is MCM's.
+
+    Reference: Miyai et al., "GL-MCM: Global and Local Maximum Concept Matching for Zero-Shot Out-of-Distribution
+    Detection", IJCV 2025, arXiv 2304.04521.
+
+    >>> detector = GLMCM().fit(labels=[[1.0, 0.0], [1.0, 0.0]])
+    >>> detector.score([[0.0, 1.0]], patches=[[[0.0, 1.0], [1.0, 0.0]]])    # 1/2 and 1/2
+    array([1.])
+    """
+
+    weight: float = 1.0
+    summary: ClassVar[str] = "MCM of the image plus MCM of its best patch"
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.PATCHES)
+
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
+        number("weight", self.weight, hint="the published value is 1")
+
+    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
+        """Score of each image, (n_images,) float64, in blocks. Rows that are not unit vectors are normalised.
+
+        Args:
+            images: (n_images, dim).
+            patches: (n_images, n_patches, dim), vectors of the parts of each image, in the space of the labels.
+        """
+        whole = super().score(images)
+        parts = self._patches(patches, len(whole))
+        n_patches, local = parts.shape[1], np.empty(len(whole))
+        block = max(1, CELLS // (n_patches * len(self.labels_)))
+        for start in range(0, len(whole), block):
+            rows = parts[start : start + block].reshape(-1, parts.shape[2])
+            found = self._score(unit_rows(rows, "patches", UNIT_TOLERANCE))
+            local[start : start + block] = found.reshape(-1, n_patches).max(axis=1)
+        return whole + self.weight * local
+
+    def _patches(self, patches: ArrayLike | None, n_images: int) -> NDArray[np.floating]:
+        dim = self.labels_.shape[1]
+        if patches is None and n_images:
+            raise InputError(
+                f"{type(self).__name__} needs {Need.PATCHES.value}, got none",
+                hint="pass patches= (n_images, n_patches, dim), from an encoder that has them",
+            )
+        found = np.zeros((0, 1, dim)) if patches is None else np.asarray(patches)
+        if found.ndim != 3 or found.shape[::2] != (n_images, dim) or found.shape[1] == 0:
+            raise InputError(
+                f"patches must have the shape ({n_images}, n_patches, {dim}), got {found.shape}",
+                hint="one row an image, at least one patch each, encoded like the labels",
+            )
+        return found

@@ -1,0 +1,62 @@
+"""What the methods that read logits share: a linear head, made of the labels or fitted to ID images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from outword.detectors.base import Classes, VectorDetector
+from outword.detectors.needs import Need
+from outword.detectors.probe import linear_probe
+from outword.errors import ParameterError
+from outword.numerics import Array
+
+
+@dataclass
+class HeadedDetector(VectorDetector):
+    """A detector on the logits `z = W x + b` of a linear head, for unit image vectors x.
+
+    Args:
+        temperature: of the zero-shot head, divisor of cosines; CLIP's is 0.01. Not used by the probe.
+        head: "labels" is the zero-shot head, `W_i = y_i / temperature`, `b = 0`; "probe" a multinomial logistic
+            regression on ID images with labels (see `outword.detectors.probe`).
+
+    Learned: `weights_` (n_classes, dim) and `bias_` (n_classes,) of the probe.
+    """
+
+    temperature: float = 0.01
+    head: Literal["labels", "probe"] = "labels"
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD)
+    learned: ClassVar[tuple[str, ...]] = ("weights", "bias")
+
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
+        if self.head not in ("labels", "probe"):
+            raise ParameterError(f'head must be "labels" or "probe", got {self.head!r}', hint='"labels" is the default')
+
+    def wants(self) -> tuple[Need, ...]:
+        """A probe needs ID images with labels, and does not look at the labels' vectors."""
+        if self.head == "labels":
+            return self.needs
+        kept = (need for need in self.needs if need is not Need.LABELS)
+        return tuple(dict.fromkeys((*kept, Need.ID_IMAGES, Need.ID_LABELS)))
+
+    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+        if self.head == "probe":
+            assert images is not None
+            assert classes is not None
+            self.weights_, self.bias_ = linear_probe(images, classes)
+
+    def _logits(self, images: Array) -> Array:
+        if self.head == "probe":
+            return images @ self.weights_.T + self.bias_
+        return images @ self._y.T / self.temperature
+
+    def _head(self) -> tuple[Array, Array]:
+        """W (n_classes, dim) and b (n_classes,)."""
+        if self.head == "probe":
+            return self.weights_, self.bias_
+        return self._y / self.temperature, np.zeros(len(self._y))

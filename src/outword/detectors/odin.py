@@ -1,0 +1,78 @@
+"""ODIN: the softmax at a high temperature, on pixels moved so that they look more in-distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from outword.checks import number
+from outword.detectors.blocks import blocks
+from outword.detectors.headed import HeadedDetector
+from outword.detectors.msp import largest_probability
+from outword.detectors.needs import Need
+from outword.errors import ParameterError
+from outword.numerics import UNIT_TOLERANCE, Array, log_sum_exp, unit_rows
+
+
+@dataclass
+class ODIN(HeadedDetector):
+    """Largest softmax probability at a high temperature, on the vectors of perturbed images.
+
+        S(x) = max_i softmax(z(x~) / T)_i,   x~ the vector of pixels + epsilon sign(gradient of log S by the pixels)
+
+    This class scores the vectors that it is given. It knows the gradient by the vector; an encoder that runs on torch
+    carries it on to the pixels: `encoder.encode_perturbed(pixels, detector.gradient, epsilon)`.
+
+    Args:
+        temperature: of the zero-shot head, divisor of cosines; CLIP's is 0.01.
+        head: "labels", or "probe" for a linear probe on ID images with labels.
+        odin_temperature: T, divisor of the logits; the published value is 1000.
+        epsilon: size of the step in pixels of 0..1; the published value is 0.0014. 0 leaves the images as they are, and
+            needs no pixels.
+
+    Reference: Liang et al., "Enhancing The Reliability of Out-of-distribution Image Detection in Neural Networks",
+    ICLR 2018.
+
+    >>> d = ODIN(temperature=0.5, odin_temperature=2.0, epsilon=0.0).fit(labels=[[1.0, 0.0], [0.0, 1.0]])
+    >>> d.score([[0.6, 0.8]]).round(4), d.gradient([[0.6, 0.8]]).round(4)   # e^.8 / (e^.6 + e^.8), (p_2 - 1, 1 - p_2)
+    (array([0.5498]), array([[-0.4502,  0.4502]]))
+    """
+
+    odin_temperature: float = 1000.0
+    epsilon: float = 0.0014
+    summary: ClassVar[str] = "largest softmax probability at a high temperature, after a step of the pixels"
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD, Need.PIXELS)
+
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
+        if not (np.isfinite(self.odin_temperature) and self.odin_temperature > 0):
+            raise ParameterError(
+                f"odin_temperature must be a number above 0, got {self.odin_temperature!r}",
+                hint="the published value is 1000",
+            )
+        number("epsilon", self.epsilon, hint="the published value is 0.0014")
+
+    def wants(self) -> tuple[Need, ...]:
+        """Without a step, no pixels."""
+        return tuple(need for need in super().wants() if need is not Need.PIXELS or self.epsilon > 0)
+
+    def gradient(self, images: ArrayLike) -> Array:
+        """Gradient of `log max_i softmax(z / T)_i` by the unit image vector, (n_images, dim).
+
+        1/T (W_m - sum_i p_i W_i),   m the largest logit, p = softmax(z / T)
+        """
+        x = self._checked(images)
+        weights, _ = self._head()
+        out = np.empty(x.shape)
+        for rows in blocks(len(x), len(weights)):
+            z = self._logits(unit_rows(x[rows], "images", UNIT_TOLERANCE)) / self.odin_temperature
+            p = np.exp(z - log_sum_exp(z)[:, None])
+            out[rows] = (weights[z.argmax(axis=1)] - p @ weights) / self.odin_temperature
+        return out
+
+    def _score(self, images: Array) -> Array:
+        return largest_probability(self._logits(images) / self.odin_temperature)

@@ -1,0 +1,179 @@
+"""Photos that show the classes, from folders or stores: their vectors, and which label each of them shows."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.corpora import fold
+from outword.encoders import Encoder
+from outword.encoders.base import Vectors
+from outword.errors import InputError, OutwordError
+from outword.images import find_images
+from outword.store import is_store, open_store
+
+PathLike = str | os.PathLike[str]
+NAMED = 3  # photos that a warning names
+
+
+@dataclass(frozen=True)
+class IdImages:
+    """ID images, sorted by path.
+
+    Attributes:
+        vectors: (n_images, dim), unit rows.
+        classes: (n_images,), index of the label that each image shows; None where that is not known of all.
+        counts: how many images each label has; empty where `classes` is None.
+        left_out: path and reason of the photos that could not be read.
+    """
+
+    vectors: Vectors
+    classes: NDArray[np.int64] | None
+    counts: dict[str, int]
+    left_out: list[tuple[str, str]]
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of vectors and classes."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.vectors).data)
+        digest.update(b"" if self.classes is None else np.ascontiguousarray(self.classes).data)
+        return digest.hexdigest()
+
+
+class Photo(NamedTuple):
+    """A photo before it is encoded: its path, the folders above it, nearest first, and its vector if a store has it."""
+
+    path: str
+    folders: tuple[str, ...]
+    vector: Vectors | OutwordError | None
+
+
+def read_id_images(
+    encoder: Encoder,
+    paths: PathLike | Iterable[PathLike],
+    labels: Sequence[str],
+    *,
+    with_classes: bool,
+    report: Callable[[str, int, int], None] = lambda task, done, total: None,
+) -> IdImages:
+    """Encode the photos of folders, or read their vectors from stores.
+
+    The class of a photo is the nearest folder above it whose name is a label; case, and underscores for spaces, do not
+    count. The folder that was given counts, those above it do not. For stores the rule looks at the stored paths.
+
+    Args:
+        encoder: what makes the vectors.
+        paths: folders, photos or stores of "outword embed", one or several.
+        labels: the class names.
+        with_classes: a photo in no such folder is an error; without it, `classes` is then None.
+        report: called with (task, done, total).
+    """
+    photos = _find(encoder, [paths] if isinstance(paths, str | os.PathLike) else list(paths))
+    known = {fold(label): index for index, label in enumerate(labels)}
+    by_folders = {folders: _class(folders, known) for folders in {photo.folders for photo in photos}}
+    found = [by_folders[photo.folders] for photo in photos]
+    if with_classes and None in found:
+        raise _stray(photos[found.index(None)], labels)
+    vectors, left_out = _encoded(encoder, photos, report)
+    kept = sorted(vectors)
+    if left_out:
+        _warn(left_out, len(photos))
+    if not kept:
+        raise InputError(
+            "there must be at least one ID image that can be read, got none", hint="name a folder with photos in it"
+        )
+    classes = None if None in found else np.array(found, np.int64)[kept]
+    counts = {} if classes is None else Counter(labels[index] for index in classes)
+    return IdImages(np.stack([vectors[at] for at in kept]), classes, dict(counts), left_out)
+
+
+def _find(encoder: Encoder, paths: Sequence[PathLike]) -> list[Photo]:
+    """The photos behind the paths, each file once, sorted by path whatever the order of the paths is."""
+    tops = {Path(path).absolute(): os.fspath(path) for path in paths}
+    files: dict[Path, Photo] = {}
+    stored: list[Photo] = []
+    for _, top in sorted(tops.items()):
+        if is_store(top):
+            rows = open_store(top, encoder.fingerprint, encoder.name).rows()
+            stored += [Photo(path, _above(path), vector) for path, vector in rows]
+        else:
+            files.update((Path(photo.path).absolute(), photo) for photo in _files(top))
+    return sorted([*files.values(), *stored], key=lambda photo: photo.path)
+
+
+def _files(top: str) -> Iterator[Photo]:
+    folder = Path(top).absolute()  # "." has a name, too
+    for path in find_images([top]):
+        if path == Path(top) and not path.exists():
+            raise InputError(f"there are no ID images at {top}: no such file or folder", hint="check the path")
+        if folder.is_dir():
+            yield Photo(os.fspath(path), (*_above(path.relative_to(top)), folder.name), None)
+        else:
+            yield Photo(os.fspath(path), _above(path.absolute()), None)
+
+
+def _above(path: PathLike) -> tuple[str, ...]:
+    """Names of the folders above a file, nearest first."""
+    return tuple(reversed(Path(path).parent.parts))
+
+
+def _class(folders: tuple[str, ...], known: dict[str, int]) -> int | None:
+    return next((known[fold(name)] for name in folders if fold(name) in known), None)
+
+
+def _stray(photo: Photo, labels: Sequence[str]) -> InputError:
+    """What to say of a photo that is in no folder with the name of a label."""
+    folded = {fold(label): label for label in labels}
+    for name in photo.folders:
+        if near := difflib.get_close_matches(fold(name), folded, n=1):
+            hint = f'did you mean "{folded[near[0]]}" by the folder "{name}"?'
+            break
+    else:
+        shown = ", ".join(labels[:5]) + (f" and {len(labels) - 5:,} more" if len(labels) > 5 else "")
+        hint = f"the labels are {shown}"
+    return InputError(
+        f"the class of an ID image is the nearest folder above it with the name of a label, and {photo.path!r} is in "
+        "none",
+        hint=hint,
+    )
+
+
+def _encoded(
+    encoder: Encoder, photos: list[Photo], report: Callable[[str, int, int], None]
+) -> tuple[dict[int, Vectors], list[tuple[str, str]]]:
+    """Vectors by the number of the photo, and what could not be read."""
+    vectors: dict[int, Vectors] = {}
+    errors: dict[int, OutwordError] = {}
+    for at, photo in enumerate(photos):
+        if isinstance(photo.vector, OutwordError):
+            errors[at] = photo.vector
+        elif photo.vector is not None:
+            vectors[at] = photo.vector
+    numbers = [at for at, photo in enumerate(photos) if photo.vector is None]
+    loaded = zip(numbers, encoder.pixels_ahead([photos[at].path for at in numbers]), strict=True)
+    done = 0
+    while part := list(islice(loaded, encoder.chunk)):
+        errors.update((at, pixels) for at, (_, pixels) in part if isinstance(pixels, OutwordError))
+        good = {at: pixels for at, (_, pixels) in part if not isinstance(pixels, OutwordError)}
+        if good:
+            vectors.update(zip(good, encoder.encode_pixels(np.stack(list(good.values()))), strict=True))
+        done += len(part)
+        report("encoding ID images", done, len(numbers))
+    return vectors, [(photos[at].path, error.message) for at, error in sorted(errors.items())]
+
+
+def _warn(left_out: list[tuple[str, str]], total: int) -> None:
+    named = "; ".join(f"{path!r}: {reason}" for path, reason in left_out[:NAMED])
+    more = f"; and {len(left_out) - NAMED:,} more" if len(left_out) > NAMED else ""
+    warnings.warn(f"{len(left_out):,} of {total:,} ID images are left out ({named}{more})", stacklevel=3)
