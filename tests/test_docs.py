@@ -77,3 +77,27 @@ def test_links_in_the_docs_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_page_of_methods_is_what_the_code_says():
+    run = subprocess.run(
+        [sys.executable, ROOT / "tools" / "build_methods.py", "--check"], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_stale_page_of_methods_is_noticed(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import build_methods
+
+    monkeypatch.setattr(build_methods, "PAGE", tmp_path / "methods.md")
+    for arguments, code in ([["--check"], 1], [[], 0], [["--check"], 0]):
+        monkeypatch.setattr(sys, "argv", ["build_methods.py", *arguments])
+        assert build_methods.main() == code
+    page = (tmp_path / "methods.md").read_text()
+    assert "| [knn](#knn) | distance to the k-th nearest ID image |  |  | ✓ |" in page
+    assert "* `k` (`50`): which neighbour" in page
+    (tmp_path / "methods.md").write_text(page.replace("✓", "x"))
+    monkeypatch.setattr(sys, "argv", ["build_methods.py", "--check"])
+    assert build_methods.main() == 1
+    assert "methods.md is stale" in capsys.readouterr().err

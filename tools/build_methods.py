@@ -1,0 +1,123 @@
+"""Write docs/methods.md from the methods themselves: their needs, their docstrings, their defaults.
+
+    python tools/build_methods.py            (seconds; run it after any change of a method's docstring)
+    python tools/build_methods.py --check    exits 1 when the page is stale
+
+Methods of other packages are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from outword.detectors import DETECTORS, Need, VectorDetector
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
+INTRO = """\
+# Methods
+
+Every method takes vectors and gives one number an image; higher means more in-distribution. Choose one with
+`outword fit --method NAME`, set its parameters with `--set KEY=VALUE`, and give it what it needs:
+
+```sh
+outword fit labels.txt --method neglabel
+outword fit labels.txt --method mahalanobis --id-images train/      # train/tabby_cat/1.jpg, ...; or a store
+outword compare labels.txt --id pets/ --ood textures/ --id-images train/     # all that apply, on the same embeddings
+```
+
+Words come from the corpus, the miner and the prompts that a method was published with; `--corpus`, `--miner` and
+`--prompts` change each of them alone. Add a method of your own: [CONTRIBUTING.md](../CONTRIBUTING.md).
+
+This page is written by `tools/build_methods.py` from the code.
+"""
+
+
+def main() -> int:
+    """Write the page, or say whether it is stale."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("--check", action="store_true")
+    page = build()
+    if parser.parse_args().check:
+        stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page
+        if stale:
+            print(f"{PAGE.name} is stale: run python tools/build_methods.py", file=sys.stderr)
+        return int(stale)
+    PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+def build() -> str:
+    """The page."""
+    methods = {name: kind for name, kind in DETECTORS.items() if kind.__module__.split(".")[0] == "outword"}
+    needs = "\n".join(f"* **{need.value}**: {need.about}." for need in Need)
+    sections = [f"## {name}\n\n{_section(kind)}" for name, kind in methods.items()]
+    return "\n".join([INTRO, "## What each needs\n", _table(methods), "", needs, "", "\n\n".join(sections), ""])
+
+
+def _table(methods: dict[str, type[VectorDetector]]) -> str:
+    rows = [["method", "what it is", *(need.value for need in Need)], ["---", "---", *[":-:"] * len(Need)]]
+    for name, kind in methods.items():
+        ticks = ["✓" if need in kind.needs else "" for need in Need]
+        rows.append([f"[{name}](#{name})", kind.summary.replace("|", "\\|"), *ticks])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _section(kind: type[VectorDetector]) -> str:
+    """The docstring as Markdown: formulas as code, parameters as a list with defaults, the example left away."""
+    text = re.split(r"^>>> ", inspect.getdoc(kind) or "", maxsplit=1, flags=re.MULTILINE)[0]
+    before, _, rest = text.partition("\nArgs:\n")
+    arguments = re.match(r"(?:[ ].*\n|\n)*", rest + "\n").group(0)  # type: ignore[union-attr]
+    parts = [
+        _blocks(before),
+        "\n".join(_parameters(kind, arguments)),
+        _published(kind),
+        _blocks(rest[len(arguments) :]),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _blocks(text: str) -> str:
+    """Paragraphs; those that are indented are formulas. A blank line between two formulas stays in the code."""
+    blocks: list[str] = []
+    for block in re.split(r"\n{2,}", text.strip("\n")):
+        if not block.startswith("    "):
+            blocks.append(block)
+        elif blocks and blocks[-1].endswith("```"):
+            blocks[-1] = f"{blocks[-1][:-3]}\n{textwrap.dedent(block)}\n```"
+        else:
+            blocks.append(f"```text\n{textwrap.dedent(block)}\n```")
+    return "\n\n".join(blocks).strip()
+
+
+def _parameters(kind: type[VectorDetector], arguments: str) -> Iterator[str]:
+    """A line for each parameter: its name, its default, and what the docstring says of it."""
+    defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+    for found in re.finditer(r"(\w+): (.*(?:\n {4,}.*)*)", textwrap.dedent(arguments)):
+        name, about = found[1], re.sub(r"\s+", " ", found[2]).strip()
+        default = f"`{defaults[name]}`"
+        if name == "temperature" and not kind.own_temperature:
+            default = "the encoder's"
+        elif name in kind.in_pipeline:
+            default += f", `{kind.in_pipeline[name]}` in `outword fit`"
+        yield from textwrap.wrap(
+            f"* `{name}` ({default}): {about}", 118, subsequent_indent="  ", break_on_hyphens=False
+        )
+
+
+def _published(kind: type[VectorDetector]) -> str:
+    """The words that it is published with, where they are not the library's own choice."""
+    found = {"miner": kind.miner if Need.WILD in kind.needs else None, "corpus": kind.corpus, "prompts": kind.prompts}
+    told = [f"{what} `{name}`" for what, name in found.items() if name]
+    told += ["a corpus of yours"] if kind.corpus == "" else []
+    return f"Published with: {', '.join(told)}." if told else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
