@@ -36,11 +36,12 @@ class Bench:
 
 @dataclass(frozen=True)
 class Task:
-    """One list of labels: their vectors, the photos that show them, and the OOD photos by set."""
+    """One list of labels: their vectors, the photos that show them (photo i shows `shown[i]`), OOD photos by set."""
 
     names: list[str]
     labels: Array
     inside: Array
+    shown: Array
     outside: dict[str, Array]
 
     def figures(self, score) -> dict[str, tuple[float, float]]:
@@ -60,7 +61,7 @@ def read_bench(root: Path, encoder_name: str = "mini") -> Bench:
         photos[name] = np.stack([vectors[file] for file in files])
         kinds[name] = [file.stem.split("_")[0] for file in files]
     names = [f.stem.partition("_")[2].replace("_", " ") for f in vectors if f.parent.name == "imagenet"]
-    return Bench(encoder, names, _texts(encoder, names), photos, kinds)
+    return Bench(encoder, names, encoded_texts(encoder, names), photos, kinds)
 
 
 def _vectors(encoder: Encoder, root: Path) -> dict[Path, Array]:
@@ -91,7 +92,8 @@ def draw(bench: Bench, n_labels: int, seed: int) -> Task:
     rest = [i for i in range(len(bench.names)) if i not in set(rows)]
     if rest:
         outside["other classes"] = bench.photos["imagenet"][rest]
-    return Task([bench.names[i] for i in rows], bench.texts[rows], bench.photos["imagenet"][rows], outside)
+    names, shown = [bench.names[i] for i in rows], np.arange(len(rows))
+    return Task(names, bench.texts[rows], bench.photos["imagenet"][rows], shown, outside)
 
 
 def parents(bench: Bench, labels: list[str]) -> Task:
@@ -100,13 +102,16 @@ def parents(bench: Bench, labels: list[str]) -> Task:
     lexicon = bench.encoder.lexicon
     nodes = {name: [s.node for s in lexicon.find(name)[0] if s.exact] for name in [*bench.names, *labels]}
     tops = [nodes[label][0] for label in labels]
-    inside = np.array([lexicon.taxonomy.v[nodes[name]][:, tops].any() for name in bench.names])
+    below = np.array([lexicon.taxonomy.v[nodes[name]][:, tops].any(axis=0) for name in bench.names])
+    inside = below.any(axis=1)
     outside = {name: bench.photos[name] for name in OOD_SETS} | {"other classes": bench.photos["imagenet"][~inside]}
-    return Task(labels, _texts(bench.encoder, labels), bench.photos["imagenet"][inside], outside)
+    shown = below[inside].argmax(axis=1)
+    return Task(labels, encoded_texts(bench.encoder, labels), bench.photos["imagenet"][inside], shown, outside)
 
 
-def _texts(encoder: Encoder, names: list[str]) -> Array:
-    return encode_words(encoder, get_prompts(encoder.prompts).render(names, ["label"] * len(names)))
+def encoded_texts(encoder: Encoder, names: list[str], prompts: str | None = None) -> Array:
+    """Vectors of class names, with a set of templates of their own or the encoder's."""
+    return encode_words(encoder, get_prompts(prompts or encoder.prompts).render(names, ["label"] * len(names)))
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
