@@ -30,9 +30,11 @@ from outword.numerics import Array
 VARIANTS = [
     ("energy", {"temperature": 1.0}),
     ("debiased", {"tau": "auto"}),
-    ("mahalanobis", {"shrinkage": 0.1}),
+    ("mahalanobis", {"shrinkage": 0.0}),
+    ("knn", {"k": 50}),
     ("msp", {"head": "probe"}),
     ("energy", {"head": "probe"}),
+    ("vim", {"head": "probe"}),
 ]
 
 

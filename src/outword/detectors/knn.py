@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,9 @@ class KNN(VectorDetector):
         S(x) = -|x - x_(k)|,   x_(k) the k-th nearest of the ID images, unit vectors
 
     Args:
-        k: which neighbour; the published value is 50 for CIFAR-10 (200 to 1000 for larger sets). The farthest image
-            where there are fewer.
+        k: which neighbour; the published value is 50 for CIFAR-10, with 5,000 images a class (200 to 1000 for larger
+            sets). `outword.fit` takes 5: k should stay below the number of images of a class (docs/compare.md). The
+            farthest image where there are fewer.
 
     Learned: `images_` (n_images, dim), unit rows in float32.
 
@@ -37,6 +39,7 @@ class KNN(VectorDetector):
     summary: ClassVar[str] = "distance to the k-th nearest ID image"
     needs: ClassVar[tuple[Need, ...]] = (Need.ID_IMAGES,)
     learned: ClassVar[tuple[str, ...]] = ("images",)
+    in_pipeline: ClassVar[Mapping[str, Any]] = {"k": 5}
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""

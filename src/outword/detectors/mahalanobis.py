@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,8 +25,9 @@ class Mahalanobis(VectorDetector):
     (pseudo-inverse); `shrinkage` brings them back: `Sigma_s = (1 - s) Sigma + s tr(Sigma)/d I`.
 
     Args:
-        shrinkage: s, in [0, 1]; the published method has 0. Some helps where there are fewer ID images than
-            dimensions; at 1 it is the squared Euclidean distance, times d / tr(Sigma).
+        shrinkage: s, in [0, 1]; the published method has 0, `outword.fit` takes 0.1: with fewer ID images than
+            dimensions, 0 is hardly better than chance, and any other value is (docs/compare.md). At 1 it is the squared
+            Euclidean distance, times d / tr(Sigma).
 
     Learned: `means_` (n_classes, dim), by sorted class; `whitening_` (dim, rank), with `Sigma^-1 = A A^T`.
 
@@ -42,6 +44,7 @@ class Mahalanobis(VectorDetector):
     summary: ClassVar[str] = "distance to the nearest class of ID images, in units of their spread"
     needs: ClassVar[tuple[Need, ...]] = (Need.ID_IMAGES, Need.ID_LABELS)
     learned: ClassVar[tuple[str, ...]] = ("means", "whitening")
+    in_pipeline: ClassVar[Mapping[str, Any]] = {"shrinkage": 0.1}
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
