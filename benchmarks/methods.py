@@ -80,8 +80,7 @@ def halves(names: list[str], photos: Array, shown: Array, outside: dict[str, Arr
 
 def entrants(bench: Bench, drawn: Draw, words: Path) -> tuple[list[Entrant], dict[str, str]]:
     """Every method that applies, and its variants; why the others do not."""
-    found, lacking = enter(drawn.names, bench.encoder, [m for m in DETECTORS if m != "eoe"], id_images=drawn.fit_on)
-    found += enter(drawn.names, bench.encoder, ["eoe"], corpus=words)[0]
+    found, lacking = enter(drawn.names, bench.encoder, DETECTORS, words=words, id_images=drawn.fit_on)
     for method, params in VARIANTS:
         found += enter(drawn.names, bench.encoder, [method], id_images=drawn.fit_on, params=params)[0]
     return found, lacking

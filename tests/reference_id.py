@@ -94,7 +94,7 @@ def ash(images, weights, bias, variant, percentile):
     """The published rule, for entries of at least 0."""
     scores = []
     for x in images:
-        kept = sorted(range(len(x)), key=lambda j: -x[j])[: len(x) - int(percentile * len(x))]
+        kept = sorted(range(len(x)), key=lambda j: -x[j])[: len(x) - round(percentile * len(x))]
         before, after = sum(x), sum(x[j] for j in kept)
         shaped = [0.0] * len(x)
         for j in kept:

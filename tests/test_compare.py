@@ -87,7 +87,7 @@ def test_id_images_let_the_methods_in_that_need_them(sets):
     chosen = ("--methods", "mahalanobis,knn,eoe", "--json")
     result = run(sets, *chosen, "--id-images", sets / "train")
     assert [row["method"] for row in json.loads(result.stdout)] == ["mahalanobis", "knn"]
-    assert "left out: eoe: eoe needs a word list of yours: pass --corpus FILE (one word a line)" in result.stderr
+    assert "left out: eoe: eoe needs a word list of yours, one word a line: pass --corpus FILE" in result.stderr
     result = run(sets, *chosen, "--id-images", sets / "id")  # no class folders: photos, but not of which class
     assert [row["method"] for row in json.loads(result.stdout)] == ["knn"]
     assert "mahalanobis needs ID images with labels" in result.stderr

@@ -9,6 +9,7 @@ if not torch.cuda.is_available():
 
 from transformers import CLIPConfig, CLIPModel  # noqa: E402
 
+from outword.detectors import ODIN  # noqa: E402
 from outword.encoders.preprocess import Preprocess  # noqa: E402
 from outword.encoders.towers import Towers  # noqa: E402
 from outword.encoders.transformers import from_parts  # noqa: E402
@@ -99,3 +100,13 @@ def test_patches(pixels):
     vectors, patches = encoder().encode_patches(pixels[:5])
     assert patches.shape == (5, 49, 64)
     np.testing.assert_allclose(vectors, encoder().encode_pixels(pixels[:5]), atol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_the_step_of_odin_goes_uphill(precision, pixels):
+    got, detector = encoder(precision=precision, batch_size=7), ODIN().fit(np.eye(64)[:10])
+    before = detector.score(got.encode_pixels(pixels))
+    after = detector.score(got.encode_perturbed(pixels, detector.gradient, 0.0014))
+    assert (after > before).mean() > 0.9
+    cpu = encoder(device="cpu").encode_perturbed(pixels, detector.gradient, 0.0014)
+    np.testing.assert_allclose(after, detector.score(cpu), rtol=1e-4)

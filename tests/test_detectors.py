@@ -260,7 +260,7 @@ def test_any_label_list_gives_finite_positive_scores(k, n_wild, tau, temperature
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"tau": 1.0}, 'tau must be at least 0 and below 1, or "auto", got 1.0'),
+        ({"tau": 1.0}, "tau must be a number of at least 0 and below 1, got 1.0"),
         ({"tau": -0.1}, "tau must be"),
         ({"tau": float("nan")}, "tau must be"),
         ({"tau": "best"}, "tau must be .* got 'best'"),

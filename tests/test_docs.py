@@ -96,7 +96,7 @@ def test_a_stale_page_of_methods_is_noticed(monkeypatch, tmp_path, capsys):
         assert build_methods.main() == code
     page = (tmp_path / "methods.md").read_text()
     assert "| [knn](#knn) | distance to the k-th nearest ID image |  |  | ✓ |" in page
-    assert "* `k` (`50`): which neighbour" in page
+    assert "* `k` (`50`, `1` in `outword fit`): which neighbour" in page
     (tmp_path / "methods.md").write_text(page.replace("✓", "x"))
     monkeypatch.setattr(sys, "argv", ["build_methods.py", "--check"])
     assert build_methods.main() == 1

@@ -7,12 +7,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import reference_id as reference
+from outword import numerics
 from outword.detectors import ASH, KNN, MSP, NPOS, VOS, Energy, GradNorm, Mahalanobis, MaxLogit, Need, ReAct, ViM
-from outword.detectors import blocks as blocks_module
 from outword.detectors.gaussians import class_means, spectrum, tied_covariance
 from outword.detectors.knn import kth_distance
-from outword.detectors.probe import STRENGTH, Loss, fit_head, linear_probe
+from outword.detectors.probe import STRENGTH, Loss, fit_head
 from outword.errors import InputError, MissingExtraError, ParameterError
+from outword.metrics import auroc
 from outword.numerics import log_sum_exp, unit_rows
 from outword.testing import planted_world
 
@@ -46,7 +47,7 @@ def test_probe_equals_scikit_learn(strength):
         probabilities(weights, bias, world.ood_images), theirs.predict_proba(world.ood_images), atol=1e-4
     )
     if strength == STRENGTH:
-        np.testing.assert_array_equal(linear_probe(world.train, world.classes)[0], weights)
+        np.testing.assert_array_equal(fit_head(world.train, world.classes)[0], weights)
 
 
 def test_probe_by_hand():
@@ -59,9 +60,9 @@ def test_probe_by_hand():
 
 
 def test_rows_of_the_probe_follow_sorted_classes_with_gaps():
-    weights, bias = linear_probe(WORLD.train, WORLD.classes)
+    weights, bias = fit_head(WORLD.train, WORLD.classes)
     renamed = np.array([70, 3, 12, 900, 8])[WORLD.classes]
-    again, shift = linear_probe(WORLD.train, renamed)
+    again, shift = fit_head(WORLD.train, renamed)
     order = np.argsort([70, 3, 12, 900, 8])
     np.testing.assert_allclose(
         probabilities(again, shift, WORLD.id_images), probabilities(weights, bias, WORLD.id_images)[:, order], atol=1e-5
@@ -70,7 +71,7 @@ def test_rows_of_the_probe_follow_sorted_classes_with_gaps():
 
 def test_one_class_is_no_head():
     with pytest.raises(InputError, match="at least two classes, got 1"):
-        linear_probe(WORLD.train, np.full(len(WORLD.train), 4))
+        fit_head(WORLD.train, np.full(len(WORLD.train), 4))
 
 
 def test_without_scipy_the_fit_says_what_to_install_and_scoring_goes_on(monkeypatch):
@@ -86,7 +87,7 @@ def test_without_scipy_the_fit_says_what_to_install_and_scoring_goes_on(monkeypa
 
 @pytest.mark.parametrize("with_outliers", [False, True])
 def test_the_loss_and_its_gradient(with_outliers, monkeypatch):
-    monkeypatch.setattr(blocks_module, "CELLS", 5 * 7)  # seven rows a block
+    monkeypatch.setattr(numerics, "CELLS", 5 * 7)  # seven rows a block
     rng = np.random.default_rng(0)
     outliers = WORLD.ood_images if with_outliers else WORLD.ood_images[:0]
     centre = WORLD.train.mean(axis=0)
@@ -107,7 +108,7 @@ def test_the_loss_and_its_gradient(with_outliers, monkeypatch):
 def test_a_head_that_takes_too_long_is_said(monkeypatch):
     monkeypatch.setattr("outword.detectors.probe.MOST_STEPS", 2)
     with pytest.warns(UserWarning, match="not quite fitted after 2 steps"):
-        linear_probe(WORLD.train, WORLD.classes)
+        fit_head(WORLD.train, WORLD.classes)
 
 
 @pytest.mark.parametrize("kind", HEADED)
@@ -203,7 +204,7 @@ def test_knn_of_one_is_the_largest_cosine():
 
 def test_distances_do_not_depend_on_the_blocks(monkeypatch):
     whole = kth_distance(WORLD.id_images, WORLD.train, 3)
-    monkeypatch.setattr(blocks_module, "CELLS", 100)
+    monkeypatch.setattr(numerics, "CELLS", 100)
     np.testing.assert_allclose(kth_distance(WORLD.id_images, WORLD.train, 3), whole, rtol=1e-12)
 
 
@@ -438,15 +439,15 @@ def test_npos_takes_all_images_where_there_are_few():
 @pytest.mark.parametrize(
     ("detector", "message"),
     [
-        (Mahalanobis(shrinkage=-0.1), "shrinkage must be between 0 and 1, got -0.1"),
+        (Mahalanobis(shrinkage=-0.1), "shrinkage must be a number of at least 0 and at most 1, got -0.1"),
         (Mahalanobis(shrinkage=float("nan")), "shrinkage must be"),
         (KNN(k=0), "k must be a whole number of at least 1, got 0"),
         (KNN(k=1.5), "k must be"),
         (KNN(k=True), "k must be"),
-        (ViM(share=1.1), "share must be between 0 and 1, got 1.1"),
-        (ReAct(quantile=2), "quantile must be between 0 and 1, got 2"),
+        (ViM(share=1.1), "share must be a number of at least 0 and at most 1, got 1.1"),
+        (ReAct(quantile=2), "quantile must be a number of at least 0 and at most 1, got 2"),
         (ASH(variant="x"), 'variant must be "s", "b" or "p", got \'x\''),
-        (ASH(percentile=1.0), "percentile must be at least 0 and below 1, got 1.0"),
+        (ASH(percentile=1.0), "percentile must be a number of at least 0 and below 1, got 1.0"),
         (ASH(percentile=-0.1), "percentile must be"),
         (VOS(weight=-1), "weight must be a number of at least 0, got -1"),
         (VOS(weight=float("inf")), "weight must be"),
@@ -474,3 +475,14 @@ def test_images_are_needed(kind):
 def test_image_labels_are_needed(kind):
     with pytest.raises(InputError, match="needs ID image labels"):
         kind().fit(images=WORLD.train)
+
+
+@pytest.mark.parametrize("kind", [VOS, NPOS])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_outliers_never_turn_the_score_upside_down(kind, seed):
+    # two classes in 8 dimensions: the outliers lie among the images, and a free slope would turn negative
+    world = planted_world(n_labels=2, dim=8, n_images=60, seed=seed)
+    plain, fitted = (kind(weight=w).fit(images=world.train, image_labels=world.classes) for w in (0.0, 0.1))
+    away = unit_rows(np.random.default_rng(seed).standard_normal((300, 8)))
+    before, after = (auroc(d.score(world.id_images), d.score(away)) for d in (plain, fitted))
+    assert after > before - 0.05

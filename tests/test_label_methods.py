@@ -100,7 +100,7 @@ def test_glmcm_equals_the_formula_and_does_not_depend_on_blocks_or_lengths(world
     found = detector.score(world.id_images, patches=patches)
     expected = reference.glmcm(world.id_images, patches, world.labels, 0.3, 0.7)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
-    monkeypatch.setattr("outword.detectors.glmcm.CELLS", 3 * 5 * 7)
+    monkeypatch.setattr("outword.numerics.CELLS", 3 * 5 * 7)
     np.testing.assert_allclose(detector.score(world.id_images, patches=3 * patches), found, rtol=1e-12)
 
 
@@ -361,8 +361,8 @@ def test_adaneg_has_no_natural_cut(world):
         ({"memory": 0}, "memory must be a whole number of at least 1, got 0"),
         ({"memory": 2.5}, "memory must be"),
         ({"memory": True}, "memory must be"),
-        ({"threshold": -0.1}, "threshold must be between 0 and 1, got -0.1"),
-        ({"gap": 1.1}, "gap must be between 0 and 1, got 1.1"),
+        ({"threshold": -0.1}, "threshold must be a number of at least 0 and at most 1, got -0.1"),
+        ({"gap": 1.1}, "gap must be a number of at least 0 and at most 1, got 1.1"),
         ({"gap": float("nan")}, "gap must be"),
         ({"beta": -1.0}, "beta must be a number of at least 0, got -1.0"),
         ({"weight": float("inf")}, "weight must be a number of at least 0, got inf"),

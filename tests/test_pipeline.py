@@ -156,7 +156,7 @@ def test_a_probe_from_a_store_and_from_python_is_the_same(train, tiny, words_fil
         (
             {"method": "eoe"},
             InputError,
-            "eoe needs a word list of yours: pass --corpus FILE (one word a line)",
+            "eoe needs a word list of yours, one word a line: pass --corpus FILE, to compare --words FILE",
             "confused with",
         ),
         ({"method": "mcm", "id_images": "x"}, ParameterError, "mcm does not look at ID images", "leave them out"),
@@ -352,12 +352,12 @@ def test_another_encoder_is_refused(saved, monkeypatch):
         ({"corpus": "wordnett"}, 'unknown corpus "wordnett"', "wordnet"),
         ({"miner": "densty"}, 'unknown miner "densty"', 'did you mean "density"?'),
         ({"taw": 0.4}, 'unknown parameter of debiased "taw"', 'did you mean "tau"?'),
-        ({"tau": "lots"}, "tau must be at least 0 and below 1", "0.5"),
+        ({"tau": "lots"}, "tau must be a number of at least 0 and below 1", "0.5"),
         ({"sigma": "lots"}, "sigma must be of the kind of its default", "sigma=0.001"),
         ({"policy": 1}, "policy must be of the kind of its default", "policy=cap"),
         ({"tau": True}, "tau must be of the kind", "tau=0.5"),
         ({"n_groups": 2.5}, "n_groups must be of the kind", "n_groups=100"),
-        ({"tau": 1.2}, "tau must be at least 0 and below 1", "0.5"),
+        ({"tau": 1.2}, "tau must be a number of at least 0 and below 1", "0.5"),
     ],
 )
 def test_bad_options(options, message, hint):
@@ -391,3 +391,16 @@ def test_streaming_in_chunks_changes_nothing(detector, monkeypatch):
     assert parts[-1].error == "no such file"
     assert clock.working > 0
     assert clock.waiting > 0
+
+
+@pytest.mark.parametrize("method", DETECTORS)
+def test_an_artifact_without_one_of_its_arrays_is_refused(method, tmp_path, words_file, tiny, train):
+    made = outword.fit(LABELS, method=method, **options_of(method, words_file, tiny, train))
+    made.save(tmp_path / "d")
+    saved = artifact.load(tmp_path / "d")
+    card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
+    for name in saved.arrays:
+        fewer = {other: array for other, array in saved.arrays.items() if other != name}
+        artifact.save(tmp_path / "d", artifact.Saved(card, fewer, saved.labels, saved.wild))
+        with pytest.raises(ArtifactError, match=r"cannot be understood|different number"):
+            outword.load(tmp_path / "d")

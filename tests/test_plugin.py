@@ -81,7 +81,7 @@ BROKEN = [
     ("raises", "raises:X", "of its own"),
     ("function", "json:loads", "it is no dataclass that derives from VectorDetector"),
     ("base", "outword.detectors.base:VectorDetector", "it is no dataclass"),
-    ("mcm", "outword_topk:TopK", "outword has a method of that name"),
+    ("mcm", "outword_topk:TopK", "there is a method of that name already"),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from typing import Any
 
 from outword.errors import ParameterError
@@ -15,13 +16,20 @@ def whole_number(name: str, value: object, least: int = 1, *, hint: str) -> None
         raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}", hint=hint)
 
 
-def number(name: str, value: Any, least: float = 0, most: float = math.inf, *, hint: str) -> None:
-    """Raise unless `value` is a finite number between `least` and `most`, both included."""
-    if not (is_number(value) and least <= value <= most):
-        rule = f"a number of at least {least}" if math.isinf(most) else f"between {least} and {most}"
-        raise ParameterError(f"{name} must be {rule}, got {value!r}", hint=hint)
-
-
-def is_number(value: Any) -> bool:
-    """Whether `value` is a finite number; True and False are none."""
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+def number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    hint: str,
+) -> None:
+    """Raise unless `value` is a finite number within the bounds that are given."""
+    bounds = ((least, "of at least", ge), (above, "above", gt), (most, "at most", le), (below, "below", lt))
+    rules = [(words, bound, keeps) for bound, words, keeps in bounds if bound is not None]
+    is_number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    if not (is_number and all(keeps(value, bound) for _, bound, keeps in rules)):
+        told = " and ".join(f"{words} {bound}" for words, bound, _ in rules)
+        raise ParameterError(f"{name} must be a number {told}, got {value!r}", hint=hint)

@@ -87,6 +87,7 @@ def enter(
     methods: Iterable[str],
     *,
     corpus: PathLike | None = None,
+    words: PathLike | None = None,
     id_images: IdImages | None = None,
     store: PathLike | None = None,
     params: Mapping[str, Any] | None = None,
@@ -94,11 +95,12 @@ def enter(
 ) -> tuple[list[Entrant], dict[str, str]]:
     """Fit every method that applies; the others, each with what it lacks.
 
-    A method that changes pixels takes part in its form for vectors, `epsilon=0`, and its name says so.
+    A method that changes pixels takes part in its form for vectors, if it has one, and its name says so.
 
     Args:
         labels, encoder, corpus, report: as for `outword.fit`.
         methods: their names.
+        words: a corpus of the user's, for the methods that want one.
         id_images: photos of the classes, for the methods that need them.
         store: a store among the sets, if there is one: it has vectors only.
         params: of the methods; the name of an entrant says which were set.
@@ -108,17 +110,17 @@ def enter(
     remembered: dict[Prompts, Vectors] = {}
     for method in methods:
         changed = dict(params or {})
-        vectors = make_detector(method, encoder.temperature, changed)
-        if Need.PIXELS in vectors.wants() and "epsilon" in vectors.params():
-            changed["epsilon"] = 0
-            vectors = make_detector(method, encoder.temperature, changed)
         try:
+            vectors = make_detector(method, encoder.temperature, changed)
+            if Need.PIXELS in vectors.wants():
+                changed |= vectors.on_vectors
+                vectors = make_detector(method, encoder.temperature, changed)
             check_store(method, vectors, store)
             prepared = prepare(
                 labels,
                 encoder=encoder,
                 method=method,
-                corpus=corpus,
+                corpus=words if vectors.corpus == "" else corpus,
                 id_images=id_images if Need.ID_IMAGES in vectors.wants() else None,
                 report=report,
                 params=changed,

@@ -36,12 +36,14 @@ class IdImages:
         classes: (n_images,), index of the label that each image shows; None where that is not known of all.
         counts: how many images each label has; empty where `classes` is None.
         left_out: path and reason of the photos that could not be read.
+        stray: what is wrong with the first photo that is in no folder with the name of a label, if there is one.
     """
 
     vectors: Vectors
     classes: NDArray[np.int64] | None
     counts: dict[str, int]
     left_out: list[tuple[str, str]]
+    stray: InputError | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -70,7 +72,8 @@ def read_id_images(
     """Encode the photos of folders, or read their vectors from stores.
 
     The class of a photo is the nearest folder above it whose name is a label; case, and underscores for spaces, do not
-    count. The folder that was given counts, those above it do not. For stores the rule looks at the stored paths.
+    count. The folder that was given counts, those above it do not. For photos that were given one by one, and for the
+    paths in stores, all folders above count.
 
     Args:
         encoder: what makes the vectors.
@@ -83,8 +86,9 @@ def read_id_images(
     known = {fold(label): index for index, label in enumerate(labels)}
     by_folders = {folders: _class(folders, known) for folders in {photo.folders for photo in photos}}
     found = [by_folders[photo.folders] for photo in photos]
-    if with_classes and None in found:
-        raise _stray(photos[found.index(None)], labels)
+    stray = _stray(photos[found.index(None)], labels) if None in found else None
+    if with_classes and stray:
+        raise stray
     vectors, left_out = _encoded(encoder, photos, report)
     kept = sorted(vectors)
     if left_out:
@@ -95,21 +99,22 @@ def read_id_images(
         )
     classes = None if None in found else np.array(found, np.int64)[kept]
     counts = {} if classes is None else Counter(labels[index] for index in classes)
-    return IdImages(np.stack([vectors[at] for at in kept]), classes, dict(counts), left_out)
+    return IdImages(np.stack([vectors[at] for at in kept]), classes, dict(counts), left_out, stray)
 
 
 def _find(encoder: Encoder, paths: Sequence[PathLike]) -> list[Photo]:
     """The photos behind the paths, each file once, sorted by path whatever the order of the paths is."""
     tops = {Path(path).absolute(): os.fspath(path) for path in paths}
-    files: dict[Path, Photo] = {}
-    stored: list[Photo] = []
-    for _, top in sorted(tops.items()):
-        if is_store(top):
-            rows = open_store(top, encoder.fingerprint, encoder.name).rows()
-            stored += [Photo(path, _above(path), vector) for path, vector in rows]
-        else:
-            files.update((Path(photo.path).absolute(), photo) for photo in _files(top))
-    return sorted([*files.values(), *stored], key=lambda photo: photo.path)
+    found: dict[Path, Photo] = {}
+    for _, top in sorted(tops.items()):  # a folder comes before those in it: its own name counts for all of them
+        for photo in _stored(encoder, top) if is_store(top) else _files(top):
+            found.setdefault(Path(photo.path).absolute(), photo)
+    return [photo for _, photo in sorted(found.items())]
+
+
+def _stored(encoder: Encoder, top: str) -> Iterator[Photo]:
+    for path, vector in open_store(top, encoder.fingerprint, encoder.name).rows():
+        yield Photo(path, _above(path), vector)
 
 
 def _files(top: str) -> Iterator[Photo]:

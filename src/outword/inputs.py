@@ -9,15 +9,16 @@ from outword.encoders import Encoder
 from outword.errors import InputError
 
 _STORES = 'a store of "outword embed" will do too; in Python it is id_images='
-_BEYOND_VECTORS = (Need.PATCHES, Need.PIXELS)
 
 
 def check_store(method: str, vectors: VectorDetector, store: str | os.PathLike[str] | None) -> None:
     """Raise if a method looks at more of an image than its vector, and there is a store, which has nothing else."""
-    for need in _BEYOND_VECTORS if store is not None else ():
+    if store is None:
+        return
+    for need in (Need.PATCHES, Need.PIXELS):
         if need in vectors.wants():
             raise InputError(
-                f"{method} needs {need.value}, and {os.fspath(store)} is a store, which has none",  # type: ignore[arg-type]
+                f"{method} needs {need.value}, and {os.fspath(store)} is a store, which has none",
                 hint="name the photos themselves",
             )
 
@@ -44,16 +45,16 @@ def lacking(
         return InputError(f"{method} needs ID images: pass --id-images FOLDER", hint=_STORES)
     if Need.WILD in wants and vectors.corpus == "" and not corpus:
         return InputError(
-            f"{method} needs a word list of yours: pass --corpus FILE (one word a line)",
+            f"{method} needs a word list of yours, one word a line: pass --corpus FILE, to compare --words FILE",
             hint="for example what your classes are confused with",
         )
-    if Need.PATCHES in wants and Need.PATCHES.value not in encoder.offers:
+    if Need.PATCHES in wants and "patches" not in encoder.offers:
         return InputError(
             f"{method} needs patches: {encoder.name} has none",
             hint="the CLIP models of open_clip and transformers have them: --encoder clip-vit-b-16",
         )
-    if Need.PIXELS in wants and Need.PIXELS.value not in encoder.offers:
-        return InputError(
-            f"{method} needs pixels: {encoder.name} gives no gradients", hint="--set epsilon=0 scores features only"
-        )
+    if Need.PIXELS in wants and "pixels" not in encoder.offers:
+        settings = " ".join(f"--set {key}={value}" for key, value in vectors.on_vectors.items())
+        hint = f"{settings} scores features only" if settings else "choose an encoder that runs on torch"
+        return InputError(f"{method} needs pixels: {encoder.name} gives no gradients", hint=hint)
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from outword.errors import InputError
 
 Array = NDArray[np.float64]
 
+CELLS = 1 << 22  # of a matrix that is held at a time: 32 MB in float64
 UNIT_TOLERANCE = 1e-6  # what rounding to float32 leaves of a unit vector's norm
 
 
@@ -68,3 +69,13 @@ def neighbour_distance_sums(words: Array, alpha: int) -> Array:
     squared = 2 - 2 * words @ words.T
     np.fill_diagonal(squared, np.inf)
     return np.asarray(np.sort(squared, axis=1)[:, :alpha].sum(axis=1))
+
+
+def blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows, so many at a time that a matrix of them with `width` columns stays small.
+
+    >>> list(blocks(5, CELLS // 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    size = max(1, CELLS // max(1, width))
+    return (slice(start, start + size) for start in range(0, n_rows, size))

@@ -22,7 +22,7 @@ from outword.detectors import DETECTORS, Need, VectorDetector
 from outword.encoders import Encoder, Precision, get_encoder
 from outword.encoders.base import Pixels
 from outword.encoders.names import canonical, parse
-from outword.errors import ArtifactError, ParameterError, unknown
+from outword.errors import ArtifactError, InputError, ParameterError, unknown
 from outword.id_images import IdImages, read_id_images
 from outword.images import ImageLike
 from outword.inputs import lacking
@@ -192,7 +192,7 @@ class Detector:
         return side if self.calibration_ else f"{side} ({UNCALIBRATED})"
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
-        """Verdict, nearest labels with their share, and the wild words that fired."""
+        """Verdict, nearest labels with their share, and the wild words that fired; the image counts as scored."""
         (pixels,) = self.encoder.pixel_chunks([image])
         scores, vectors = self.score_pixels(pixels)
         score, found = float(scores[0]), self.evidence(vectors, top)[0]
@@ -377,10 +377,13 @@ def prepare(
 
 
 def _check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_images: object, corpus: object) -> None:
-    """Raise if an input is missing, or is there and would not be looked at."""
+    """Raise if an input is missing, or ID images are there and would not be looked at."""
     classes = not isinstance(id_images, IdImages) or id_images.classes is not None
     images = id_images is not None
     lack = lacking(method, vectors, encoder, images=images, classes=classes, corpus=corpus is not None)
+    stray = id_images.stray if isinstance(id_images, IdImages) and Need.ID_LABELS in vectors.wants() else None
+    if stray:
+        raise InputError(f"{method} needs ID images with labels: {stray.message}", hint=stray.hint)
     if lack:
         raise lack
     if images and Need.ID_IMAGES not in vectors.wants():

@@ -17,6 +17,7 @@ from PIL import Image
 
 from outword.detectors import VectorDetector
 from outword.encoders import Encoder
+from outword.errors import OutwordError
 from outword.metrics import auroc
 from outword.mining import Miner
 from outword.numerics import Array, unit_rows
@@ -145,12 +146,25 @@ def check_float32(detector: VectorDetector) -> None:
     np.testing.assert_allclose(_scores(single, small.id_images), scores, rtol=1e-3, atol=1e-5)
 
 
+def check_refit(detector: VectorDetector) -> None:
+    """Fitting again forgets the first fit; a fit that fails leaves nothing to score with."""
+    other = planted_world(n_labels=20, seed=1)
+    _, fresh = _fitted(copy.copy(detector), other)
+    _, fitted = _fitted(detector)
+    _, again = _fitted(fitted, other)
+    np.testing.assert_array_equal(_scores(again, other.id_images), _scores(fresh, other.id_images))
+    for attempt in (lambda: again.fit(np.zeros((2, 3, 4))), lambda: again.score(other.id_images)):
+        try:
+            attempt()
+        except OutwordError:
+            continue
+        raise AssertionError("a fit that failed was passed over")
+
+
 def check_planted_world(detector: VectorDetector) -> None:
     """ID images score above OOD images: AUROC over 0.99, at a temperature and sizes that suit so small a world."""
-    params = detector.params()
-    most = {name: min(params[name], bound) for name, bound in {"k": 5, "percentile": 0.5}.items() if name in params}
-    warm = {} if detector.own_temperature or "temperature" not in params else {"temperature": 0.1}
-    detector = replace(detector, **most, **warm)  # type: ignore[type-var]
+    warm = {} if detector.own_temperature or "temperature" not in detector.params() else {"temperature": 0.1}
+    detector = replace(detector, **detector.in_small_world, **warm)  # type: ignore[type-var]
     world, fitted = _fitted(detector)
     value = auroc(_scores(fitted, world.id_images), _scores(fitted, world.ood_images))
     assert value > 0.99, f"AUROC {value:.4f} in the planted world"
@@ -165,6 +179,7 @@ DETECTOR_CHECKS: list[Callable[[VectorDetector], None]] = [
     check_extreme_temperatures,
     check_save_and_load,
     check_float32,
+    check_refit,
     check_planted_world,
 ]
 

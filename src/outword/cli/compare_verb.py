@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -18,6 +20,7 @@ from rich.table import Table
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
 from outword.cli.talk import Meter, console
+from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from outword.compare import Chunk, Entrant, Row
@@ -44,6 +47,7 @@ NAMED = 3  # unreadable photos that are named
 @click.option("--methods", metavar="A,B,C", help="See: outword list methods  [default: every one that applies]")
 @click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="See: outword list encoders")
 @corpus_option
+@click.option("--words", type=click.Path(), help="A word list of yours, one a line, for the methods that want one.")
 @click.option("--by-set", is_flag=True, help="One row for each method and OOD set, not their mean.")
 @click.option("--format", "kind", default="table", show_default=True, type=click.Choice(["table", "csv", "md", "json"]))
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -57,6 +61,7 @@ def command(
     methods: str | None,
     encoder: str,
     corpus: str | None,
+    words: str | None,
     by_set: bool,
     kind: str,
     as_json: bool,
@@ -81,6 +86,7 @@ def command(
     from outword.store import is_store
 
     names, chosen = read_labels(labels), _chosen(methods)
+    _check_paths([*inside, *outside, *id_images])
     tower = get_encoder(encoder, resize=resize, **runtime)
     _warn_of_overlap(inside, id_images)
     store = next(filter(is_store, [*inside, *outside]), None)
@@ -88,7 +94,9 @@ def command(
     with Meter("images") as meter:
         known = read_id_images(tower, id_images, [*names], with_classes=False, report=meter) if id_images else None
     with Meter("words") as meter:
-        entrants, lacking = enter(names, tower, chosen, corpus=corpus, id_images=known, store=store, report=meter)
+        entrants, lacking = enter(
+            names, tower, chosen, corpus=corpus, words=words, id_images=known, store=store, report=meter
+        )
     _tell(entrants, lacking)
     patches = any(Need.PATCHES in entrant.vectors.wants() for entrant in entrants)
     with Meter("images") as meter:
@@ -98,15 +106,16 @@ def command(
             return read_set(tower, paths, patches=patches, left_out=left_out, report=told)
 
         sets = {name: images(name, [path]) for name, path in _set_names(outside).items()}
-        rows = compare(entrants, images("ID", inside), sets)
-    _tell_left_out(left_out)
+        try:
+            rows = compare(entrants, images("ID", inside), sets)
+        finally:
+            _tell_left_out(left_out)
     _show(rows if by_set else means(rows), "json" if as_json else kind)
 
 
 def _tell(entrants: Sequence[Entrant], lacking: Mapping[str, str]) -> None:
     """Say which methods do not take part, and what is special about those that do."""
     from outword.compare import SEED
-    from outword.errors import InputError
 
     say = console().print
     for method, reason in lacking.items():
@@ -133,15 +142,23 @@ def _tell_left_out(images: Sequence[tuple[str, str]]) -> None:
 
 def _chosen(methods: str | None) -> list[str]:
     from outword.detectors import DETECTORS
-    from outword.errors import unknown
 
     if methods is None:
         return list(DETECTORS)
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    if not names:
+        raise InputError("--methods must name at least one method, got none", hint='see "outword list methods"')
     for name in names:
         if name not in DETECTORS:
             raise unknown("method", name, DETECTORS, "outword list methods")
     return names
+
+
+def _check_paths(paths: Sequence[str]) -> None:
+    """Raise for a path that leads nowhere, before anything is encoded."""
+    for path in paths:
+        if not (os.path.lexists(path) or glob.has_magic(path)):
+            raise InputError(f"there is nothing at {path}", hint="check the path")
 
 
 def _set_names(paths: Sequence[str]) -> dict[str, str]:

@@ -66,10 +66,10 @@ class AdaNeg(NegLabel):
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
         whole_number("memory", self.memory, hint="gap=1 stores nothing")
-        number("threshold", self.threshold, most=1, hint="the published value is 0.5")
-        number("gap", self.gap, most=1, hint="the published value is 0.5")
-        number("beta", self.beta, hint="the published value is 5.5")
-        number("weight", self.weight, hint="the published value is 0.1")
+        number("threshold", self.threshold, least=0, most=1, hint="the published value is 0.5")
+        number("gap", self.gap, least=0, most=1, hint="the published value is 0.5")
+        number("beta", self.beta, least=0, hint="the published value is 5.5")
+        number("weight", self.weight, least=0, hint="the published value is 0.1")
 
     def reset(self) -> None:
         """Forget the images that were scored."""

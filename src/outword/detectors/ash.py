@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from outword.checks import number
 from outword.detectors.headed import HeadedDetector
 from outword.errors import ParameterError
 from outword.numerics import Array, log_sum_exp
@@ -41,23 +43,21 @@ class ASH(HeadedDetector):
     percentile: float = 0.9
     summary: ClassVar[str] = "energy, with small activations removed and the others scaled"
     sees_axes: ClassVar[bool] = True
+    in_small_world: ClassVar[Mapping[str, Any]] = {"percentile": 0.5}
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
         if self.variant not in ("s", "b", "p"):
             raise ParameterError(f'variant must be "s", "b" or "p", got {self.variant!r}', hint='"s" is the default')
-        if not 0 <= self.percentile < 1:
-            raise ParameterError(
-                f"percentile must be at least 0 and below 1, got {self.percentile!r}", hint="0.9 is the default"
-            )
+        number("percentile", self.percentile, least=0, below=1, hint="0.9 is the default")
 
     def _score(self, images: Array) -> Array:
         return log_sum_exp(self._logits(self._shaped(images)))
 
     def _shaped(self, x: Array) -> Array:
         size = np.abs(x)
-        removed = int(self.percentile * x.shape[1])
+        removed = min(round(self.percentile * x.shape[1]), x.shape[1] - 1)
         kept = size >= np.partition(size, removed, axis=1)[:, removed, None]
         if self.variant == "p":
             return np.where(kept, x, 0.0)

@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from outword.checks import number
 from outword.detectors.needs import Need
 from outword.errors import InputError
-from outword.numerics import UNIT_TOLERANCE, Array, matrix, unit_rows
+from outword.numerics import UNIT_TOLERANCE, Array, blocks, matrix, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 SMALLEST_TEMPERATURE = 1e-6
-CELLS = 1 << 22  # of the largest matrix that scoring holds: 32 MB in float64
 Classes = NDArray[np.int64]
 
 
@@ -35,6 +34,8 @@ class VectorDetector(ABC):
             a corpus of "" is a word list of the user's.
         own_temperature: whether the temperature is the method's own, not the encoder's.
         in_pipeline: parameters that `outword.fit` sets unless told otherwise, where they are not the paper's.
+        on_vectors: parameters under which a method that looks at pixels is content with vectors.
+        in_small_world: parameters that suit the planted world of `outword.testing`.
         sees_order: whether a score depends on the images that were scored before; such a method has a `reset`.
         sees_axes: whether turning all vectors together changes the scores.
         labels_: (n_labels, dim), as given to `fit`.
@@ -52,17 +53,20 @@ class VectorDetector(ABC):
     prompts: ClassVar[str | None] = None
     own_temperature: ClassVar[bool] = False
     in_pipeline: ClassVar[Mapping[str, Any]] = {}
+    on_vectors: ClassVar[Mapping[str, Any]] = {}
+    in_small_world: ClassVar[Mapping[str, Any]] = {}
     sees_order: ClassVar[bool] = False
     sees_axes: ClassVar[bool] = False
 
     labels_: NDArray[np.floating]
     wild_: NDArray[np.floating] | None = None
     natural_cut_: float | None = None
+    _fitted = False
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         temperature = self.params().get("temperature", 1.0)
-        number("temperature", temperature, SMALLEST_TEMPERATURE, hint="CLIP's is 0.01; see the encoder's")
+        number("temperature", temperature, least=SMALLEST_TEMPERATURE, hint="CLIP's is 0.01; see the encoder's")
 
     def wants(self) -> tuple[Need, ...]:
         """What these parameters need; `needs`, unless a subclass says otherwise."""
@@ -76,31 +80,32 @@ class VectorDetector(ABC):
         images: ArrayLike | None = None,
         image_labels: ArrayLike | None = None,
     ) -> Self:
-        """Take the vectors; rows are normalised. What the method does not need may be left out, and is not looked at.
+        """Take the vectors; rows are normalised. What the method does not need may be left out.
 
         Args:
-            labels: (n_labels, dim).
+            labels: (n_labels, dim); kept where they are given, whether the method needs them or not.
             wild: (n_wild, dim).
             images: (n_images, dim), ID images.
             image_labels: (n_images,) integers, the class of each ID image.
         """
         self.check()
+        self._fitted = False
+        wants = self.wants()
+        y = None if labels is None and Need.LABELS not in wants else self._rows(Need.LABELS, "labels", labels)
+        dim = None if y is None else y.shape[1]
+        u = self._rows(Need.WILD, "wild", wild, dim) if Need.WILD in wants else None
+        x = self._rows(Need.ID_IMAGES, "images", images, dim) if Need.ID_IMAGES in wants else None
+        classes = self._classes(image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
+        known = next((rows for rows in (y, u, x) if rows is not None), np.zeros((0, 0)))
+        self._keep(known[:0] if y is None else y.copy(), None if u is None else u.copy())
         for name in self.learned:
             setattr(self, f"{name}_", None)
-        wants, dim = self.wants(), None
-        if labels is not None or Need.LABELS in wants:
-            y = matrix([] if labels is None else labels, "labels")
-            dim = y.shape[1]
-            if len(y) == 0:
-                raise InputError("labels must have at least one row, got none", hint="name at least one class")
-        u, x = self._taken(Need.WILD, "wild", wild, dim), self._taken(Need.ID_IMAGES, "images", images, dim)
-        classes = self._classes(image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
-        self._keep(np.zeros((0, x.shape[1])) if dim is None else y.copy(), None if u is None else u.copy())
         self._learn(None if x is None else unit_rows(x, "images"), classes)
         for name in self.learned:  # as they are read back: a product may round otherwise for another order in memory
             if (array := getattr(self, f"{name}_")) is not None:
-                setattr(self, f"{name}_", np.ascontiguousarray(array))
+                setattr(self, f"{name}_", np.asarray(array, order="C"))
         self._prepare()
+        self._fitted = True
         return self
 
     def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
@@ -112,9 +117,8 @@ class VectorDetector(ABC):
         """
         x = self._checked(images)
         out = np.empty(len(x))
-        block = max(16, CELLS // sum(len(array) for array in self.state().values()))
-        for start in range(0, len(x), block):
-            rows = slice(start, start + block)
+        dim = max(1, x.shape[1])
+        for rows in blocks(len(x), max(dim, sum(array.size // dim for array in self.state().values()))):
             out[rows] = self._score(unit_rows(x[rows], "images", UNIT_TOLERANCE))
         return out
 
@@ -131,7 +135,7 @@ class VectorDetector(ABC):
         return {name: array for name, array in found.items() if array is not None}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
-        """Take the arrays of `state`, instead of `fit`."""
+        """Take the arrays of `state`, instead of `fit`, and see that they fit together."""
         self.check()
         for name, array in state.items():
             if not np.isfinite(array).all():
@@ -140,17 +144,20 @@ class VectorDetector(ABC):
         for name in self.learned:
             setattr(self, f"{name}_", state.get(name))
         self._prepare()
+        self._fitted = True
+        row = np.eye(1, self.labels_.shape[1])
+        self.score(row, patches=row[:, None])
+        self.reset()
         return self
 
-    def _taken(self, need: Need, name: str, values: ArrayLike | None, dim: int | None = None) -> Any:
-        """The rows of an input that is needed; None where it is not."""
-        if need not in self.wants():
-            return None
-        if values is None or len(np.asarray(values)) == 0:
+    def _rows(self, need: Need, name: str, values: ArrayLike | None, dim: int | None = None) -> NDArray[np.floating]:
+        """The rows of an input that must be there."""
+        found = None if values is None else matrix(values, name, dim)
+        if found is None or len(found) == 0:
             raise InputError(
                 f"{type(self).__name__} needs {need.value}, got none", hint=f"pass {name}= with at least one row"
             )
-        return matrix(values, name, dim)
+        return found
 
     def _classes(self, image_labels: ArrayLike | None, n_images: int) -> Classes:
         found = np.asarray([] if image_labels is None else image_labels)
@@ -163,8 +170,8 @@ class VectorDetector(ABC):
         return found.astype(np.int64)
 
     def _checked(self, images: ArrayLike) -> NDArray[np.floating]:
-        if not hasattr(self, "labels_"):
-            raise InputError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(labels=...)")
+        if not self._fitted:
+            raise InputError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(...)")
         return matrix(images, "images", self.labels_.shape[1])
 
     def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None) -> None:

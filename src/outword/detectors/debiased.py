@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.checks import is_number, number
+from outword.checks import number
 from outword.detectors.base import Classes
 from outword.detectors.grouped import GroupedDetector, natural_odds
 from outword.errors import ParameterError
@@ -44,7 +44,7 @@ class Debiased(GroupedDetector):
     * "paper": the formula as printed, or an error that names the largest tau that it admits.
 
     `tau="auto"` needs neither a guess nor data: wild words get the weight `w = 6.7` that the cap gives them in short
-    lists, whatever the number of labels, `tau_ = 0.85 / (1 + |G|/K)`. Up to |G| = 0.7 K that is 0.5 under the cap;
+    lists, whatever the number of labels, `tau_ = 0.85 / (1 + |G|/K)`. While |G| >= 0.7 K that is 0.5 under the cap;
     for longer lists it is larger, 0.76 in the paper's setting.
 
     Args:
@@ -97,11 +97,9 @@ class Debiased(GroupedDetector):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        if self.tau != "auto" and not (is_number(self.tau) and 0 <= self.tau < 1):
-            raise ParameterError(
-                f'tau must be at least 0 and below 1, or "auto", got {self.tau!r}', hint="the paper's is 0.5"
-            )
-        number("sigma", self.sigma, hint="0 adds no noise")
+        if self.tau != "auto":
+            number("tau", self.tau, least=0, below=1, hint='the paper\'s is 0.5; or leave it to "auto"')
+        number("sigma", self.sigma, least=0, hint="0 adds no noise")
         if self.policy not in ("cap", "paper"):
             raise ParameterError(f'policy must be "cap" or "paper", got {self.policy!r}', hint='"cap" is the default')
 

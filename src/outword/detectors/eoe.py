@@ -45,7 +45,7 @@ class EOE(VectorDetector):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        number("beta", self.beta, hint="the published value is 0.25")
+        number("beta", self.beta, least=0, hint="the published value is 0.25")
 
     def _prepare(self) -> None:
         self._texts = np.concatenate([self._y, unit_rows(self.wild_, "wild")])  # type: ignore[arg-type]

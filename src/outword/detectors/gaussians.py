@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from outword.detectors.base import Classes
-from outword.detectors.blocks import blocks
 from outword.errors import InputError
-from outword.numerics import Array
+from outword.numerics import Array, blocks
 
 LEAST_SPREAD = 1e-20  # of unit vectors: less is rounding
 RCOND = 1e-10  # eigenvalues under this share of the largest are rounding

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.checks import number
-from outword.detectors.base import CELLS
 from outword.detectors.mcm import MCM
 from outword.detectors.needs import Need
 from outword.errors import InputError
-from outword.numerics import UNIT_TOLERANCE, Array, unit_rows
+from outword.numerics import UNIT_TOLERANCE, Array, blocks, unit_rows
 
 
 @dataclass
@@ -41,7 +40,7 @@ class GLMCM(MCM):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        number("weight", self.weight, hint="the published value is 1")
+        number("weight", self.weight, least=0, hint="the published value is 1")
 
     def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
         """Score of each image, (n_images,) float64, in blocks. Rows that are not unit vectors are normalised.
@@ -53,21 +52,22 @@ class GLMCM(MCM):
         whole = super().score(images)
         parts = self._patches(patches, len(whole))
         n_patches, local = parts.shape[1], np.empty(len(whole))
-        block = max(1, CELLS // (n_patches * len(self.labels_)))
-        for start in range(0, len(whole), block):
-            rows = parts[start : start + block].reshape(-1, parts.shape[2])
+        for some in blocks(len(whole), n_patches * max(parts.shape[2], len(self.labels_))):
+            rows = parts[some].reshape(-1, parts.shape[2])
             found = self._score(unit_rows(rows, "patches", UNIT_TOLERANCE))
-            local[start : start + block] = found.reshape(-1, n_patches).max(axis=1)
+            local[some] = found.reshape(-1, n_patches).max(axis=1)
         return whole + self.weight * local
 
     def _patches(self, patches: ArrayLike | None, n_images: int) -> NDArray[np.floating]:
         dim = self.labels_.shape[1]
-        if patches is None and n_images:
+        if n_images and patches is None:
             raise InputError(
                 f"{type(self).__name__} needs {Need.PATCHES.value}, got none",
                 hint="pass patches= (n_images, n_patches, dim), from an encoder that has them",
             )
-        found = np.zeros((0, 1, dim)) if patches is None else np.asarray(patches)
+        if not n_images:
+            return np.zeros((0, 1, dim))
+        found = np.asarray(patches)
         if found.ndim != 3 or found.shape[::2] != (n_images, dim) or found.shape[1] == 0:
             raise InputError(
                 f"patches must have the shape ({n_images}, n_patches, {dim}), got {found.shape}",

@@ -9,7 +9,7 @@ import numpy as np
 
 from outword.detectors.base import Classes, VectorDetector
 from outword.detectors.needs import Need
-from outword.detectors.probe import linear_probe
+from outword.detectors.probe import fit_head
 from outword.errors import ParameterError
 from outword.numerics import Array
 
@@ -48,7 +48,7 @@ class HeadedDetector(VectorDetector):
         if self.head == "probe":
             assert images is not None
             assert classes is not None
-            self.weights_, self.bias_ = linear_probe(images, classes)
+            self.weights_, self.bias_ = fit_head(images, classes)
 
     def _logits(self, images: Array) -> Array:
         if self.head == "probe":

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from outword.checks import whole_number
 from outword.detectors.base import Classes, VectorDetector
-from outword.detectors.blocks import blocks
 from outword.detectors.needs import Need
-from outword.numerics import Array
+from outword.numerics import Array, blocks
 
 
 @dataclass
@@ -24,8 +23,8 @@ class KNN(VectorDetector):
 
     Args:
         k: which neighbour; the published value is 50 for CIFAR-10, with 5,000 images a class (200 to 1000 for larger
-            sets). `outword.fit` takes 5: k should stay below the number of images of a class (docs/compare.md). The
-            farthest image where there are fewer.
+            sets). `outword.fit` takes 1: k must stay below the number of images of a class, and people have few
+            (docs/compare.md). The farthest image where there are fewer.
 
     Learned: `images_` (n_images, dim), unit rows in float32.
 
@@ -39,7 +38,8 @@ class KNN(VectorDetector):
     summary: ClassVar[str] = "distance to the k-th nearest ID image"
     needs: ClassVar[tuple[Need, ...]] = (Need.ID_IMAGES,)
     learned: ClassVar[tuple[str, ...]] = ("images",)
-    in_pipeline: ClassVar[Mapping[str, Any]] = {"k": 5}
+    in_pipeline: ClassVar[Mapping[str, Any]] = {"k": 1}
+    in_small_world: ClassVar[Mapping[str, Any]] = {"k": 5}
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""

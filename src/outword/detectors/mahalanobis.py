@@ -49,7 +49,7 @@ class Mahalanobis(VectorDetector):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        number("shrinkage", self.shrinkage, most=1, hint="the published method has 0")
+        number("shrinkage", self.shrinkage, least=0, most=1, hint="the published method has 0")
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:
         assert images is not None

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from outword.checks import whole_number
+from outword.checks import number, whole_number
 from outword.detectors.base import Classes
 from outword.detectors.knn import kth_distance
 from outword.detectors.virtual import VirtualOutliers
-from outword.errors import ParameterError
 from outword.numerics import Array, unit_rows
 
 CANDIDATES = 50  # around each boundary image; the farthest is kept
@@ -54,8 +53,7 @@ class NPOS(VirtualOutliers):
         super().check()
         whole_number("n_boundary", self.n_boundary, hint="the published value is 300")
         whole_number("k", self.k, hint="the published value is 400")
-        if not (np.isfinite(self.sigma) and self.sigma > 0):
-            raise ParameterError(f"sigma must be a number above 0, got {self.sigma!r}", hint="the published one is 0.1")
+        number("sigma", self.sigma, above=0, hint="the published value is 0.1")
 
     def _outliers(self, images: Array, classes: Classes) -> Array:
         spread = kth_distance(images, images, self.k + 1)  # the nearest is the image itself

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.checks import number
-from outword.detectors.blocks import blocks
 from outword.detectors.headed import HeadedDetector
 from outword.detectors.msp import largest_probability
 from outword.detectors.needs import Need
-from outword.errors import ParameterError
-from outword.numerics import UNIT_TOLERANCE, Array, log_sum_exp, unit_rows
+from outword.numerics import UNIT_TOLERANCE, Array, blocks, log_sum_exp, unit_rows
 
 
 @dataclass
@@ -45,16 +44,13 @@ class ODIN(HeadedDetector):
     epsilon: float = 0.0014
     summary: ClassVar[str] = "largest softmax probability at a high temperature, after a step of the pixels"
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD, Need.PIXELS)
+    on_vectors: ClassVar[Mapping[str, Any]] = {"epsilon": 0}
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        if not (np.isfinite(self.odin_temperature) and self.odin_temperature > 0):
-            raise ParameterError(
-                f"odin_temperature must be a number above 0, got {self.odin_temperature!r}",
-                hint="the published value is 1000",
-            )
-        number("epsilon", self.epsilon, hint="the published value is 0.0014")
+        number("odin_temperature", self.odin_temperature, above=0, hint="the published value is 1000")
+        number("epsilon", self.epsilon, least=0, hint="the published value is 0.0014")
 
     def wants(self) -> tuple[Need, ...]:
         """Without a step, no pixels."""

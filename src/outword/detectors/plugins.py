@@ -36,7 +36,11 @@ def plugins(known: Mapping[str, type[VectorDetector]]) -> Iterator[tuple[str, ty
 def _problem(kind: Any, taken: bool) -> str:
     """Why a thing cannot be a method; "" if it can."""
     if taken:
-        return "outword has a method of that name"
+        return "there is a method of that name already"
     if not (isinstance(kind, type) and issubclass(kind, VectorDetector) and hasattr(kind, "__dataclass_fields__")):
         return "it is no dataclass that derives from VectorDetector"
+    try:
+        kind()
+    except TypeError as error:  # an abstract method, or a parameter without a default
+        return str(error)
     return "" if getattr(kind, "summary", "") else "it has no summary"

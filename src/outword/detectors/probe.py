@@ -9,29 +9,22 @@ from typing import Any
 import numpy as np
 
 from outword.detectors.base import Classes
-from outword.detectors.blocks import blocks
 from outword.errors import InputError, MissingExtraError
-from outword.numerics import Array, log_sum_exp
+from outword.numerics import Array, blocks, log_sum_exp
 
 STRENGTH = 1000.0  # of 1 to 100,000, near the best log-likelihood of held-out photos, which is flat from here on
 MOST_STEPS = 1000
 MEMORY = 1 << 25  # numbers that L-BFGS may keep of its past steps: 256 MB
 
 
-def linear_probe(images: Array, classes: Classes) -> tuple[Array, Array]:
+def fit_head(
+    images: Array, classes: Classes, outliers: Array | None = None, weight: float = 0.1, strength: float = STRENGTH
+) -> tuple[Array, Array]:
     """Weights (n_classes, dim) and bias (n_classes,) of the head that fits unit image vectors to their classes.
 
         min  1/n sum_i -log softmax(W x_i + b)_{c_i} + |W|^2 / (2 C n),   C = 1000
 
-    Rows follow the sorted distinct classes.
-    """
-    return fit_head(images, classes)
-
-
-def fit_head(
-    images: Array, classes: Classes, outliers: Array | None = None, weight: float = 0.1, strength: float = STRENGTH
-) -> tuple[Array, Array]:
-    """The linear probe; with outliers, one whose energy tells them from the images as well (see `Loss`).
+    With outliers, one whose energy tells them from the images as well (see `Loss`). Rows follow the sorted classes.
 
     Args:
         images: (n_images, dim), unit rows.
@@ -60,7 +53,8 @@ class Loss:
         1/n sum_i -log softmax(z_i)_{c_i} + penalty/2 (|W|^2 + a^2)
         + weight/2 (mean over images of log(1 + e^{-phi}) + mean over outliers of log(1 + e^{phi})),
 
-    `z = W (x - centre) + b`, `phi = a (log sum_k e^{z_k} - log K) + c`. The centre changes nothing but the number of
+    `z = W (x - centre) + b`, `phi = a (log sum_k e^{z_k} - log K) + c`, `a >= 0`, or the energy of outliers could be
+    made to rise. The centre changes nothing but the number of
     steps. The sum of b stays 0: a constant added to all of b changes neither the softmax nor, with another c, phi.
     Without outliers the second line, a and c are void, and the loss is convex.
     """
@@ -135,9 +129,10 @@ def _minimise(loss: Loss) -> Array:
     start = loss.start()
     past = int(np.clip(MEMORY // (2 * len(start)), 3, 30))
     options = {"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "maxcor": past, "ftol": 1e-13, "gtol": 1e-9}
-    found = _optimize().minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-    if not found.success and found.nit >= MOST_STEPS:
-        warnings.warn(f"the linear head is not quite fitted after {MOST_STEPS} steps", stacklevel=4)
+    bounds = [(None, None)] * (len(start) - 2) + [(0, None), (None, None)]
+    found = _optimize().minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    if found.status == 1:
+        warnings.warn(f"the linear head is not quite fitted after {found.nit} steps", stacklevel=4)
     return np.asarray(found.x)
 
 

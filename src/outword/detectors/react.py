@@ -46,7 +46,7 @@ class ReAct(HeadedDetector):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        number("quantile", self.quantile, most=1, hint="the published value is 0.9")
+        number("quantile", self.quantile, least=0, most=1, hint="the published value is 0.9")
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:
         super()._learn(images, classes)

@@ -9,11 +9,10 @@ import numpy as np
 
 from outword.checks import number
 from outword.detectors.base import Classes
-from outword.detectors.blocks import blocks
 from outword.detectors.headed import HeadedDetector
 from outword.detectors.needs import Need
 from outword.errors import InputError
-from outword.numerics import Array, log_sum_exp
+from outword.numerics import Array, blocks, log_sum_exp
 
 LEAST_RESIDUAL = 1e-9  # of unit vectors: less is rounding
 
@@ -52,7 +51,7 @@ class ViM(HeadedDetector):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        number("share", self.share, most=1, hint="0.5 is the published 256 of 512")
+        number("share", self.share, least=0, most=1, hint="0.5 is the published 256 of 512")
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:
         super()._learn(images, classes)

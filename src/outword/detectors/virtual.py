@@ -33,7 +33,7 @@ class VirtualOutliers(VectorDetector):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        number("weight", self.weight, hint="the published value is 0.1")
+        number("weight", self.weight, least=0, hint="the published value is 0.1")
         whole_number("seed", self.seed, least=0, hint="use seed=0")
 
     @abstractmethod
