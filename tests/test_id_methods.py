@@ -76,7 +76,7 @@ def test_one_class_is_no_head():
 
 def test_without_scipy_the_fit_says_what_to_install_and_scoring_goes_on(monkeypatch):
     states = {kind: fitted(kind()).state() for kind in (VOS, NPOS)}
-    monkeypatch.setitem(sys.modules, "scipy", None)
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     for detector in (VOS(), NPOS(), MSP(head="probe")):
         with pytest.raises(MissingExtraError, match="needs scipy") as error:
             fitted(detector)

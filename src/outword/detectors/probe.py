@@ -14,6 +14,7 @@ from outword.numerics import Array, blocks, log_sum_exp
 
 STRENGTH = 1000.0  # of 1 to 100,000, near the best log-likelihood of held-out photos, which is flat from here on
 MOST_STEPS = 1000
+SMALL = 10**8  # multiplications a step, under which threads of numpy and scipy wait for each other more than they help
 MEMORY = 1 << 25  # numbers that L-BFGS may keep of its past steps: 256 MB
 
 
@@ -66,6 +67,11 @@ class Loss:
     weight: float
     penalty: float
     n_classes: int
+
+    @property
+    def cost(self) -> int:
+        """Multiplications in one product of all rows with the weights."""
+        return (len(self.images) + len(self.outliers)) * len(self.centre) * self.n_classes
 
     def start(self) -> Array:
         """All zero, but for phi, which rises with the energy."""
@@ -130,16 +136,19 @@ def _minimise(loss: Loss) -> Array:
     past = int(np.clip(MEMORY // (2 * len(start)), 3, 30))
     options = {"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "maxcor": past, "ftol": 1e-13, "gtol": 1e-9}
     bounds = [(None, None)] * (len(start) - 2) + [(0, None), (None, None)]
-    found = _optimize().minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    minimize, limited = _tools()
+    with limited(limits=1 if loss.cost < SMALL else None):
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     if found.status == 1:
         warnings.warn(f"the linear head is not quite fitted after {found.nit} steps", stacklevel=4)
     return np.asarray(found.x)
 
 
-def _optimize() -> Any:
-    """The module scipy.optimize, or an error that says how to get it."""
+def _tools() -> tuple[Any, Any]:
+    """scipy's minimize and a limit for the threads of matrix products, or an error that says how to get them."""
     try:
-        from scipy import optimize
+        from scipy.optimize import minimize
+        from threadpoolctl import threadpool_limits
     except ImportError:
         raise MissingExtraError("fitting a linear head needs scipy", hint='pip install "outword[fit]"') from None
-    return optimize
+    return minimize, threadpool_limits
