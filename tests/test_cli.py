@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -221,7 +222,10 @@ def test_fit_with_id_images(labels_file, tmp_path):
         (tmp_path / label).mkdir()
         shutil.copy(PHOTOS / f"{name}.jpg", tmp_path / label)
     folders = [option for label in ("tabby cat", "Espresso") for option in ("--id-images", tmp_path / label)]
-    call("fit", labels_file, "-o", tmp_path / "knn", "--method", "knn", *folders, "--set", "k=1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        told = call("fit", labels_file, "-o", tmp_path / "knn", "--method", "knn", *folders).stderr
+    assert "warning: no ID image shows space shuttle, pizza" in told
     made = outword.load(tmp_path / "knn")
     assert made.card["id_images"]["count"] == made.card["id_images"]["classes"] == 2
     scores = [float(row["score"]) for row in rows_of(call("score", tmp_path / "knn", PHOTOS).stdout)]

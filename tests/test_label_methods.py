@@ -358,13 +358,13 @@ def test_adaneg_has_no_natural_cut(world):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"memory": 0}, "memory must be a whole number of at least 1, got 0"),
+        ({"memory": 0}, "memory must be a whole number between 1 and 1000, got 0"),
         ({"memory": 2.5}, "memory must be"),
         ({"memory": True}, "memory must be"),
         ({"threshold": -0.1}, "threshold must be a number of at least 0 and at most 1, got -0.1"),
         ({"gap": 1.1}, "gap must be a number of at least 0 and at most 1, got 1.1"),
         ({"gap": float("nan")}, "gap must be"),
-        ({"beta": -1.0}, "beta must be a number of at least 0, got -1.0"),
+        ({"beta": -1.0}, "beta must be a number of at least 0 and at most 1000, got -1.0"),
         ({"weight": float("inf")}, "weight must be a number of at least 0, got inf"),
         ({"n_groups": 44}, "n_groups must be between"),
     ],

@@ -156,7 +156,7 @@ def test_an_encoder_without_gradients_says_so(detector):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"epsilon": -1.0}, "epsilon must be a number of at least 0, got -1.0"),
+        ({"epsilon": -1.0}, "epsilon must be a number of at least 0 and at most 1, got -1.0"),
         ({"epsilon": float("nan")}, "epsilon must be"),
         ({"odin_temperature": 0.0}, "odin_temperature must be a number above 0, got 0.0"),
     ],

@@ -353,10 +353,10 @@ def test_another_encoder_is_refused(saved, monkeypatch):
         ({"miner": "densty"}, 'unknown miner "densty"', 'did you mean "density"?'),
         ({"taw": 0.4}, 'unknown parameter of debiased "taw"', 'did you mean "tau"?'),
         ({"tau": "lots"}, "tau must be a number of at least 0 and below 1", "0.5"),
-        ({"sigma": "lots"}, "sigma must be of the kind of its default", "sigma=0.001"),
-        ({"policy": 1}, "policy must be of the kind of its default", "policy=cap"),
-        ({"tau": True}, "tau must be of the kind", "tau=0.5"),
-        ({"n_groups": 2.5}, "n_groups must be of the kind", "n_groups=100"),
+        ({"sigma": "lots"}, "sigma must be a number", "sigma=0.0"),
+        ({"policy": 1}, "policy must be a word", "policy=cap"),
+        ({"tau": True}, "tau must be a number", "tau=0.5"),
+        ({"n_groups": 2.5}, "n_groups must be a whole number", "n_groups=100"),
         ({"tau": 1.2}, "tau must be a number of at least 0 and below 1", "0.5"),
     ],
 )
@@ -404,3 +404,43 @@ def test_an_artifact_without_one_of_its_arrays_is_refused(method, tmp_path, word
         artifact.save(tmp_path / "d", artifact.Saved(card, fewer, saved.labels, saved.wild))
         with pytest.raises(ArtifactError, match=r"cannot be understood|different number"):
             outword.load(tmp_path / "d")
+
+
+@pytest.mark.parametrize(("method", "params"), [("mahalanobis", {}), ("vos", {}), ("msp", {"head": "probe"})])
+def test_a_method_that_learned_the_classes_names_its_own(method, params, train, tmp_path):
+    made = outword.fit(LABELS, method=method, id_images=train, **params)
+    classes, logits = made.vectors.class_logits(made.encoder.encode_images([CAT, COFFEE]))
+    assert classes.tolist() == [0, 1, 2, 3]
+    told = [made.explain(photo) for photo in (CAT, COFFEE)]
+    assert [t.labels[0][0] for t in told] == [LABELS[i] for i in logits.argmax(axis=1)]
+    assert sum(share for _, share in told[0].labels) == pytest.approx(1)
+    assert told[0].words == []
+    swapped = [LABELS[1], LABELS[0], *LABELS[2:]]  # the photos do not change, so neither does what they are called
+    other = outword.fit(swapped, method=method, id_images=train, **params)
+    assert other.explain(CAT).labels[0][0] == told[0].labels[0][0]
+
+
+def test_explaining_does_not_teach(words_file):
+    photos = sorted(PHOTOS.glob("*.jpg"))
+    made = outword.fit(LABELS, method="adaneg", corpus=words_file, miner="density", n_groups=3)
+    plain = made.score(photos)
+    made.reset()
+    first = made.score(photos[:5])
+    for photo in photos:
+        made.explain(photo)
+    np.testing.assert_allclose(np.concatenate([first, made.score(photos[5:])]), plain, rtol=1e-4)
+
+
+def test_no_words_left_says_why(tmp_path):
+    (tmp_path / "w.txt").write_text("Pizza\nespressos\n")
+    with pytest.raises(InputError, match=r"eoe is left without words: the miner keeps 2 of 2 in w.txt, and 2 of them"):
+        outword.fit(LABELS, method="eoe", corpus=tmp_path / "w.txt")
+
+
+def test_input_of_a_wrong_kind():
+    with pytest.raises(InputError, match="a corpus must be a name or a text file, got list"):
+        outword.fit(LABELS, method="eoe", corpus=["dog", "cat"])
+    with pytest.raises(InputError, match="ID images must be folders or stores"):
+        outword.fit(LABELS, method="knn", id_images=np.zeros((3, 4)))
+    with pytest.raises(InputError, match=r"there is no corpus file nothing\.txt"):
+        outword.fit(LABELS, corpus="nothing.txt")

@@ -47,8 +47,8 @@ def test_an_interrupted_run_goes_on_where_it_was(corpus):
     rest = Counting()
     vectors = wild.encoded_corpus(rest, corpus, prompts, lambda *report: seen.append(report))
     assert rest.texts == 130 - 80  # two whole parts were kept
-    assert seen[0] == ("encoding words", 90, 130)
-    assert seen[-1] == ("encoding words", 130, 130)
+    assert seen[0] == ("words of words.txt", 90, 130)
+    assert seen[-1] == ("words of words.txt", 130, 130)
     again = Counting()
     np.testing.assert_array_equal(wild.encoded_corpus(again, corpus, prompts), vectors)
     assert again.texts == 0
@@ -89,4 +89,4 @@ def test_a_killed_run_goes_on_where_it_was(corpus, tmp_path):
     seen = []
     prompts = get_prompts("a photo of a {}")
     wild.encoded_corpus(get_encoder("mini"), corpus, prompts, lambda *report: seen.append(report))
-    assert seen[0] == ("encoding words", 90, 130)
+    assert seen[0] == ("words of words.txt", 90, 130)

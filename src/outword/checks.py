@@ -10,10 +10,11 @@ from typing import Any
 from outword.errors import ParameterError
 
 
-def whole_number(name: str, value: object, least: int = 1, *, hint: str) -> None:
-    """Raise unless `value` is an integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}", hint=hint)
+def whole_number(name: str, value: Any, least: int = 1, most: float = math.inf, *, hint: str) -> None:
+    """Raise unless `value` is an integer of at least `least` and at most `most`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        rule = f"of at least {least}" if math.isinf(most) else f"between {least} and {most}"
+        raise ParameterError(f"{name} must be a whole number {rule}, got {value!r}", hint=hint)
 
 
 def number(

@@ -71,9 +71,9 @@ def read_id_images(
 ) -> IdImages:
     """Encode the photos of folders, or read their vectors from stores.
 
-    The class of a photo is the nearest folder above it whose name is a label; case, and underscores for spaces, do not
-    count. The folder that was given counts, those above it do not. For photos that were given one by one, and for the
-    paths in stores, all folders above count.
+    The class of a photo is the nearest folder above it whose name is a label; case, and underscores or hyphens for
+    spaces, do not count. The folder that was given counts, those above it do not. For photos that were given one by
+    one, and for the paths in stores, all folders above count.
 
     Args:
         encoder: what makes the vectors.
@@ -82,8 +82,12 @@ def read_id_images(
         with_classes: a photo in no such folder is an error; without it, `classes` is then None.
         report: called with (task, done, total).
     """
-    photos = _find(encoder, [paths] if isinstance(paths, str | os.PathLike) else list(paths))
-    known = {fold(label): index for index, label in enumerate(labels)}
+    try:
+        several = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    except TypeError as error:
+        raise InputError(f"ID images must be folders or stores: {error}", hint='write id_images="train"') from None
+    photos = _find(encoder, several)
+    known = {_key(label): index for index, label in enumerate(labels)}
     by_folders = {folders: _class(folders, known) for folders in {photo.folders for photo in photos}}
     found = [by_folders[photo.folders] for photo in photos]
     stray = _stray(photos[found.index(None)], labels) if None in found else None
@@ -102,9 +106,9 @@ def read_id_images(
     return IdImages(np.stack([vectors[at] for at in kept]), classes, dict(counts), left_out, stray)
 
 
-def _find(encoder: Encoder, paths: Sequence[PathLike]) -> list[Photo]:
+def _find(encoder: Encoder, paths: Sequence[str]) -> list[Photo]:
     """The photos behind the paths, each file once, sorted by path whatever the order of the paths is."""
-    tops = {Path(path).absolute(): os.fspath(path) for path in paths}
+    tops = {Path(path).absolute(): path for path in paths}
     found: dict[Path, Photo] = {}
     for _, top in sorted(tops.items()):  # a folder comes before those in it: its own name counts for all of them
         for photo in _stored(encoder, top) if is_store(top) else _files(top):
@@ -134,14 +138,18 @@ def _above(path: PathLike) -> tuple[str, ...]:
 
 
 def _class(folders: tuple[str, ...], known: dict[str, int]) -> int | None:
-    return next((known[fold(name)] for name in folders if fold(name) in known), None)
+    return next((known[_key(name)] for name in folders if _key(name) in known), None)
+
+
+def _key(name: str) -> str:
+    return fold(name.replace("-", " "))
 
 
 def _stray(photo: Photo, labels: Sequence[str]) -> InputError:
     """What to say of a photo that is in no folder with the name of a label."""
-    folded = {fold(label): label for label in labels}
+    folded = {_key(label): label for label in labels}
     for name in photo.folders:
-        if near := difflib.get_close_matches(fold(name), folded, n=1):
+        if near := difflib.get_close_matches(_key(name), folded, n=1, cutoff=0.75):
             hint = f'did you mean "{folded[near[0]]}" by the folder "{name}"?'
             break
     else:

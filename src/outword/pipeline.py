@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, asdict, dataclass, fields
@@ -44,6 +46,9 @@ _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "str": (str,),
     "Literal": (str,),
 }
+
+
+_NAMES = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
 
 
 class Perturbing(Protocol):
@@ -149,7 +154,7 @@ class Detector:
         """Score of each image, (n_images,) float64; higher means more in-distribution.
 
         A method that learns from what it scores (`vectors.sees_order`) goes on from the images of the last call, in
-        the order given; `vectors.reset()` starts afresh.
+        the order given; `reset()` starts afresh.
         """
         scores = [self.score_pixels(pixels)[0] for pixels in self.encoder.pixel_chunks(images)]
         return np.concatenate([np.zeros(0), *scores])
@@ -175,14 +180,18 @@ class Detector:
             self.calibration_ = fit_threshold(self.score(images), tpr, method)
         return self
 
+    def reset(self) -> None:
+        """Forget the images that were scored; for methods that learn from them."""
+        self.vectors.reset()
+
     @contextmanager
     def afresh(self) -> Iterator[None]:
         """A block in which a method that learns from what it scores starts anew; what it learns there is forgotten."""
-        self.vectors.reset()
+        self.reset()
         try:
             yield
         finally:
-            self.vectors.reset()
+            self.reset()
 
     def verdict(self, score: float) -> str:
         """`in` or `out`; while no threshold was fitted the natural cut is used, and the verdict says so."""
@@ -192,9 +201,14 @@ class Detector:
         return side if self.calibration_ else f"{side} ({UNCALIBRATED})"
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
-        """Verdict, nearest labels with their share, and the wild words that fired; the image counts as scored."""
+        """Verdict, nearest labels with their share, and the wild words that fired.
+
+        A method that learns from what it scores does not learn from this.
+        """
         (pixels,) = self.encoder.pixel_chunks([image])
+        kept = copy.deepcopy(self.vectors) if self.vectors.sees_order else self.vectors
         scores, vectors = self.score_pixels(pixels)
+        self.vectors = kept
         score, found = float(scores[0]), self.evidence(vectors, top)[0]
         return Explanation(
             score=score,
@@ -211,8 +225,10 @@ class Detector:
 
         With `Q_b` the mass of group b, a word of that group has the share `e^h / (P + Q_b)`, and a label the mean over
         groups of the same; without wild words the labels have it all. A method that deals its words into no groups
-        has them all in one.
+        has them all in one. One that learned the classes from ID images gives its own shares (`class_logits`).
         """
+        if (learned := self.vectors.class_logits(images)) is not None:
+            return self._learned_evidence(*learned, top)
         cosines = (images.astype(np.float32) @ self._text_rows().T).astype(np.float64)
         temperature = self.card["encoder"]["temperature"]
         if not self.vectors.own_temperature:
@@ -231,6 +247,11 @@ class Detector:
             Evidence(_largest(p, self.labels, top), _largest(q, words, top))
             for p, q in zip(for_labels, for_words, strict=True)
         ]
+
+    def _learned_evidence(self, classes: NDArray[np.int64], logits: Array, top: int) -> list[Evidence]:
+        shares = np.zeros((len(logits), len(self.labels)))
+        shares[:, classes] = np.exp(logits - log_sum_exp(logits)[:, None])
+        return [Evidence(_largest(row, self.labels, top), []) for row in shares]
 
     def audit(self, top: int = 20) -> list[tuple[str, str, float]]:
         """Mined words closest to an ID label, as (word, label, cosine): likely positives among the wild words."""
@@ -359,6 +380,7 @@ def prepare(
             "left_out": len(found.left_out),
             "fingerprint": found.fingerprint,
         }
+        _warn_of_missing(names, found)
         given |= {"images": found.vectors, "image_labels": found.classes}
     remembered = {} if remembered is None else remembered
     if templates not in remembered:
@@ -372,6 +394,12 @@ def prepare(
     kept, left_out = (list(range(len(wild.words))), []) if keep_label_words else drop_labels(wild.words, names)
     card["corpus"] = {"name": source.name, "fingerprint": source.fingerprint, "left_out": left_out}
     card["miner"] = {"name": miner or vectors.miner, "parameters": asdict(rule), "fingerprint": wild.fingerprint}  # type: ignore[call-overload]
+    if not kept:
+        raise InputError(
+            f"{method} is left without words: the miner keeps {len(wild.words)} of {len(source)} in {source.name}, and "
+            f"{len(left_out)} of them equal a label",
+            hint="give a longer list, --miner all, or --keep-label-words",
+        )
     given["wild"] = wild.vectors[kept]
     return Prepared(vectors, names, [wild.words[i] for i in kept], given, card, encoder)
 
@@ -387,9 +415,16 @@ def _check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_ima
     if lack:
         raise lack
     if images and Need.ID_IMAGES not in vectors.wants():
-        raise ParameterError(
-            f"{method} does not look at ID images", hint='leave them out, or see "outword list methods" for what does'
-        )
+        probe = ", or fit a head on them with --set head=probe" if "head" in vectors.params() else ""
+        raise ParameterError(f"{method} does not look at ID images", hint=f"leave them out{probe}")
+
+
+def _warn_of_missing(labels: Sequence[str], found: IdImages) -> None:
+    """Say which labels no ID image shows: to a method on ID images they are as good as out."""
+    missing = [label for label in labels if label not in found.counts] if found.counts else []
+    if missing:
+        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5:,} more" if len(missing) > 5 else "")
+        warnings.warn(f"no ID image shows {shown}: photos of that may be called out", stacklevel=4)
 
 
 def _id_images(encoder: Encoder, given: Any, labels: Sequence[str], *, with_classes: bool, report: Report) -> IdImages:
@@ -464,11 +499,12 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     for key, value in params.items():
         if key not in known:
-            raise unknown(f"parameter of {method}", key, known, "outword list methods")
+            raise unknown(f"parameter of {method}", key, known, "outword list methods --long")
         if not _admits(known[key], value):
-            example = f"{key}={known[key].default}"
+            default = kind.in_pipeline.get(key, known[key].default)
             raise ParameterError(
-                f"{key} must be of the kind of its default, got {value!r}", hint=f"for example {example}"
+                f"{key} must be {_NAMES.get(type(default), 'of the kind of its default')}, got {value!r}",
+                hint=f"for example {key}={default}",
             )
     takes = "temperature" in known and not kind.own_temperature
     made = kind(**{**({"temperature": temperature} if takes else {}), **kind.in_pipeline, **params})

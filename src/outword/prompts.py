@@ -73,7 +73,7 @@ def get_prompts(name_or_template: str) -> Prompts:
     if name_or_template in PROMPTS:
         return PROMPTS[name_or_template]
     if name_or_template.isidentifier():
-        raise unknown("prompts", name_or_template, PROMPTS, "outword.prompts.PROMPTS")
+        raise unknown("prompts", name_or_template, PROMPTS, "outword list prompts")
     count = name_or_template.count("{}")
     if count != 1 or set(name_or_template.replace("{}", "")) & set("{}"):
         known = ", ".join(PROMPTS)

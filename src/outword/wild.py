@@ -24,7 +24,7 @@ from outword.prompts import Prompts
 
 SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "wild"
 CHUNK = 512  # words between two reports of progress
-PART = 8192  # words between two files: what a killed run loses at most
+PART = 8192  # sentences between two files: what a killed run loses at most
 Report = Callable[[str, int, int], None]
 Arrays = dict[str, NDArray[Any]]
 
@@ -89,12 +89,12 @@ def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: R
     sentences = prompts.render(corpus.words, corpus.kinds)
     vectors = _kept(path, len(sentences), encoder.dim)
     if vectors is None:
-        parts = []
-        for start in range(0, len(sentences), PART):
-            file, here = path.with_suffix(f".{start}-{PART}.part"), sentences[start : start + PART]
+        parts, size = [], max(CHUNK, PART // max(map(len, sentences)))
+        for start in range(0, len(sentences), size):
+            file, here = path.with_suffix(f".{start}-{size}.part"), sentences[start : start + size]
             part = _kept(file, len(here), encoder.dim)
             if part is None:
-                part = encode_words(encoder, here, _from(start, len(sentences), report))
+                part = encode_words(encoder, here, _from(f"words of {corpus.name}", start, len(sentences), report))
                 _write(file, {"vectors": part})
             parts.append(part)
         vectors = np.concatenate(parts)
@@ -110,9 +110,9 @@ def _kept(path: Path, rows: int, dim: int) -> NDArray[np.float32] | None:
     return found if found is not None and found.shape == (rows, dim) else None
 
 
-def _from(start: int, total: int, report: Report) -> Report:
+def _from(task: str, start: int, total: int, report: Report) -> Report:
     """The report of a part of the work, as a report of the whole."""
-    return lambda task, done, _: report(task, start + done, total)
+    return lambda _, done, __: report(task, start + done, total)
 
 
 def encode_words(encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet) -> NDArray[np.float32]:

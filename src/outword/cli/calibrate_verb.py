@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.options import elsewhere_option, runtime_options
-from outword.cli.talk import Meter, console
+from outword.cli.talk import Meter, console, note_order
 
 
 @click.command("calibrate")
@@ -48,6 +48,9 @@ def command(
 
     found, say = load(detector, encoder=encoder, **runtime), console().print
     check_target(output or detector)
+    note_order(found)
+    if "id_images" in found.card:
+        say("use other photos than those that it was fitted on (--id-images), or the threshold will be too high")
     scores: list[float] = []
     with Meter("images") as meter, found.afresh():
         for count, (row, _) in enumerate(score_sources(found, open_sources(found, photos)), start=1):

@@ -36,6 +36,7 @@ TITLES = {
     "fit_seconds": "fit s",
     "score_seconds": "score s",
 }
+WIDTH = 160  # of a table that goes into a file or a pipe
 NAMED = 3  # unreadable photos that are named
 
 
@@ -71,7 +72,9 @@ def command(
     """Tell the methods apart on your own photos: AUROC, AUPR, FPR95 and seconds of each.
 
     Each photo is encoded once and scored by all; folders and stores of "outword embed" are taken. AUPR and FPR95 come
-    in both conventions: ID or OOD as the positives. Seconds are those of the method itself, on vectors. Figures are in
+    in both conventions: ID or OOD as the positives. What is compared are embeddings: odin takes part without its step
+    of the pixels, epsilon=0. The first run encodes the words of each method, which takes minutes; --methods leaves
+    some out. Seconds are those of the method itself, on vectors. Figures are in
     percent, but fractions in CSV and JSON.
 
     \b
@@ -79,6 +82,7 @@ def command(
       outword compare labels.txt --id pets/ --ood textures/ --ood places/ --id-images train/
     """
     from outword.compare import compare, enter, means, read_set
+    from outword.corpora import get_corpus
     from outword.detectors import Need
     from outword.encoders import get_encoder
     from outword.id_images import read_id_images
@@ -87,6 +91,8 @@ def command(
 
     names, chosen = read_labels(labels), _chosen(methods)
     _check_paths([*inside, *outside, *id_images])
+    for given in filter(None, (corpus, words)):
+        get_corpus(given)
     tower = get_encoder(encoder, resize=resize, **runtime)
     _warn_of_overlap(inside, id_images)
     store = next(filter(is_store, [*inside, *outside]), None)
@@ -193,10 +199,11 @@ def _show(rows: Sequence[Row], kind: str) -> None:
     else:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for name in names:
-            table.add_column(TITLES[name], justify="left" if name in ("method", "ood") else "right")
+            table.add_column(TITLES[name], justify="left" if name in ("method", "ood") else "right", no_wrap=True)
         for line in cells:
             table.add_row(*line)
-        Console(highlight=False).print(table, markup=False)
+        out = Console(highlight=False)
+        out.print(table, markup=False, width=None if out.is_terminal else WIDTH)
 
 
 def _cell(value: Any, name: str) -> str:

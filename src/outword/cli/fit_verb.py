@@ -55,6 +55,7 @@ def command(
       outword fit labels.txt --method knn --id-images my-photos/
     """
     from outword.artifact import check_target
+    from outword.detectors import Need
     from outword.encoders import get_encoder
     from outword.labels import read_labels
     from outword.pipeline import fit
@@ -70,7 +71,8 @@ def command(
     with Meter("words") as meter:
         detector = fit(names, encoder=tower, id_images=id_images or None, report=meter, **options, **parameters)
     detector.save(target)
-    _tell_coverage(detector.coverage, labels)
+    if Need.LABELS in detector.vectors.wants():
+        _tell_coverage(detector.coverage, labels)
     if as_json:
         click.echo(json.dumps({"path": target, "labels": len(names), "wild": len(detector.wild), **detector.card}))
     else:

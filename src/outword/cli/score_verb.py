@@ -13,7 +13,7 @@ import click
 from PIL import Image
 
 from outword.cli.options import elsewhere_option, runtime_options
-from outword.cli.talk import Meter, console
+from outword.cli.talk import Meter, console, note_order
 from outword.cli.writers import FORMATS, open_writer
 from outword.errors import InputError, OutwordError
 
@@ -55,7 +55,9 @@ def command(
     from outword.pipeline import load
 
     check_outputs(output, html)
-    counts = run(load(detector, encoder=encoder, **runtime), paths, output=output, kind=kind, html=html, strict=strict)
+    found = load(detector, encoder=encoder, **runtime)
+    note_order(found)
+    counts = run(found, paths, output=output, kind=kind, html=html, strict=strict)
     total = sum(counts.values())
     parts = ", ".join(f"{count:,} {what}" for what, count in counts.items())
     console().print(f"{total:,} images: {parts}" if total else "no images found")

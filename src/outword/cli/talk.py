@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from outword.pipeline import Detector
 
 EVERY = 5.0  # seconds between two lines where there is no terminal
 
@@ -14,6 +18,15 @@ EVERY = 5.0  # seconds between two lines where there is no terminal
 def console() -> Console:
     """A console on stderr; honours NO_COLOR."""
     return Console(stderr=True, highlight=False)
+
+
+def note_order(detector: Detector) -> None:
+    """Say of a method that learns from what it scores that the order of the images matters."""
+    if detector.vectors.sees_order:
+        console().print(
+            f"{detector.method} learns from the images that it scores: a score depends on those before it",
+            soft_wrap=True,
+        )
 
 
 class Meter:

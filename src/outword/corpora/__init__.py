@@ -10,7 +10,7 @@ from outword.corpora.conjugated import conjugate
 from outword.corpora.textfile import read_corpus
 from outword.corpora.wordnet import LEXFILES, SETS, named_corpus
 from outword.corpora.words import Corpus, drop_labels, fold
-from outword.errors import ParameterError, unknown
+from outword.errors import InputError, ParameterError, unknown
 
 __all__ = ["CORPORA", "LEXFILES", "Corpus", "drop_labels", "fold", "get_corpus"]
 
@@ -38,12 +38,18 @@ def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[
     if isinstance(exclude_files, str):
         hint = f'write exclude_files=["{exclude_files}"]'
         raise ParameterError(f"exclude_files must be a list of file names, got the text {exclude_files!r}", hint=hint)
-    name = os.fspath(name_or_path)
+    try:
+        name = os.fspath(name_or_path)
+    except TypeError:
+        got, hint = type(name_or_path).__name__, "write one word a line into a file"
+        raise InputError(f"a corpus must be a name or a text file, got {got}", hint=hint) from None
     if isinstance(name_or_path, str) and name.startswith(CONJUGATED):
         return conjugate(get_corpus(_unconjugated(name), exclude_files=exclude_files))
     if isinstance(name_or_path, str) and name in SETS:
         return named_corpus(name, exclude_files or ())
     path = Path(name)
+    if not path.exists() and (path.suffix or os.sep in name):
+        raise InputError(f"there is no corpus file {name}", hint="write one word a line into it")
     if not path.exists():
         raise unknown("corpus", name, CORPORA, "outword list corpora")
     if exclude_files:

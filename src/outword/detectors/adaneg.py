@@ -37,11 +37,11 @@ class AdaNeg(NegLabel):
         temperature: divisor of cosines; CLIP's is 0.01.
         n_groups: B of NegLabel; the published value is 5. Words that do not fill a group are dropped from the tail.
         seed: deals the words into groups, once, at `fit`.
-        memory: images that a label or a word remembers, at least 1; the published value is 10.
+        memory: images that a label or a word remembers, 1 to 1000; the published value is 10.
         threshold: middle between ID and OOD, in [0, 1]; the published value is 0.5.
         gap: how far from the middle an image must be to be stored, in [0, 1]; the published value is 0.5: above 0.75
             and below 0.25. At 1 nothing is stored, and the score is `(1 + weight)` times NegLabel's.
-        beta: sharpness of the weights, at least 0; the published value is 5.5. At 0 a proxy is the plain mean.
+        beta: sharpness of the weights, 0 to 1000; the published value is 5.5. At 0 a proxy is the plain mean.
         weight: of NegLabel's own score, at least 0; the published value is 0.1.
 
     Reference: Zhang and Zhang, "AdaNeg: Adaptive Negative Proxy Guided OOD Detection with Vision-Language Models",
@@ -65,10 +65,10 @@ class AdaNeg(NegLabel):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        whole_number("memory", self.memory, hint="gap=1 stores nothing")
+        whole_number("memory", self.memory, most=1000, hint="gap=1 stores nothing")
         number("threshold", self.threshold, least=0, most=1, hint="the published value is 0.5")
         number("gap", self.gap, least=0, most=1, hint="the published value is 0.5")
-        number("beta", self.beta, least=0, hint="the published value is 5.5")
+        number("beta", self.beta, least=0, most=1000, hint="the published value is 5.5")
         number("weight", self.weight, least=0, hint="the published value is 0.1")
 
     def reset(self) -> None:

@@ -122,6 +122,14 @@ class VectorDetector(ABC):
             out[rows] = self._score(unit_rows(x[rows], "images", UNIT_TOLERANCE))
         return out
 
+    def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
+        """The classes that it learned from ID images, and its logits for them, (n_images, n_classes).
+
+        They name the class of an image where the method has an opinion of its own; None where it has not, and the
+        nearest label is told by the labels' vectors.
+        """
+        return None
+
     def reset(self) -> None:
         """Forget the images that were scored; for methods that learn from them (`sees_order`)."""
 
@@ -148,6 +156,8 @@ class VectorDetector(ABC):
         row = np.eye(1, self.labels_.shape[1])
         self.score(row, patches=row[:, None])
         self.reset()
+        if (learned := self.class_logits(row)) is not None and learned[1].shape != (1, len(learned[0])):
+            raise InputError("classes must be as many as there are logits", hint="fit it again")
         return self
 
     def _rows(self, need: Need, name: str, values: ArrayLike | None, dim: int | None = None) -> NDArray[np.floating]:

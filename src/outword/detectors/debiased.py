@@ -99,7 +99,7 @@ class Debiased(GroupedDetector):
         super().check()
         if self.tau != "auto":
             number("tau", self.tau, least=0, below=1, hint='the paper\'s is 0.5; or leave it to "auto"')
-        number("sigma", self.sigma, least=0, hint="0 adds no noise")
+        number("sigma", self.sigma, least=0, most=100, hint="0 adds no noise")
         if self.policy not in ("cap", "paper"):
             raise ParameterError(f'policy must be "cap" or "paper", got {self.policy!r}', hint='"cap" is the default')
 

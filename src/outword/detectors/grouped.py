@@ -106,7 +106,7 @@ def deal_groups(n_wild: int, n_groups: int, seed: int) -> Groups:
     if isinstance(n_groups, bool) or not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= n_wild:
         raise ParameterError(
             f"n_groups must be between 1 and the number of wild words ({n_wild}), got {n_groups!r}",
-            hint="lower n_groups or mine more words",
+            hint="choose one of these, or mine more words",
         )
     order = np.random.default_rng(seed).permutation(n_wild - n_wild % n_groups)
     return order.reshape(n_groups, -1)

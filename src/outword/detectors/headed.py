@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from outword.detectors.base import Classes, VectorDetector
 from outword.detectors.needs import Need
 from outword.detectors.probe import fit_head
 from outword.errors import ParameterError
-from outword.numerics import Array
+from outword.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 
 @dataclass
@@ -23,13 +24,13 @@ class HeadedDetector(VectorDetector):
         head: "labels" is the zero-shot head, `W_i = y_i / temperature`, `b = 0`; "probe" a multinomial logistic
             regression on ID images with labels (see `outword.detectors.probe`).
 
-    Learned: `weights_` (n_classes, dim) and `bias_` (n_classes,) of the probe.
+    Learned: `classes_` (n_classes,), `weights_` (n_classes, dim) and `bias_` (n_classes,) of the probe.
     """
 
     temperature: float = 0.01
     head: Literal["labels", "probe"] = "labels"
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD)
-    learned: ClassVar[tuple[str, ...]] = ("weights", "bias")
+    learned: ClassVar[tuple[str, ...]] = ("classes", "weights", "bias")
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
@@ -48,7 +49,14 @@ class HeadedDetector(VectorDetector):
         if self.head == "probe":
             assert images is not None
             assert classes is not None
+            self.classes_ = np.unique(classes)
             self.weights_, self.bias_ = fit_head(images, classes)
+
+    def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
+        """Those of the probe."""
+        if self.head == "labels":
+            return None
+        return self.classes_, self._logits(unit_rows(self._checked(images), "images", UNIT_TOLERANCE))
 
     def _logits(self, images: Array) -> Array:
         if self.head == "probe":

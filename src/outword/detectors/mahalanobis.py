@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from outword.checks import number
 from outword.detectors.base import Classes, VectorDetector
 from outword.detectors.gaussians import class_means, spectrum, tied_covariance
 from outword.detectors.needs import Need
-from outword.numerics import Array
+from outword.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Mahalanobis(VectorDetector):
             dimensions, 0 is hardly better than chance, and any other value is (docs/compare.md). At 1 it is the squared
             Euclidean distance, times d / tr(Sigma).
 
-    Learned: `means_` (n_classes, dim), by sorted class; `whitening_` (dim, rank), with `Sigma^-1 = A A^T`.
+    Learned: `classes_`, sorted; by class `means_` (n_classes, dim); `whitening_` (dim, rank), with `Sigma^-1 = A A^T`.
 
     Reference: Lee et al., "A Simple Unified Framework for Detecting Out-of-Distribution Samples and Adversarial
     Attacks", NeurIPS 2018.
@@ -43,7 +44,7 @@ class Mahalanobis(VectorDetector):
     shrinkage: float = 0.0
     summary: ClassVar[str] = "distance to the nearest class of ID images, in units of their spread"
     needs: ClassVar[tuple[Need, ...]] = (Need.ID_IMAGES, Need.ID_LABELS)
-    learned: ClassVar[tuple[str, ...]] = ("means", "whitening")
+    learned: ClassVar[tuple[str, ...]] = ("classes", "means", "whitening")
     in_pipeline: ClassVar[Mapping[str, Any]] = {"shrinkage": 0.1}
 
     def check(self) -> None:
@@ -54,6 +55,7 @@ class Mahalanobis(VectorDetector):
     def _learn(self, images: Array | None, classes: Classes | None) -> None:
         assert images is not None
         assert classes is not None
+        self.classes_ = np.unique(classes)
         self.means_, own = class_means(images, classes)
         sigma, dim = tied_covariance(images, self.means_, own), images.shape[1]
         values, vectors = spectrum((1 - self.shrinkage) * sigma + self.shrinkage * sigma.trace() / dim * np.eye(dim))
@@ -63,6 +65,13 @@ class Mahalanobis(VectorDetector):
         self._mu = self.means_ @ self.whitening_
         self._mu_squared = (self._mu**2).sum(axis=1)
 
+    def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
+        """Minus half the squared distances: the log-likelihoods of the classes' Gaussians, up to a constant."""
+        return self.classes_, -self._distances(unit_rows(self._checked(images), "images", UNIT_TOLERANCE)) / 2
+
     def _score(self, images: Array) -> Array:
+        return np.asarray(-self._distances(images).min(axis=1))
+
+    def _distances(self, images: Array) -> Array:
         x = images @ self.whitening_
-        return np.asarray(-(x**2).sum(axis=1) - (self._mu_squared - 2 * x @ self._mu.T).min(axis=1))
+        return np.asarray((x**2).sum(axis=1, keepdims=True) + (self._mu_squared - 2 * x @ self._mu.T))

@@ -33,7 +33,7 @@ class NPOS(VirtualOutliers):
         k: which neighbour; the published value is 400. The farthest where there are fewer.
         sigma: size of the noise in each dimension, above 0; the published value is 0.1.
 
-    Learned: `weights_` (n_classes, dim) and `bias_` (n_classes,), by sorted class. The fit needs scipy.
+    Learned: `classes_`, sorted, and by class `weights_` (n_classes, dim) and `bias_` (n_classes,). The fit needs scipy.
 
     Reference: Tao et al., "Non-parametric Outlier Synthesis", ICLR 2023.
 

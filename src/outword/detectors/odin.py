@@ -50,7 +50,7 @@ class ODIN(HeadedDetector):
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
         number("odin_temperature", self.odin_temperature, above=0, hint="the published value is 1000")
-        number("epsilon", self.epsilon, least=0, hint="the published value is 0.0014")
+        number("epsilon", self.epsilon, least=0, most=1, hint="the published value is 0.0014")
 
     def wants(self) -> tuple[Need, ...]:
         """Without a step, no pixels."""

@@ -150,5 +150,7 @@ def _tools() -> tuple[Any, Any]:
         from scipy.optimize import minimize
         from threadpoolctl import threadpool_limits
     except ImportError:
-        raise MissingExtraError("fitting a linear head needs scipy", hint='pip install "outword[fit]"') from None
+        raise MissingExtraError(
+            'fitting a linear head needs scipy: pip install "outword[fit]"', hint="or choose another method"
+        ) from None
     return minimize, threadpool_limits

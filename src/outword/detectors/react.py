@@ -40,7 +40,7 @@ class ReAct(HeadedDetector):
     quantile: float = 0.9
     summary: ClassVar[str] = "energy, with unusually large activations cut off"
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD, Need.ID_IMAGES)
-    learned: ClassVar[tuple[str, ...]] = ("weights", "bias", "cut")
+    learned: ClassVar[tuple[str, ...]] = (*HeadedDetector.learned, "cut")
     sees_axes: ClassVar[bool] = True
 
     def check(self) -> None:

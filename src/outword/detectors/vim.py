@@ -46,7 +46,7 @@ class ViM(HeadedDetector):
     share: float = 0.5
     summary: ClassVar[str] = "energy, less the part of the image outside the space of the ID images"
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD, Need.ID_IMAGES)
-    learned: ClassVar[tuple[str, ...]] = ("weights", "bias", "origin", "residual", "alpha")
+    learned: ClassVar[tuple[str, ...]] = (*HeadedDetector.learned, "origin", "residual", "alpha")
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""

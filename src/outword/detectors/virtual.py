@@ -6,11 +6,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from outword.checks import number, whole_number
 from outword.detectors.base import Classes, VectorDetector
 from outword.detectors.needs import Need
 from outword.detectors.probe import fit_head
-from outword.numerics import Array, log_sum_exp, unit_rows
+from outword.numerics import UNIT_TOLERANCE, Array, log_sum_exp, unit_rows
 
 
 @dataclass
@@ -21,19 +24,19 @@ class VirtualOutliers(VectorDetector):
         weight: of the outliers' part of the loss (see `outword.detectors.probe`); at 0 the head is the linear probe.
         seed: of the outliers.
 
-    Learned: `weights_` (n_classes, dim) and `bias_` (n_classes,), by sorted class.
+    Learned: `classes_`, sorted, and by class `weights_` (n_classes, dim) and `bias_` (n_classes,).
     """
 
     weight: float = 0.1
     seed: int = 0
     needs: ClassVar[tuple[Need, ...]] = (Need.ID_IMAGES, Need.ID_LABELS)
-    learned: ClassVar[tuple[str, ...]] = ("weights", "bias")
+    learned: ClassVar[tuple[str, ...]] = ("classes", "weights", "bias")
     sees_axes: ClassVar[bool] = True  # the noise has directions of its own
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        number("weight", self.weight, least=0, hint="the published value is 0.1")
+        number("weight", self.weight, least=0, most=1000, hint="the published value is 0.1")
         whole_number("seed", self.seed, least=0, hint="use seed=0")
 
     @abstractmethod
@@ -44,7 +47,15 @@ class VirtualOutliers(VectorDetector):
         assert images is not None
         assert classes is not None
         outliers = unit_rows(self._outliers(images, classes)) if self.weight else None
+        self.classes_ = np.unique(classes)
         self.weights_, self.bias_ = fit_head(images, classes, outliers, self.weight)
 
+    def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
+        """Those of the head."""
+        return self.classes_, self._logits(unit_rows(self._checked(images), "images", UNIT_TOLERANCE))
+
     def _score(self, images: Array) -> Array:
-        return log_sum_exp(images @ self.weights_.T + self.bias_)
+        return log_sum_exp(self._logits(images))
+
+    def _logits(self, images: Array) -> Array:
+        return images @ self.weights_.T + self.bias_

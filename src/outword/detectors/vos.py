@@ -37,7 +37,7 @@ class VOS(VirtualOutliers):
         seed: of the draws.
         n_samples: draws from each class; the published value is 10,000.
 
-    Learned: `weights_` (n_classes, dim) and `bias_` (n_classes,), by sorted class. The fit needs scipy.
+    Learned: `classes_`, sorted, and by class `weights_` (n_classes, dim) and `bias_` (n_classes,). The fit needs scipy.
 
     Reference: Du et al., "VOS: Learning What You Don't Know by Virtual Outlier Synthesis", ICLR 2022.
 
@@ -53,7 +53,7 @@ class VOS(VirtualOutliers):
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
-        whole_number("n_samples", self.n_samples, hint="the published value is 10,000")
+        whole_number("n_samples", self.n_samples, most=1_000_000, hint="the published value is 10,000")
 
     def _outliers(self, images: Array, classes: Classes) -> Array:
         means, own = class_means(images, classes)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from outword.checks import whole_number
 from outword.detectors.base import VectorDetector
 from outword.numerics import Array
 
@@ -18,7 +19,7 @@ class TopK(VectorDetector):
         S(x) = 1/k sum of the k largest cos(x, y_i)
 
     Args:
-        k: how many labels; all of them where there are fewer.
+        k: how many labels, at least 1; all of them where there are fewer.
 
     >>> TopK(k=2).fit(labels=[[1.0, 0.0], [0.0, 1.0]]).score([[0.6, 0.8]])
     array([0.7])
@@ -26,6 +27,11 @@ class TopK(VectorDetector):
 
     k: int = 1
     summary: ClassVar[str] = "mean cosine of the k nearest labels"
+
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
+        whole_number("k", self.k, hint="1 is MaxLogit")
 
     def _score(self, images: Array) -> Array:
         return np.sort(images @ self._y.T, axis=1)[:, -self.k :].mean(axis=1)
