@@ -50,7 +50,8 @@ def command(
     check_target(output or detector)
     note_order(found)
     if "id_images" in found.card:
-        say("use other photos than those that it was fitted on (--id-images), or the threshold will be too high")
+        told = "use other photos than those that it was fitted on (--id-images), or the threshold will be too high"
+        say(told, soft_wrap=True)
     scores: list[float] = []
     with Meter("images") as meter, found.afresh():
         for count, (row, _) in enumerate(score_sources(found, open_sources(found, photos)), start=1):

@@ -7,6 +7,7 @@ import glob
 import io
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -202,8 +203,8 @@ def _show(rows: Sequence[Row], kind: str) -> None:
             table.add_column(TITLES[name], justify="left" if name in ("method", "ood") else "right", no_wrap=True)
         for line in cells:
             table.add_row(*line)
-        out = Console(highlight=False)
-        out.print(table, markup=False, width=None if out.is_terminal else WIDTH)
+        width = None if sys.stdout.isatty() else WIDTH
+        Console(highlight=False, width=width).print(table, markup=False)
 
 
 def _cell(value: Any, name: str) -> str:
