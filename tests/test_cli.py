@@ -388,3 +388,10 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(saved, monkeypatch):
 def test_counts(detector):
     counts = score_run(detector, (str(PHOTOS),), output=None, kind=None, html=None, strict=False)
     assert sum(counts.values()) == len(list(PHOTOS.glob("*.jpg")))
+
+
+def test_a_method_that_learns_from_what_it_scores_says_so(labels_file, words_file, tmp_path):
+    options = ["--method", "adaneg", "--corpus", words_file, "--miner", "density", "--set", "n_groups=3"]
+    call("fit", labels_file, "-o", tmp_path / "d", *options)
+    for verb, *more in (("score",), ("calibrate", "--tpr", "0.5")):
+        assert "adaneg learns from the images that it scores" in call(verb, tmp_path / "d", PHOTOS, *more).stderr

@@ -219,3 +219,23 @@ def test_patches_go_to_the_methods_that_look_at_them():
     assert rows[0].auroc == 1.0  # .9 against .3
     with pytest.raises(InputError, match="the x set has no image"):
         compare(entrants, [Chunk(images, patches)], {"x": []})
+
+
+def test_words_are_for_the_methods_that_want_a_list(sets):
+    result = run(sets, "--methods", "eoe,mcm", "--words", sets / "words.txt", "--json")
+    assert [row["method"] for row in json.loads(result.stdout)] == ["eoe", "mcm"]
+    assert "left out" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ood", "nowhere"], "there is nothing at nowhere"),
+        (["--corpus", "wordnt"], 'unknown corpus "wordnt"'),
+        (["--words", "no.txt"], "there is no corpus file no.txt"),
+        (["--methods", " , "], "--methods must name at least one method"),
+    ],
+)
+def test_what_leads_nowhere_is_said_before_anything_is_encoded(sets, options, message, monkeypatch):
+    monkeypatch.setattr("outword.compare.enter", lambda *a, **k: pytest.fail("something was encoded"))
+    assert message in run(sets, *options, code=2).stderr

@@ -284,7 +284,7 @@ def test_bad_parameters(params, message):
 @pytest.mark.parametrize(
     ("labels", "wild", "groups", "message"),
     [
-        ([], [[1.0]], None, "labels must be a two-dimensional"),
+        ([], [[1.0]], None, "needs labels, got none"),
         (np.zeros((0, 2)), [[1.0, 0]], None, "at least one row"),
         ([[1.0, 0]], None, None, "needs wild words"),
         ([[1.0, 0]], np.zeros((0, 2)), None, "needs wild words"),

@@ -12,6 +12,7 @@ from outword.images import find_images
 from test_store import Tiny, photo
 
 LABELS = ["tabby cat", "dog", "space shuttle"]
+pytestmark = pytest.mark.filterwarnings("ignore:no ID image shows")
 
 
 @pytest.fixture
@@ -97,9 +98,7 @@ def test_unreadable_photos_are_left_out_with_a_warning(photos, tmp_path):
     whole = read(photos)
     for name in "vwxyz":
         (photos / "dog" / f"{name}.png").write_bytes(b"junk")
-    with pytest.warns(
-        UserWarning, match=r"^5 of 10 ID images are left out \(.*v\.png': not an image; .*; and 2 more\)"
-    ):
+    with pytest.warns(UserWarning, match=r"^5 of 10 ID images are left out \(.*v\.png': not an image, .* and 2 more\)"):
         found = read(photos)
     assert found.fingerprint == whole.fingerprint
     assert len(found.left_out) == 5
@@ -124,3 +123,32 @@ def test_progress_is_told(photos):
     told = []
     read(photos, report=lambda *what: told.append(what))
     assert told == [("encoding ID images", n, 5) for n in (2, 4, 5)]
+
+
+def test_labels_without_photos_are_named(photos):
+    with pytest.warns(UserWarning, match="no ID image shows dog, space shuttle"):
+        read([photos / "tabby_cat"])
+
+
+def test_equal_paths_in_two_stores_are_two_photos(tmp_path, monkeypatch):
+    for shade, name in enumerate("ab"):
+        (tmp_path / name / "dog").mkdir(parents=True)
+        photo(tmp_path / name / "dog" / "1.png", 100 * shade)
+        monkeypatch.chdir(tmp_path / name)
+        embed(Tiny(), find_images(["dog"]), tmp_path / f"{name}.store")
+    assert read([tmp_path / "a.store", tmp_path / "b.store"]).counts == {"dog": 2}
+
+
+def test_a_photo_counts_once_and_the_outer_folder_names_it(photos):
+    whole = read([photos / "dog"])
+    (photos / "dog" / "close-ups").mkdir()
+    photo(photos / "dog" / "close-ups" / "f.png", 150)
+    assert read([photos / "dog" / "close-ups", photos / "dog"]).counts == {"dog": len(whole.vectors) + 1}
+
+
+def test_hyphens_are_spaces_unless_a_label_says_otherwise(tmp_path):
+    for shade, name in enumerate(("x-ray", "x ray", "Tabby-Cat")):
+        (tmp_path / name).mkdir()
+        photo(tmp_path / name / "1.png", 50 * shade)
+    found = read_id_images(Tiny(), tmp_path, ["x-ray", "x ray", "tabby cat"], with_classes=True)
+    assert found.counts == {"x-ray": 1, "x ray": 1, "tabby cat": 1}

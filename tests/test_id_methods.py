@@ -79,7 +79,7 @@ def test_without_scipy_the_fit_says_what_to_install_and_scoring_goes_on(monkeypa
     states = {kind: fitted(kind()).state() for kind in (VOS, NPOS)}
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     for detector in (VOS(), NPOS(), MSP(head="probe")):
-        with pytest.raises(MissingExtraError, match=r'needs scipy: pip install "outword\[fit\]"'):
+        with pytest.raises(MissingExtraError, match=r'needs scipy and threadpoolctl: pip install "outword\[fit\]"'):
             fitted(detector)
     for kind, state in states.items():
         assert np.isfinite(kind().restore(state).score(WORLD.id_images)).all()
@@ -93,11 +93,11 @@ def test_the_loss_and_its_gradient(with_outliers, monkeypatch):
     centre = WORLD.train.mean(axis=0)
     loss = Loss(WORLD.train, WORLD.classes, outliers, centre, 0.3, 0.01, 5)
     theta = rng.standard_normal(len(loss.start()))
-    weights, bias, line = loss.parts(theta)
+    weights, bias, (s, c) = loss.parts(theta)
     bias -= bias.mean()
     value, gradient = loss(theta)
     own = WORLD.classes.tolist()
-    expected = reference.head_loss(weights, bias - weights @ centre, WORLD.train, own, 0.01, outliers, 0.3, line)
+    expected = reference.head_loss(weights, bias - weights @ centre, WORLD.train, own, 0.01, outliers, 0.3, (s**2, c))
     assert value == pytest.approx(expected, rel=1e-10)
     for _ in range(20):
         step = 1e-5 * rng.standard_normal(len(theta))

@@ -76,17 +76,34 @@ def test_the_command_line_and_the_checks_pick_it_up(site, tmp_path):
         outword.load(made)  # here it is not installed
 
 
+ABSTRACT = """
+from dataclasses import dataclass
+from outword.detectors.base import VectorDetector
+from outword_topk import TopK
+
+@dataclass
+class Abstract(VectorDetector):
+    summary = "no score"
+
+@dataclass
+class Faulty(TopK):
+    def __post_init__(self):
+        raise ValueError("boom")
+"""
 BROKEN = [
     ("broken", "no_such_module:X", "No module named 'no_such_module'"),
     ("raises", "raises:X", "of its own"),
     ("function", "json:loads", "it is no dataclass that derives from VectorDetector"),
     ("base", "outword.detectors.base:VectorDetector", "it is no dataclass"),
+    ("abstract", "abstract:Abstract", "abstract method"),
+    ("faulty", "abstract:Faulty", "boom"),
     ("mcm", "outword_topk:TopK", "there is a method of that name already"),
 ]
 
 
 def test_what_cannot_be_loaded_is_left_out_with_a_warning_and_the_rest_works(site):
     (site / "raises.py").write_text("raise RuntimeError('a fault of its own')\n")
+    (site / "abstract.py").write_text(ABSTRACT)
     install(site, "other", {name: value for name, value, _ in BROKEN})
     run = python(site, "-m", "outword", "list", "methods", "--json")
     names = {row["name"]: row for row in json.loads(run.stdout)}

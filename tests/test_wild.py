@@ -90,3 +90,12 @@ def test_a_killed_run_goes_on_where_it_was(corpus, tmp_path):
     prompts = get_prompts("a photo of a {}")
     wild.encoded_corpus(get_encoder("mini"), corpus, prompts, lambda *report: seen.append(report))
     assert seen[0] == ("words of words.txt", 90, 130)
+
+
+def test_parts_are_smaller_where_words_have_many_sentences(corpus, monkeypatch):
+    monkeypatch.setattr(wild, "PART", 80)
+    with pytest.raises(KeyboardInterrupt):
+        wild.encoded_corpus(Counting(stop_at=8 * 30), corpus, get_prompts("csp"))
+    rest = Counting()
+    wild.encoded_corpus(rest, corpus, get_prompts("csp"))
+    assert rest.texts == 8 * (130 - 30)  # parts of ten words, three of which were kept

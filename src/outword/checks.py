@@ -30,7 +30,11 @@ def number(
     """Raise unless `value` is a finite number within the bounds that are given."""
     bounds = ((least, "of at least", ge), (above, "above", gt), (most, "at most", le), (below, "below", lt))
     rules = [(words, bound, keeps) for bound, words, keeps in bounds if bound is not None]
-    is_number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    is_number = not isinstance(value, bool) and isinstance(value, Real) and _is_finite(value)
     if not (is_number and all(keeps(value, bound) for _, bound, keeps in rules)):
         told = " and ".join(f"{words} {bound}" for words, bound, _ in rules)
         raise ParameterError(f"{name} must be a number {told}, got {value!r}", hint=hint)
+
+
+def _is_finite(value: Any) -> bool:
+    return bool(-math.inf < value < math.inf)  # math.isfinite fails for whole numbers of 400 digits

@@ -24,7 +24,7 @@ from outword.images import find_images
 from outword.store import is_store, open_store
 
 PathLike = str | os.PathLike[str]
-NAMED = 3  # photos that a warning names
+NAMED = 3  # photos or labels that a message names
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ def read_id_images(
         raise InputError(f"ID images must be folders or stores: {error}", hint='write id_images="train"') from None
     photos = _find(encoder, several)
     known = {_key(label): index for index, label in enumerate(labels)}
+    known |= {fold(label): index for index, label in enumerate(labels)}
     by_folders = {folders: _class(folders, known) for folders in {photo.folders for photo in photos}}
     found = [by_folders[photo.folders] for photo in photos]
     stray = _stray(photos[found.index(None)], labels) if None in found else None
@@ -96,13 +97,16 @@ def read_id_images(
     vectors, left_out = _encoded(encoder, photos, report)
     kept = sorted(vectors)
     if left_out:
-        _warn(left_out, len(photos))
+        told = _some([f"{path!r}: {reason}" for path, reason in left_out])
+        _warn(f"{len(left_out):,} of {len(photos):,} ID images are left out ({told})")
     if not kept:
         raise InputError(
             "there must be at least one ID image that can be read, got none", hint="name a folder with photos in it"
         )
     classes = None if None in found else np.array(found, np.int64)[kept]
     counts = {} if classes is None else Counter(labels[index] for index in classes)
+    if missing := [label for label in labels if label not in counts] if counts else []:
+        _warn(f"no ID image shows {_some(missing)}: photos of that may be called out")
     return IdImages(np.stack([vectors[at] for at in kept]), classes, dict(counts), left_out, stray)
 
 
@@ -112,7 +116,8 @@ def _find(encoder: Encoder, paths: Sequence[str]) -> list[Photo]:
     found: dict[Path, Photo] = {}
     for _, top in sorted(tops.items()):  # a folder comes before those in it: its own name counts for all of them
         for photo in _stored(encoder, top) if is_store(top) else _files(top):
-            found.setdefault(Path(photo.path).absolute(), photo)
+            base = Path(top).absolute() if is_store(top) else Path.cwd()  # a path in a store may be of another folder
+            found.setdefault(base / photo.path, photo)
     return [photo for _, photo in sorted(found.items())]
 
 
@@ -138,7 +143,8 @@ def _above(path: PathLike) -> tuple[str, ...]:
 
 
 def _class(folders: tuple[str, ...], known: dict[str, int]) -> int | None:
-    return next((known[_key(name)] for name in folders if _key(name) in known), None)
+    keys = (key for name in folders for key in (fold(name), _key(name)))
+    return next((known[key] for key in keys if key in known), None)
 
 
 def _key(name: str) -> str:
@@ -153,8 +159,7 @@ def _stray(photo: Photo, labels: Sequence[str]) -> InputError:
             hint = f'did you mean "{folded[near[0]]}" by the folder "{name}"?'
             break
     else:
-        shown = ", ".join(labels[:5]) + (f" and {len(labels) - 5:,} more" if len(labels) > 5 else "")
-        hint = f"the labels are {shown}"
+        hint = f"the labels are {_some(labels)}"
     return InputError(
         f"the class of an ID image is the nearest folder above it with the name of a label, and {photo.path!r} is in "
         "none",
@@ -186,7 +191,11 @@ def _encoded(
     return vectors, [(photos[at].path, error.message) for at, error in sorted(errors.items())]
 
 
-def _warn(left_out: list[tuple[str, str]], total: int) -> None:
-    named = "; ".join(f"{path!r}: {reason}" for path, reason in left_out[:NAMED])
-    more = f"; and {len(left_out) - NAMED:,} more" if len(left_out) > NAMED else ""
-    warnings.warn(f"{len(left_out):,} of {total:,} ID images are left out ({named}{more})", stacklevel=3)
+def _some(items: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
+    return ", ".join(items[:NAMED]) + more
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=4)

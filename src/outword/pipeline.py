@@ -6,7 +6,6 @@ import copy
 import math
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, asdict, dataclass, fields
@@ -206,9 +205,10 @@ class Detector:
         A method that learns from what it scores does not learn from this.
         """
         (pixels,) = self.encoder.pixel_chunks([image])
-        kept = copy.deepcopy(self.vectors) if self.vectors.sees_order else self.vectors
-        scores, vectors = self.score_pixels(pixels)
-        self.vectors = kept
+        pupil = copy.copy(self)
+        if self.vectors.sees_order:
+            pupil.vectors = copy.deepcopy(self.vectors)
+        scores, vectors = pupil.score_pixels(pixels)
         score, found = float(scores[0]), self.evidence(vectors, top)[0]
         return Explanation(
             score=score,
@@ -380,7 +380,6 @@ def prepare(
             "left_out": len(found.left_out),
             "fingerprint": found.fingerprint,
         }
-        _warn_of_missing(names, found)
         given |= {"images": found.vectors, "image_labels": found.classes}
     remembered = {} if remembered is None else remembered
     if templates not in remembered:
@@ -417,14 +416,6 @@ def _check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_ima
     if images and Need.ID_IMAGES not in vectors.wants():
         probe = ", or fit a head on them with --set head=probe" if "head" in vectors.params() else ""
         raise ParameterError(f"{method} does not look at ID images", hint=f"leave them out{probe}")
-
-
-def _warn_of_missing(labels: Sequence[str], found: IdImages) -> None:
-    """Say which labels no ID image shows: to a method on ID images they are as good as out."""
-    missing = [label for label in labels if label not in found.counts] if found.counts else []
-    if missing:
-        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5:,} more" if len(missing) > 5 else "")
-        warnings.warn(f"no ID image shows {shown}: photos of that may be called out", stacklevel=4)
 
 
 def _id_images(encoder: Encoder, given: Any, labels: Sequence[str], *, with_classes: bool, report: Report) -> IdImages:
@@ -479,7 +470,9 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
     kind = DETECTORS[card["method"]["name"]]
     vectors = kind(**card["method"]["parameters"]).restore(saved.arrays)
     n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
-    if (len(vectors.labels_), n_wild) != (len(saved.labels), len(saved.wild)):
+    learned = vectors.class_logits(np.eye(1, vectors.labels_.shape[1]))
+    foreign = learned is not None and not set(learned[0].tolist()) <= set(range(len(saved.labels)))
+    if (len(vectors.labels_), n_wild) != (len(saved.labels), len(saved.wild)) or foreign:
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
     stored = card.pop("calibration")
     if stored and stored["value"] is None:

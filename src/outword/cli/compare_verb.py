@@ -7,7 +7,6 @@ import glob
 import io
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -37,7 +36,7 @@ TITLES = {
     "fit_seconds": "fit s",
     "score_seconds": "score s",
 }
-WIDTH = 160  # of a table that goes into a file or a pipe
+WIDTH = 160  # room for the table: a narrow terminal folds its lines, but no figure is cut off
 NAMED = 3  # unreadable photos that are named
 
 
@@ -203,8 +202,7 @@ def _show(rows: Sequence[Row], kind: str) -> None:
             table.add_column(TITLES[name], justify="left" if name in ("method", "ood") else "right", no_wrap=True)
         for line in cells:
             table.add_row(*line)
-        width = None if sys.stdout.isatty() else WIDTH
-        Console(highlight=False, width=width).print(table, markup=False)
+        Console(highlight=False, width=WIDTH).print(table, markup=False)
 
 
 def _cell(value: Any, name: str) -> str:

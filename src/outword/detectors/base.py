@@ -88,8 +88,8 @@ class VectorDetector(ABC):
             images: (n_images, dim), ID images.
             image_labels: (n_images,) integers, the class of each ID image.
         """
-        self.check()
         self._fitted = False
+        self.check()
         wants = self.wants()
         y = None if labels is None and Need.LABELS not in wants else self._rows(Need.LABELS, "labels", labels)
         dim = None if y is None else y.shape[1]
@@ -144,6 +144,7 @@ class VectorDetector(ABC):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
         """Take the arrays of `state`, instead of `fit`, and see that they fit together."""
+        self._fitted = False
         self.check()
         for name, array in state.items():
             if not np.isfinite(array).all():
@@ -153,21 +154,29 @@ class VectorDetector(ABC):
             setattr(self, f"{name}_", state.get(name))
         self._prepare()
         self._fitted = True
+        try:
+            self._try_out()
+        except Exception:
+            self._fitted = False
+            raise
+        return self
+
+    def _try_out(self) -> None:
+        """Score one image, to see that the arrays belong together."""
         row = np.eye(1, self.labels_.shape[1])
         self.score(row, patches=row[:, None])
         self.reset()
-        if (learned := self.class_logits(row)) is not None and learned[1].shape != (1, len(learned[0])):
+        learned = self.class_logits(row)
+        if learned is not None and learned[1].shape != (1, len(learned[0])):
             raise InputError("classes must be as many as there are logits", hint="fit it again")
-        return self
 
     def _rows(self, need: Need, name: str, values: ArrayLike | None, dim: int | None = None) -> NDArray[np.floating]:
         """The rows of an input that must be there."""
-        found = None if values is None else matrix(values, name, dim)
-        if found is None or len(found) == 0:
+        if values is None or np.size(values) == 0:
             raise InputError(
                 f"{type(self).__name__} needs {need.value}, got none", hint=f"pass {name}= with at least one row"
             )
-        return found
+        return matrix(values, name, dim)
 
     def _classes(self, image_labels: ArrayLike | None, n_images: int) -> Classes:
         found = np.asarray([] if image_labels is None else image_labels)

@@ -41,6 +41,6 @@ def _problem(kind: Any, taken: bool) -> str:
         return "it is no dataclass that derives from VectorDetector"
     try:
         kind()
-    except TypeError as error:  # an abstract method, or a parameter without a default
-        return str(error)
+    except Exception as error:  # an abstract method, a parameter without a default, a fault of its own
+        return str(error) or type(error).__name__
     return "" if getattr(kind, "summary", "") else "it has no summary"

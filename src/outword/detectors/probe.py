@@ -54,10 +54,10 @@ class Loss:
         1/n sum_i -log softmax(z_i)_{c_i} + penalty/2 (|W|^2 + a^2)
         + weight/2 (mean over images of log(1 + e^{-phi}) + mean over outliers of log(1 + e^{phi})),
 
-    `z = W (x - centre) + b`, `phi = a (log sum_k e^{z_k} - log K) + c`, `a >= 0`, or the energy of outliers could be
-    made to rise. The centre changes nothing but the number of
-    steps. The sum of b stays 0: a constant added to all of b changes neither the softmax nor, with another c, phi.
-    Without outliers the second line, a and c are void, and the loss is convex.
+    `z = W (x - centre) + b`, `phi = a (log sum_k e^{z_k} - log K) + c`. The slope is a square, `a = s^2`, or the energy
+    of outliers could be made to rise. The centre changes nothing but the number of steps. The sum of b stays 0: a
+    constant added to all of b changes neither the softmax nor, with another c, phi. Without outliers the second line, s
+    and c are void, and the loss is convex.
     """
 
     images: Array
@@ -80,7 +80,7 @@ class Loss:
         return theta
 
     def parts(self, theta: Array) -> tuple[Array, Array, Array]:
-        """Views of W (n_classes, dim), b (n_classes,) and the line (a, c)."""
+        """Views of W (n_classes, dim), b (n_classes,) and the line (s, c)."""
         size = self.n_classes * len(self.centre)
         return theta[:size].reshape(self.n_classes, -1), theta[size:-2], theta[-2:]
 
@@ -89,8 +89,8 @@ class Loss:
         weights, _, line = self.parts(theta)
         gradient = np.zeros_like(theta)
         g_weights, g_bias, g_line = self.parts(gradient)
-        g_weights[:], g_line[0] = self.penalty * weights, self.penalty * line[0]
-        value = self.penalty / 2 * ((weights**2).sum() + line[0] ** 2)
+        g_weights[:], g_line[0] = self.penalty * weights, 2 * self.penalty * line[0] ** 3
+        value = self.penalty / 2 * ((weights**2).sum() + line[0] ** 4)
         for rows in blocks(len(self.images), self.n_classes):
             value += self._add(theta, gradient, self.images[rows], self.own[rows])
         for rows in blocks(len(self.outliers), self.n_classes):
@@ -122,23 +122,22 @@ class Loss:
         """The logistic loss of some rows, and its slope by their energies."""
         if not len(self.outliers):
             return 0.0, np.zeros(len(energy))
-        line, g_line = theta[-2:], gradient[-2:]
+        s, c = theta[-2:]
         sign, n = (1, len(self.images)) if inside else (-1, len(self.outliers))
         above = energy - np.log(self.n_classes)
-        phi = sign * (line[0] * above + line[1])
+        phi = sign * (s**2 * above + c)
         by_phi = -sign * self.weight / (2 * n) * np.exp(-np.logaddexp(0, phi))
-        g_line += by_phi @ above, by_phi.sum()
-        return float(self.weight / (2 * n) * np.logaddexp(0, -phi).sum()), by_phi * line[0]
+        gradient[-2:] += 2 * s * (by_phi @ above), by_phi.sum()
+        return float(self.weight / (2 * n) * np.logaddexp(0, -phi).sum()), by_phi * s**2
 
 
 def _minimise(loss: Loss) -> Array:
     start = loss.start()
     past = int(np.clip(MEMORY // (2 * len(start)), 3, 30))
     options = {"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "maxcor": past, "ftol": 1e-13, "gtol": 1e-9}
-    bounds = [(None, None)] * (len(start) - 2) + [(0, None), (None, None)]
     minimize, limited = _tools()
     with limited(limits=1 if loss.cost < SMALL else None):
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     if found.status == 1:
         warnings.warn(f"the linear head is not quite fitted after {found.nit} steps", stacklevel=4)
     return np.asarray(found.x)
@@ -151,6 +150,7 @@ def _tools() -> tuple[Any, Any]:
         from threadpoolctl import threadpool_limits
     except ImportError:
         raise MissingExtraError(
-            'fitting a linear head needs scipy: pip install "outword[fit]"', hint="or choose another method"
+            'fitting a linear head needs scipy and threadpoolctl: pip install "outword[fit]"',
+            hint="or choose another method",
         ) from None
     return minimize, threadpool_limits
