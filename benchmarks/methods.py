@@ -92,7 +92,7 @@ def measure(bench: Bench, make, n_draws: int, words: Path) -> Iterator[list[Row]
         drawn = make(bench, seed)
         found, lacking = entrants(bench, drawn, words)
         if seed == 0:
-            fitted = "none" if drawn.fit_on is None else str(len(drawn.fit_on.vectors))
+            fitted = "no" if drawn.fit_on is None else str(len(drawn.fit_on.vectors))
             print(f"{len(drawn.names)} labels, {fitted} ID photos to fit on, {len(drawn.inside)} to score\n")
             for method, reason in lacking.items():
                 print(f"left out: {method}: {reason}", file=sys.stderr)
