@@ -239,3 +239,14 @@ def test_words_are_for_the_methods_that_want_a_list(sets):
 def test_what_leads_nowhere_is_said_before_anything_is_encoded(sets, options, message, monkeypatch):
     monkeypatch.setattr("outword.compare.enter", lambda *a, **k: pytest.fail("something was encoded"))
     assert message in run(sets, *options, code=2).stderr
+
+
+def test_what_is_missing_is_said_before_words_are_encoded(sets, monkeypatch):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("outword.compare.prepare", stop)
+    given = ["--id", sets / "id", "--ood", sets / "far", "--methods", "debiased,glmcm,eoe"]
+    told = call("compare", sets / "labels.txt", *given, code=1).stderr
+    assert "left out: glmcm: glmcm needs patches: mini has none" in told
+    assert "left out: eoe" in told

@@ -21,7 +21,7 @@ from outword.images import find_images
 from outword.inputs import check_store
 from outword.metrics import aupr, auroc, fpr_at_tpr
 from outword.numerics import Array
-from outword.pipeline import PathLike, make_detector, prepare
+from outword.pipeline import PathLike, check_inputs, make_detector, prepare
 from outword.prompts import Prompts
 from outword.store import is_store, open_store
 from outword.wild import Report, quiet
@@ -92,6 +92,7 @@ def enter(
     store: PathLike | None = None,
     params: Mapping[str, Any] | None = None,
     report: Report = quiet,
+    on_left_out: Callable[[str, str], None] = lambda method, reason: None,
 ) -> tuple[list[Entrant], dict[str, str]]:
     """Fit every method that applies; the others, each with what it lacks.
 
@@ -104,11 +105,17 @@ def enter(
         id_images: photos of the classes, for the methods that need them.
         store: a store among the sets, if there is one: it has vectors only.
         params: of the methods; the name of an entrant says which were set.
+        on_left_out: called with a method and what it lacks, as soon as that is known.
     """
     entered: list[Entrant] = []
     left_out: dict[str, str] = {}
-    remembered: dict[Prompts, Vectors] = {}
-    for method in methods:
+
+    def leave(method: str, error: OutwordError) -> None:
+        left_out[method] = error.message
+        on_left_out(method, error.message)
+
+    ready = []
+    for method in methods:  # what they lack is said before the first of them takes minutes
         changed = dict(params or {})
         try:
             vectors = make_detector(method, encoder.temperature, changed)
@@ -116,20 +123,31 @@ def enter(
                 changed |= vectors.on_vectors
                 vectors = make_detector(method, encoder.temperature, changed)
             check_store(method, vectors, store)
+            given: dict[str, Any] = {
+                "corpus": words if vectors.corpus == "" else corpus,
+                "id_images": id_images if Need.ID_IMAGES in vectors.wants() else None,
+            }
+            check_inputs(method, vectors, encoder, **given)
+        except OutwordError as error:
+            leave(method, error)
+        else:
+            ready.append((method, changed, given))
+    remembered: dict[Prompts, Vectors] = {}
+    for method, changed, given in ready:
+        try:
             prepared = prepare(
                 labels,
                 encoder=encoder,
                 method=method,
-                corpus=words if vectors.corpus == "" else corpus,
-                id_images=id_images if Need.ID_IMAGES in vectors.wants() else None,
                 report=report,
                 params=changed,
                 remembered=remembered,
+                **given,
             )
             since = time.perf_counter()
             fitted = prepared.fit().vectors
         except OutwordError as error:
-            left_out[method] = error.message
+            leave(method, error)
             continue
         told = ", ".join(f"{key}={value}" for key, value in changed.items())
         name = f"{method} ({told})" if told else method

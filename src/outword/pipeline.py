@@ -359,7 +359,7 @@ def prepare(
     sentences = check_labels(labels)
     names = list(sentences)
     vectors = make_detector(method, encoder.temperature, params)
-    _check_inputs(method, vectors, encoder, id_images, corpus)
+    check_inputs(method, vectors, encoder, id_images, corpus)
     templates = get_prompts(prompts or vectors.prompts or encoder.prompts)
     rule = _lookup("miner", miner or vectors.miner, MINERS, "outword list miners")()
     source = get_corpus(corpus or vectors.corpus or CORPUS) if Need.WILD in vectors.wants() else None
@@ -403,7 +403,7 @@ def prepare(
     return Prepared(vectors, names, [wild.words[i] for i in kept], given, card, encoder)
 
 
-def _check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_images: object, corpus: object) -> None:
+def check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_images: object, corpus: object) -> None:
     """Raise if an input is missing, or ID images are there and would not be looked at."""
     classes = not isinstance(id_images, IdImages) or id_images.classes is not None
     images = id_images is not None

@@ -7,7 +7,7 @@ import glob
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -100,10 +100,18 @@ def command(
     with Meter("images") as meter:
         known = read_id_images(tower, id_images, [*names], with_classes=False, report=meter) if id_images else None
     with Meter("words") as meter:
-        entrants, lacking = enter(
-            names, tower, chosen, corpus=corpus, words=words, id_images=known, store=store, report=meter
+        entrants, _ = enter(
+            names,
+            tower,
+            chosen,
+            corpus=corpus,
+            words=words,
+            id_images=known,
+            store=store,
+            report=meter,
+            on_left_out=_tell_lack,
         )
-    _tell(entrants, lacking)
+    _tell(entrants)
     patches = any(Need.PATCHES in entrant.vectors.wants() for entrant in entrants)
     with Meter("images") as meter:
 
@@ -119,18 +127,19 @@ def command(
     _show(rows if by_set else means(rows), "json" if as_json else kind)
 
 
-def _tell(entrants: Sequence[Entrant], lacking: Mapping[str, str]) -> None:
-    """Say which methods do not take part, and what is special about those that do."""
+def _tell_lack(method: str, reason: str) -> None:
+    console().print(f"left out: {method}: {reason}", markup=False, soft_wrap=True)
+
+
+def _tell(entrants: Sequence[Entrant]) -> None:
+    """Say what is special about the methods that take part."""
     from outword.compare import SEED
 
-    say = console().print
-    for method, reason in lacking.items():
-        say(f"left out: {method}: {reason}", markup=False, soft_wrap=True)
     if not entrants:
         raise InputError("there must be a method that applies, got none", hint="see what each of them lacks, above")
     for entrant in entrants:
         if entrant.vectors.sees_order:
-            say(
+            console().print(
                 f"{entrant.name} learns from the images that it scores: ID and OOD images come as one stream, shuffled "
                 f"by the seed {SEED}, afresh for each OOD set",
                 markup=False,
