@@ -115,8 +115,9 @@ def _find(encoder: Encoder, paths: Sequence[str]) -> list[Photo]:
     tops = {Path(path).absolute(): path for path in paths}
     found: dict[Path, Photo] = {}
     for _, top in sorted(tops.items()):  # a folder comes before those in it: its own name counts for all of them
-        for photo in _stored(encoder, top) if is_store(top) else _files(top):
-            base = Path(top).absolute() if is_store(top) else Path.cwd()  # a path in a store may be of another folder
+        stored = is_store(top)
+        base = Path(top).absolute() if stored else Path.cwd()  # a path in a store may be of another folder
+        for photo in _stored(encoder, top) if stored else _files(top):
             found.setdefault(base / photo.path, photo)
     return [photo for _, photo in sorted(found.items())]
 

@@ -59,7 +59,16 @@ def log_sum_exp(values: Array) -> Array:
     return np.asarray(np.log(np.exp(values - top).sum(axis=-1)) + top[..., 0])
 
 
-def grouped_log_sum_exp(logits: Array, groups: Sequence[NDArray[np.integer]]) -> Array:
+def softmax(values: Array) -> Array:
+    """`e^v / sum e^v` along the last axis, without overflow.
+
+    >>> softmax(np.log([[1.0, 3.0]])).round(4)
+    array([[0.25, 0.75]])
+    """
+    return np.asarray(np.exp(values - log_sum_exp(values)[..., None]))
+
+
+def grouped_log_sum_exp(logits: Array, groups: Sequence[NDArray[np.integer] | slice]) -> Array:
     """`log sum exp` of the columns of each group: (n_images, n_columns) to (n_images, n_groups)."""
     return np.stack([log_sum_exp(logits[:, columns]) for columns in groups], axis=1)
 

@@ -29,7 +29,7 @@ from outword.images import ImageLike
 from outword.inputs import lacking
 from outword.labels import check_labels
 from outword.mining import MINERS
-from outword.numerics import Array, log_sum_exp, unit_rows
+from outword.numerics import Array, log_sum_exp, softmax, unit_rows
 from outword.prompts import Prompts, get_prompts
 from outword.wild import Report, encode_words, mine, quiet
 
@@ -250,7 +250,7 @@ class Detector:
 
     def _learned_evidence(self, classes: NDArray[np.int64], logits: Array, top: int) -> list[Evidence]:
         shares = np.zeros((len(logits), len(self.labels)))
-        shares[:, classes] = np.exp(logits - log_sum_exp(logits)[:, None])
+        shares[:, classes] = softmax(logits)
         return [Evidence(_largest(row, self.labels, top), []) for row in shares]
 
     def audit(self, top: int = 20) -> list[tuple[str, str, float]]:

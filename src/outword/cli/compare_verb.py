@@ -74,8 +74,7 @@ def command(
     Each photo is encoded once and scored by all; folders and stores of "outword embed" are taken. AUPR and FPR95 come
     in both conventions: ID or OOD as the positives. What is compared are embeddings: odin takes part without its step
     of the pixels, epsilon=0. The first run encodes the words of each method, which takes minutes; --methods leaves
-    some out. Seconds are those of the method itself, on vectors. Figures are in
-    percent, but fractions in CSV and JSON.
+    some out. Seconds are those of the method itself, on vectors. Figures are in percent, but fractions in CSV and JSON.
 
     \b
     Example:

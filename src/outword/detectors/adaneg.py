@@ -13,7 +13,7 @@ from outword.checks import number, whole_number
 from outword.detectors.entropy import negative_entropy
 from outword.detectors.memory import Memory
 from outword.detectors.neglabel import NegLabel
-from outword.numerics import Array, log_sum_exp
+from outword.numerics import Array, grouped_log_sum_exp
 
 BLOCK = 256  # images whose logits are held at a time
 TIE = 1e-9  # logits this close are equal: rounding must not choose between two labels of one name
@@ -98,7 +98,7 @@ class AdaNeg(NegLabel):
         return self._combine(self._masses(logits)) + self.weight * text
 
     def _masses(self, logits: Array) -> Array:
-        return np.stack([log_sum_exp(logits[:, first:last]) for first, last in pairwise(self._offsets)], axis=1)
+        return grouped_log_sum_exp(logits, [slice(first, last) for first, last in pairwise(self._offsets)])
 
     def _stored(self, logits: Array, text: Array) -> Iterator[tuple[int, int, float]]:
         """The images to store, in order: (row, label or word, entropy)."""

@@ -193,6 +193,9 @@ class VectorDetector(ABC):
             raise InputError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(...)")
         return matrix(images, "images", self.labels_.shape[1])
 
+    def _unit_images(self, images: ArrayLike) -> Array:
+        return unit_rows(self._checked(images), "images", UNIT_TOLERANCE)
+
     def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None) -> None:
         self.labels_, self.wild_ = labels, wild
         self._y = unit_rows(labels, "labels")

@@ -13,7 +13,7 @@ from outword.checks import number
 from outword.detectors.base import Classes
 from outword.detectors.grouped import GroupedDetector, natural_odds
 from outword.errors import ParameterError
-from outword.numerics import UNIT_TOLERANCE, Array, log_sum_exp, unit_rows
+from outword.numerics import Array, log_sum_exp, unit_rows
 
 CAP_RATIO = 0.7  # |G| / K up to which the cap leaves tau alone
 NOISE_GAIN = 10.0  # how far noise may lift S above its largest value without noise
@@ -78,7 +78,7 @@ class Debiased(GroupedDetector):
 
     def log_odds(self, images: ArrayLike) -> Array:
         """`log S' / (1 - S')` with `S' = (1 - c tau) S`: without noise the order of S, but it never saturates."""
-        log_m, log_qa = self._terms(self._log_masses(unit_rows(self._checked(images), "images", UNIT_TOLERANCE)))
+        log_m, log_qa = self._terms(self._log_masses(self._unit_images(images)))
         log_sum = np.logaddexp(log_m, log_qa)
         return log_sum_exp(log_m - log_sum) - log_sum_exp(log_qa - log_sum)
 

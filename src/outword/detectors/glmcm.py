@@ -60,13 +60,13 @@ class GLMCM(MCM):
 
     def _patches(self, patches: ArrayLike | None, n_images: int) -> NDArray[np.floating]:
         dim = self.labels_.shape[1]
-        if n_images and patches is None:
+        if not n_images:
+            return np.zeros((0, 1, dim))
+        if patches is None:
             raise InputError(
                 f"{type(self).__name__} needs {Need.PATCHES.value}, got none",
                 hint="pass patches= (n_images, n_patches, dim), from an encoder that has them",
             )
-        if not n_images:
-            return np.zeros((0, 1, dim))
         found = np.asarray(patches)
         if found.ndim != 3 or found.shape[::2] != (n_images, dim) or found.shape[1] == 0:
             raise InputError(

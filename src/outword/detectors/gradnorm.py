@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from outword.detectors.headed import HeadedDetector
-from outword.numerics import Array, log_sum_exp
+from outword.numerics import Array, softmax
 
 
 @dataclass
@@ -36,5 +36,5 @@ class GradNorm(HeadedDetector):
 
     def _score(self, images: Array) -> Array:
         z = self._logits(images)
-        p = np.exp(z - log_sum_exp(z)[:, None])
+        p = softmax(z)
         return np.asarray(np.abs(images).sum(axis=1) * np.abs(p - 1 / z.shape[1]).sum(axis=1))

@@ -12,7 +12,7 @@ from outword.detectors.base import Classes, VectorDetector
 from outword.detectors.needs import Need
 from outword.detectors.probe import fit_head
 from outword.errors import ParameterError
-from outword.numerics import UNIT_TOLERANCE, Array, unit_rows
+from outword.numerics import Array
 
 
 @dataclass
@@ -56,7 +56,7 @@ class HeadedDetector(VectorDetector):
         """Those of the probe."""
         if self.head == "labels":
             return None
-        return self.classes_, self._logits(unit_rows(self._checked(images), "images", UNIT_TOLERANCE))
+        return self.classes_, self._logits(self._unit_images(images))
 
     def _logits(self, images: Array) -> Array:
         if self.head == "probe":

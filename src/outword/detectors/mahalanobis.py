@@ -13,7 +13,7 @@ from outword.checks import number
 from outword.detectors.base import Classes, VectorDetector
 from outword.detectors.gaussians import class_means, spectrum, tied_covariance
 from outword.detectors.needs import Need
-from outword.numerics import UNIT_TOLERANCE, Array, unit_rows
+from outword.numerics import Array
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Mahalanobis(VectorDetector):
 
     def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
         """Minus half the squared distances: the log-likelihoods of the classes' Gaussians, up to a constant."""
-        return self.classes_, -self._distances(unit_rows(self._checked(images), "images", UNIT_TOLERANCE)) / 2
+        return self.classes_, -self._distances(self._unit_images(images)) / 2
 
     def _score(self, images: Array) -> Array:
         return np.asarray(-self._distances(images).min(axis=1))

@@ -13,7 +13,7 @@ from outword.checks import number
 from outword.detectors.headed import HeadedDetector
 from outword.detectors.msp import largest_probability
 from outword.detectors.needs import Need
-from outword.numerics import UNIT_TOLERANCE, Array, blocks, log_sum_exp, unit_rows
+from outword.numerics import UNIT_TOLERANCE, Array, blocks, softmax, unit_rows
 
 
 @dataclass
@@ -66,8 +66,7 @@ class ODIN(HeadedDetector):
         out = np.empty(x.shape)
         for rows in blocks(len(x), len(weights)):
             z = self._logits(unit_rows(x[rows], "images", UNIT_TOLERANCE)) / self.odin_temperature
-            p = np.exp(z - log_sum_exp(z)[:, None])
-            out[rows] = (weights[z.argmax(axis=1)] - p @ weights) / self.odin_temperature
+            out[rows] = (weights[z.argmax(axis=1)] - softmax(z) @ weights) / self.odin_temperature
         return out
 
     def _score(self, images: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from outword.detectors.headed import HeadedDetector
-from outword.numerics import Array, log_sum_exp
+from outword.numerics import Array, softmax
 
 
 @dataclass
@@ -35,5 +35,4 @@ class Var(HeadedDetector):
     own_temperature: ClassVar[bool] = True
 
     def _score(self, images: Array) -> Array:
-        logits = self._logits(images)
-        return np.asarray(np.exp(logits - log_sum_exp(logits)[:, None]).var(axis=1))
+        return np.asarray(softmax(self._logits(images)).var(axis=1))

@@ -13,7 +13,7 @@ from outword.checks import number, whole_number
 from outword.detectors.base import Classes, VectorDetector
 from outword.detectors.needs import Need
 from outword.detectors.probe import fit_head
-from outword.numerics import UNIT_TOLERANCE, Array, log_sum_exp, unit_rows
+from outword.numerics import Array, log_sum_exp, unit_rows
 
 
 @dataclass
@@ -52,7 +52,7 @@ class VirtualOutliers(VectorDetector):
 
     def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
         """Those of the head."""
-        return self.classes_, self._logits(unit_rows(self._checked(images), "images", UNIT_TOLERANCE))
+        return self.classes_, self._logits(self._unit_images(images))
 
     def _score(self, images: Array) -> Array:
         return log_sum_exp(self._logits(images))
