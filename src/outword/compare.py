@@ -213,7 +213,9 @@ def compare(entrants: Sequence[Entrant], inside: Iterable[Chunk], outside: Mappi
         vectors = _score_set(entrants, name, chunks)
         for entrant in entrants:
             if entrant.vectors.sees_order:
-                rows.append(_in_a_stream(entrant, name, inside_vectors, vectors))
+                since = time.perf_counter()
+                streamed = stream_scores(entrant.vectors, inside_vectors, vectors, SEED)
+                rows.append(_row(entrant, name, *streamed, time.perf_counter() - since))
             else:
                 seconds = entrant.seconds[""] + entrant.seconds[name]
                 scores = [np.concatenate(entrant.scores[part]) for part in ("", name)]
@@ -251,16 +253,17 @@ def _score_set(entrants: Sequence[Entrant], name: str, chunks: Iterable[Chunk]) 
     return np.concatenate(seen)
 
 
-def _in_a_stream(entrant: Entrant, name: str, inside: NDArray[np.floating], outside: NDArray[np.floating]) -> Row:
-    """The row of a method that learns from the images that it scores."""
+def stream_scores(
+    detector: VectorDetector, inside: NDArray[np.floating], outside: NDArray[np.floating], seed: int
+) -> tuple[Array, Array]:
+    """ID and OOD scores of a method that learns from the images that it scores: one stream, shuffled by the seed."""
     images = np.concatenate([inside, outside])
-    order = np.random.default_rng(SEED).permutation(len(images))
-    entrant.vectors.reset()
-    since, scores = time.perf_counter(), np.empty(len(images))
-    scores[order] = entrant.vectors.score(images[order])
-    seconds = time.perf_counter() - since
-    entrant.vectors.reset()
-    return _row(entrant, name, scores[: len(inside)], scores[len(inside) :], seconds)
+    order = np.random.default_rng(seed).permutation(len(images))
+    scores = np.empty(len(images))
+    detector.reset()
+    scores[order] = detector.score(images[order])
+    detector.reset()
+    return scores[: len(inside)], scores[len(inside) :]
 
 
 def _row(entrant: Entrant, ood: str, inside: Array, outside: Array, seconds: float) -> Row:

@@ -10,8 +10,9 @@ import re
 import stat
 import struct
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, TypeAlias, TypeVar
@@ -68,6 +69,25 @@ _TURNS = {
 }
 
 
+@dataclass(frozen=True)
+class Blob(os.PathLike[str]):
+    """An image file in memory under the name that it has in its archive; it goes wherever a path goes.
+
+    Attributes:
+        name: only ever a name; nothing is opened by it.
+        data: the content of the file, or what is wrong with it.
+    """
+
+    name: str
+    data: bytes | ImageError = field(repr=False)
+
+    def __fspath__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class _Jpeg(JpegImagePlugin.JpegImageFile):
     """Pillow's JPEG reader, less its look for a resolution in EXIF, which warns wherever EXIF is odd."""
 
@@ -83,8 +103,8 @@ def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PI
     is applied; 16-bit and float pixels are scaled to 8 bits (see `_eight_bit`). Thread-safe.
 
     Args:
-        source: a path, the bytes of an image file, a PIL image, or a uint8 array, RGB (height, width, 3) or grey
-            (height, width).
+        source: a path, a `Blob`, the bytes of an image file, a PIL image, or a uint8 array, RGB (height, width, 3) or
+            grey (height, width).
         min_side: 0 decodes in full. Otherwise a JPEG may be decoded at a half, a quarter or an eighth of its size, as
             long as its short side stays at 2 * `min_side` or more, which changes a later resize to `min_side` by
             hardly anything and is several times faster.
@@ -96,6 +116,8 @@ def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PI
         return _finish(_from_array(source), max_pixels)
     if isinstance(source, bytes):
         return _decode(io.BytesIO(source), min_side, max_pixels)
+    if isinstance(source, Blob):
+        return _decode(io.BytesIO(read_bytes(source)), min_side, max_pixels)
     if isinstance(source, str | os.PathLike):
         with _open_file(source) as file:
             return _decode(file, min_side, max_pixels)
@@ -107,14 +129,23 @@ def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PI
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of an image file, for `open_image`, or `ImageError` with a short reason."""
+    if isinstance(path, Blob):
+        if isinstance(path.data, ImageError):
+            raise path.data
+        check_bytes(len(path.data))
+        return path.data
     with _open_file(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > MAX_BYTES:
-            raise ImageError(f"too large: {size} bytes is over {MAX_BYTES}", hint="shrink it first")
+        check_bytes(os.fstat(file.fileno()).st_size)
         try:
             return file.read()
         except (OSError, MemoryError) as error:
             raise _refusal(error) from error
+
+
+def check_bytes(size: int) -> None:
+    """Raise `ImageError` for a file that is too large to be read whole."""
+    if size > MAX_BYTES:
+        raise ImageError(f"too large: {size} bytes is over {MAX_BYTES}", hint="shrink it first")
 
 
 def thumbnail(image: Image.Image, side: int = 160) -> bytes:
@@ -289,28 +320,28 @@ def _orientation(exif: bytes) -> int:
     return 1
 
 
-def find_images(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
+def find_images(paths: Iterable[str | os.PathLike[str]], *, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:
     """Yield the files behind `paths`: files as given, folders recursively, glob patterns expanded.
 
-    From a folder come the files with an image suffix, sorted, hidden ones left out; symlinked folders are not entered.
-    A pattern is expanded only where no file has that very name; `**` stands for any depth. What cannot be used is
-    yielded too, so that it becomes an error row: a missing path, a pattern without a match, a folder that cannot be
+    From a folder come the files with one of the suffixes, sorted, hidden ones left out; symlinked folders are not
+    entered. A pattern is expanded only where no file has that very name; `**` stands for any depth. What cannot be used
+    is yielded too, so that it becomes an error row: a missing path, a pattern without a match, a folder that cannot be
     listed, a folder named like an image. One folder's listing is in memory at a time.
     """
     for given in paths:
         path = Path(given)
         if os.path.lexists(path) or not glob.has_magic(str(path)):
-            yield from _take(path)
+            yield from _take(path, suffixes)
             continue
         matched = False
         for match in _expand(Path(path.anchor), path.parts[1 if path.anchor else 0 :]):
             matched = True
-            yield from _take(match)
+            yield from _take(match, suffixes)
         if not matched:
             yield path
 
 
-def _take(path: Path) -> Iterator[Path]:
+def _take(path: Path, suffixes: Collection[str]) -> Iterator[Path]:
     """Yield a file as it is, a folder as the images in it."""
     if path.suffix.lower() in SUFFIXES or not _is_folder(path):
         yield path
@@ -319,7 +350,7 @@ def _take(path: Path) -> Iterator[Path]:
         if names is None:
             yield folder
         else:
-            yield from (folder / name for name in names if Path(name).suffix.lower() in SUFFIXES)
+            yield from (folder / name for name in names if Path(name).suffix.lower() in suffixes)
 
 
 def _expand(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:

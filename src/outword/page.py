@@ -122,7 +122,7 @@ def write_page(path: Path, sample: Sample, *, title: str, summary: Summary) -> N
     template = Template(resources.files("outword").joinpath("page.html").read_text(encoding="utf-8"))
     rows = sample.rows()
     page = template.substitute(
-        title=_text(title),
+        title=escape(title),
         facts=_facts(summary),
         notice="" if summary.calibration else _NOTICE,
         tallies=_tallies(sample.counts),
@@ -147,13 +147,18 @@ def _kind(row: PageRow) -> str:
     return row.verdict.split(" ")[0]
 
 
-def _text(text: str) -> str:
+def escape(text: str) -> str:
     """Escape for HTML, inside quotes too; control, bidirectional and undecodable characters become visible escapes."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    return html.escape(shown, quote=True)
+    return html.escape(visible(text), quote=True)
 
 
-def _number(value: float) -> str:
+def visible(text: str) -> str:
+    """A text in one line, with what cannot be seen or encoded as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def score_text(value: float) -> str:
+    """A score in a few digits."""
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
 
 
@@ -167,9 +172,9 @@ def _facts(summary: Summary) -> str:
         "labels": f"{summary.labels:,}",
         "encoder": summary.encoder,
         "method": summary.method,
-        "threshold": f"{'none' if summary.threshold is None else _number(summary.threshold)} ({found})",
+        "threshold": f"{'none' if summary.threshold is None else score_text(summary.threshold)} ({found})",
     }
-    return "".join(f"<div><dt>{name}</dt><dd>{_text(value)}</dd></div>" for name, value in facts.items())
+    return "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
 
 
 def _tallies(counts: Counter[str]) -> str:
@@ -197,13 +202,13 @@ def _histogram(scores: Sequence[float], threshold: float | None) -> str:
     places = [_BINS * (cut - edges[0]) / (edges[-1] - edges[0]) for cut in cuts]
     lines = "".join(f'<line x1="{x:.3f}" x2="{x:.3f}" y1="-6" y2="100"/>' for x in places)
     told = "".join(
-        f" The dashed line is the threshold, {_number(cut)}: out on its left, in on its right." for cut in cuts
+        f" The dashed line is the threshold, {score_text(cut)}: out on its left, in on its right." for cut in cuts
     )
     return (
         f'<figure class="histogram"><figcaption>Images by score.{told}</figcaption>'
         f'<svg viewBox="0 0 {_BINS} 100" preserveAspectRatio="none" role="img" aria-label="Histogram of '
-        f'{values.size:,} scores from {_number(least)} to {_number(most)}">{bars}{lines}</svg>'
-        f"<p><span>{_number(edges[0])}</span><span>{_number(edges[-1])}</span></p></figure>"
+        f'{values.size:,} scores from {score_text(least)} to {score_text(most)}">{bars}{lines}</svg>'
+        f"<p><span>{score_text(edges[0])}</span><span>{score_text(edges[-1])}</span></p></figure>"
     )
 
 
@@ -211,7 +216,7 @@ def _bar(place: int, counts: NDArray[np.intp], edges: NDArray[np.float64], kind:
     height = max(100 * counts[place] / counts.max(), 1.5)
     return (
         f'<rect class="{kind}" x="{place + 0.06}" y="{100 - height:.1f}" width="0.88" height="{height:.1f}">'
-        f"<title>{_number(edges[place])} to {_number(edges[place + 1])}: {counts[place]:,}</title></rect>"
+        f"<title>{score_text(edges[place])} to {score_text(edges[place + 1])}: {counts[place]:,}</title></rect>"
     )
 
 
@@ -227,7 +232,7 @@ def _section(kind: str, rows: list[PageRow], counts: Counter[str]) -> str:
     number = f"{len(rows):,}" if len(rows) == counts[kind] else f"{len(rows):,} of {counts[kind]:,}"
     cards = "\n".join(_card(row) for row in rows)
     return (
-        f'<section><h2 id="{_text(kind)}"><span class="{_text(kind)}">{_text(kind.capitalize())} ({number})</span> '
+        f'<section><h2 id="{escape(kind)}"><span class="{escape(kind)}">{escape(kind.capitalize())} ({number})</span> '
         f'<small>{_MEANING.get(kind, "")}</small></h2>\n<ol class="cards">\n{cards}\n</ol></section>'
     )
 
@@ -235,27 +240,29 @@ def _section(kind: str, rows: list[PageRow], counts: Counter[str]) -> str:
 def _card(row: PageRow) -> str:
     kind = _kind(row)
     remark = row.verdict.removeprefix(kind).strip()
-    note = f" <small>({_text(row.note)})</small>" if row.note else ""
-    score = "" if row.score is None else _number(row.score)
+    note = f" <small>({escape(row.note)})</small>" if row.note else ""
+    score = "" if row.score is None else score_text(row.score)
     return (
-        f'<li class="card"><div class="photo">{_photo(row)}</div><div class="text">'
-        f'<p class="verdict"><b class="{_text(kind)}">{_text(kind)}</b> <span>{score}</span> '
-        f"<small>{_text(remark)}</small></p>"
-        f'<p class="label"><small>nearest</small> {_text(row.label)}{note}</p>{_words(row.words)}'
-        f'<p class="name">{_text(row.path)}</p></div></li>'
+        f'<li class="card"><div class="photo">{photo(row.path, row.thumbnail)}</div><div class="text">'
+        f'<p class="verdict"><b class="{escape(kind)}">{escape(kind)}</b> <span>{score}</span> '
+        f"<small>{escape(remark)}</small></p>"
+        f'<p class="label"><small>nearest</small> {escape(row.label)}{note}</p>{wild_words(row.words)}'
+        f'<p class="name">{escape(row.path)}</p></div></li>'
     )
 
 
-def _photo(row: PageRow) -> str:
-    if not row.thumbnail:
+def photo(path: str, jpeg: bytes) -> str:
+    """An image that is part of the page; "" of no bytes."""
+    if not jpeg:
         return ""
-    data = base64.b64encode(row.thumbnail).decode("ascii")
-    return f'<img alt="{_text(row.path)}" loading="lazy" src="data:image/jpeg;base64,{data}">'
+    data = base64.b64encode(jpeg).decode("ascii")
+    return f'<img alt="{escape(path)}" loading="lazy" src="data:image/jpeg;base64,{data}">'
 
 
-def _words(words: Sequence[tuple[str, float]]) -> str:
+def wild_words(words: Sequence[tuple[str, float]]) -> str:
+    """The words that fired as a list with bars; "" of none."""
     items = "".join(
-        f"<li><span>{_text(word)}</span><span>{_percent(share)}</span>"
+        f"<li><span>{escape(word)}</span><span>{_percent(share)}</span>"
         f'<i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></li>'
         for word, share in words
     )
@@ -266,7 +273,7 @@ def _errors(rows: list[PageRow], total: int) -> str:
     if not rows:
         return ""
     number = f"{total:,}" if len(rows) == total else f"the first {len(rows):,} of {total:,}"
-    items = "\n".join(f"<li><code>{_text(row.path)}</code> {_text(row.error)}</li>" for row in rows)
+    items = "\n".join(f"<li><code>{escape(row.path)}</code> {escape(row.error)}</li>" for row in rows)
     return (
         f'<section><h2 id="error"><span class="error">Errors ({number})</span> <small>could not be read</small></h2>\n'
         f'<ul class="errors">\n{items}\n</ul></section>'

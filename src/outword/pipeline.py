@@ -28,7 +28,7 @@ from outword.id_images import IdImages, read_id_images
 from outword.images import ImageLike
 from outword.inputs import lacking
 from outword.labels import check_labels
-from outword.mining import MINERS
+from outword.mining import MINERS, Miner
 from outword.numerics import Array, log_sum_exp, softmax, unit_rows
 from outword.prompts import Prompts, get_prompts
 from outword.wild import Report, encode_words, mine, quiet
@@ -302,6 +302,7 @@ def fit(
     prompts: str | None = None,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
     keep_label_words: bool = False,
+    miner_params: Mapping[str, Any] | None = None,
     report: Report = quiet,
     **params: Any,
 ) -> Detector:
@@ -320,6 +321,7 @@ def fit(
         id_images: photos that show the classes: folders, whose sub-folders are labels, or stores of "outword embed",
             one or several; or what `outword.id_images.read_id_images` gave.
         keep_label_words: keep wild words that equal a label; they are left out by default, and `card` says which.
+        miner_params: of the miner, for example `{"alpha": 50}`.
         report: called with (task, done, total) during long work.
         params: of the method, for example `tau=0.4`.
     """
@@ -332,6 +334,7 @@ def fit(
         prompts=prompts,
         id_images=id_images,
         keep_label_words=keep_label_words,
+        miner_params=miner_params,
         report=report,
         params=params,
     ).fit()
@@ -347,6 +350,7 @@ def prepare(
     prompts: str | None = None,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
     keep_label_words: bool = False,
+    miner_params: Mapping[str, Any] | None = None,
     report: Report = quiet,
     params: Mapping[str, Any],
     remembered: dict[Prompts, NDArray[np.float32]] | None = None,
@@ -361,7 +365,7 @@ def prepare(
     vectors = make_detector(method, encoder.temperature, params)
     check_inputs(method, vectors, encoder, id_images, corpus)
     templates = get_prompts(prompts or vectors.prompts or encoder.prompts)
-    rule = _lookup("miner", miner or vectors.miner, MINERS, "outword list miners")()
+    rule = make_miner(miner or vectors.miner, miner_params or {})
     source = get_corpus(corpus or vectors.corpus or CORPUS) if Need.WILD in vectors.wants() else None
     card: dict[str, Any] = {
         "outword": __version__,
@@ -489,20 +493,39 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
     Debiased(temperature=0.04, n_groups=100, seed=0, tau=0.4, sigma=0.0, policy='cap')
     """
     kind = _lookup("method", method, DETECTORS, "outword list methods")
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    for key, value in params.items():
-        if key not in known:
-            raise unknown(f"parameter of {method}", key, known, "outword list methods --long")
-        if not _admits(known[key], value):
-            default = kind.in_pipeline.get(key, known[key].default)
-            raise ParameterError(
-                f"{key} must be {_NAMES.get(type(default), 'of the kind of its default')}, got {value!r}",
-                hint=f"for example {key}={default}",
-            )
+    known = _checked_params(method, kind, params, kind.in_pipeline, "outword list methods --long")
     takes = "temperature" in known and not kind.own_temperature
     made = kind(**{**({"temperature": temperature} if takes else {}), **kind.in_pipeline, **params})
     made.check()
     return made
+
+
+def make_miner(miner: str, params: Mapping[str, Any]) -> Miner:
+    """A miner by name.
+
+    >>> make_miner("density", {"alpha": 10}).alpha
+    10
+    """
+    kind = _lookup("miner", miner, MINERS, "outword list miners")
+    _checked_params(miner, kind, params, {}, "outword list miners")
+    return kind(**params)
+
+
+def _checked_params(
+    name: str, kind: type[Any], params: Mapping[str, Any], defaults: Mapping[str, Any], see: str
+) -> dict[str, Field[Any]]:
+    """The fields of a method or miner; raises for a parameter that it does not have, or of the wrong type."""
+    known = {field.name: field for field in fields(kind)}
+    for key, value in params.items():
+        if key not in known:
+            raise unknown(f"parameter of {name}", key, known, see)
+        if not _admits(known[key], value):
+            default = defaults.get(key, known[key].default)
+            raise ParameterError(
+                f"{key} must be {_NAMES.get(type(default), 'of the kind of its default')}, got {value!r}",
+                hint=f"for example {key}={default}",
+            )
+    return known
 
 
 def _admits(field: Field[Any], value: object) -> bool:

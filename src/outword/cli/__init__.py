@@ -11,7 +11,21 @@ import click
 from outword._version import __version__
 from outword.errors import InputError, OutwordError
 
-VERBS = ("demo", "fit", "score", "calibrate", "explain", "compare", "embed", "export", "pull", "list", "completion")
+VERBS = (
+    "demo",
+    "fit",
+    "score",
+    "calibrate",
+    "explain",
+    "compare",
+    "bench",
+    "data",
+    "embed",
+    "export",
+    "pull",
+    "list",
+    "completion",
+)
 
 
 class Failure(click.ClickException):

@@ -37,9 +37,13 @@ def registry(kind: str) -> dict[str, str]:
         from outword.mining import MINERS
 
         return {name: (miner.__doc__ or "").split("\n")[0] for name, miner in MINERS.items()}
+    if kind == "suites":
+        from outword.benchmark.suite import read_suite, suite_names
+
+        return {name: read_suite(name).title for name in suite_names()}
     from outword.prompts import PROMPTS
 
     return {name: prompts.label[0] for name, prompts in PROMPTS.items()}
 
 
-KINDS = ["encoders", "corpora", "methods", "miners", "prompts"]
+KINDS = ["encoders", "corpora", "methods", "miners", "prompts", "suites"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--long", is_flag=True, help="All that is known of each, such as licence and source of encoders.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(kind: str, long: bool, as_json: bool) -> None:
-    """List what can be chosen: encoders, corpora, methods, miners or prompts.
+    """List what can be chosen: encoders, corpora, methods, miners, prompts or suites.
 
     \b
     Example:
@@ -41,7 +41,7 @@ def command(kind: str, long: bool, as_json: bool) -> None:
         _print([{key: row[key] for key in ("name", *_FACTS)} for row in rows if row["size"]])
         click.echo("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in rows if not row["size"]))
     else:
-        _print(rows)
+        _print([{key: row[key] for key in ("name", "about")} for row in rows])
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
@@ -67,6 +67,8 @@ def _more(kind: str, name: str) -> dict[str, Any]:
         from outword.detectors import DETECTORS
 
         return _method(DETECTORS[name])
+    if kind == "suites":
+        return _suite(name)
     return {}
 
 
@@ -80,6 +82,22 @@ def _method(method: type[VectorDetector]) -> dict[str, Any]:
     own = {"miner": method.miner if Need.WILD in method.needs else None, "prompts": method.prompts}
     corpus = "a word list of yours" if method.corpus == "" else method.corpus
     return {"needs": [need.value for need in method.needs], "parameters": defaults, "corpus": corpus, **own}
+
+
+def _suite(name: str) -> dict[str, Any]:
+    """What a suite runs."""
+    from outword.benchmark.suite import read_suite
+
+    suite = read_suite(name)
+    return {
+        "details": suite.about,
+        "id": list(suite.id),
+        "ood": list(suite.ood),
+        "encoders": list(suite.encoders),
+        "corpora": list(suite.corpora),
+        "methods": [entry.shown for entry in suite.methods],
+        "sweep": {sweep.parameter: list(sweep.values) for sweep in suite.sweep},
+    }
 
 
 _FACTS = ("size", "dim", "input", "temperature", "on this machine")

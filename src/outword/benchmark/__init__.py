@@ -1,0 +1,1 @@
+"""Benchmarks by name: a suite (one TOML file), a resumable run of it, tables, plots and a report."""

@@ -1,0 +1,92 @@
+"""A benchmark from start to end: run the suite, then write tables, plots and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from outword.benchmark.plots import write_plots
+from outword.benchmark.report import write_report
+from outword.benchmark.results import Outcome, Results
+from outword.benchmark.runner import SAMPLES, Runner
+from outword.benchmark.suite import Suite, Theorem
+from outword.benchmark.table import Table
+from outword.benchmark.tables import make_tables, write_tables
+from outword.benchmark.theory import curve_lines, mini_setting, run_theorem, synthetic_setting
+from outword.benchmark.theory_plot import theorem_figure
+from outword.benchmark.theory_tables import theorem_tables
+from outword.encoders import Encoder
+from outword.encoders.doors import need
+from outword.errors import ImageError
+from outword.files import whole_file
+from outword.sources import read_items
+from outword.wild import Report, quiet
+
+
+def bench(
+    suite: Suite,
+    root: Path,
+    folder: Path,
+    *,
+    get_encoder: Callable[[str], Encoder],
+    store: Path | None = None,
+    samples: int = SAMPLES,
+    command: str = "",
+    report: Report = quiet,
+) -> Sequence[Table]:
+    """Run a suite on the sets in `root` and leave rows, tables, plots and a report in `folder`; gives the tables.
+
+    A run that was killed goes on where it was: a row is found again by the configuration and the vectors that it
+    hangs on, and vectors are kept in `store`, which several folders may share.
+
+    Args:
+        suite: what to run (see `read_suite`).
+        root: where the data sets are.
+        folder: of the results; it may hold an earlier run of the same suite.
+        get_encoder: gives an encoder of the suite by its name.
+        store: where vectors are kept; in `folder` by default.
+        samples: of the bootstrap.
+        command: the command line that repeats the run, for the report.
+        report: called with (task, done, total).
+    """
+    need("matplotlib", "a plot", extra="bench")  # said now, not after hours
+    results = Results(folder)
+    with results.locked(suite.name):
+        if suite.theorem is not None:
+            outcome = Outcome(suite, folder, [])
+            tables, figures = _theorem(suite.theorem, folder, report)
+        else:
+            runner = Runner(
+                *(suite, root.absolute(), results),
+                store=(store or folder / "store").absolute(),
+                get_encoder=get_encoder,
+                samples=samples,
+                report=report,
+            )
+            outcome = runner.run()
+            tables, figures = make_tables(outcome), write_plots(outcome, folder)
+        write_tables(tables, folder)
+        write_report(
+            outcome, folder / "report.html", figures, read=partial(_read, root), command=command, tables=tables
+        )
+        return tables
+
+
+def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table], list[Path]]:
+    """Measure Theorem 2: its curves as JSON lines, its tables and its figure."""
+    settings = [synthetic_setting(theorem.tau, theorem.images), mini_setting(theorem.tau, theorem.images, report)]
+    curves = run_theorem(theorem, settings, report=report)
+    with whole_file(folder / "curves.jsonl") as temporary:
+        temporary.write_text(curve_lines(curves), encoding="utf-8")
+    (folder / "plots").mkdir(exist_ok=True)
+    figures = [folder / "plots" / f"theorem2.{kind}" for kind in ("svg", "png")]
+    for path in figures:
+        theorem_figure(curves, path)
+    return theorem_tables(curves), figures
+
+
+def _read(root: Path, paths: Sequence[str]) -> dict[str, bytes | ImageError]:
+    """The content of photos by their paths below the data root."""
+    names = {str(root.absolute() / path): path for path in paths}
+    return {names[name]: data for name, data in read_items(names).items()}

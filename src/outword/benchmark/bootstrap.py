@@ -1,0 +1,113 @@
+"""How sure a figure is: AUROC and FPR95 of bootstrap samples of the images, paired between methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from outword.checks import number, whole_number
+from outword.errors import InputError
+from outword.files import sha256_bytes
+from outword.metrics import accepted, scores
+from outword.numerics import Array
+
+TPR = 0.95
+
+
+def resampled(
+    inside: ArrayLike, outside: Mapping[str, ArrayLike], *, n_samples: int = 1000, seed: int = 0
+) -> dict[str, Array]:
+    """AUROC and FPR95 of bootstrap samples, by OOD set.
+
+    A sample draws as many ID images as there are, with replacement, and as many of each OOD set (Efron 1979). What is
+    drawn depends on the seed, the name of the set and the number of its images alone: sample r has the same ID images
+    for every OOD set, and the same images for every method that scores them in the same order. So methods are compared
+    pair by pair, and figures may be averaged over sets sample by sample.
+
+    Args:
+        inside: scores of the ID images, (n_id,).
+        outside: scores of the images of each OOD set, (n_ood,), by name.
+        n_samples: how many samples, at least 1.
+        seed: of the draws, at least 0.
+
+    Returns:
+        for each OOD set (n_samples, 2): AUROC and FPR95 with ID as the positives, as `outword.metrics` has them.
+
+    >>> resampled([2.0, 3.0], {"far": [0.0, 1.0]}, n_samples=2)["far"]
+    array([[1., 0.],
+           [1., 0.]])
+    """
+    whole_number("n_samples", n_samples, hint="1000 is usual")
+    whole_number("seed", seed, least=0, hint="0 is the default")
+    values, ranks = np.unique(scores(inside, "inside"), return_inverse=True)
+    sets = {name: _Placed(values, scores(one, f"outside[{name!r}]")) for name, one in outside.items()}
+    n = len(ranks)
+    needed = accepted(TPR, n)
+    id_rng = _rng(seed, "id", n)
+    rngs = {name: _rng(seed, f"ood/{name}", one.n) for name, one in sets.items()}
+    found = {name: np.empty((n_samples, 2)) for name in sets}
+    for sample in range(n_samples):
+        counts = np.bincount(ranks[id_rng.integers(n, size=n)], minlength=len(values))
+        below = np.concatenate(([0], np.cumsum(counts)))  # below[i]: how many drawn ID scores are less than values[i]
+        threshold = int(np.searchsorted(below, n - needed, side="right")) - 1  # the highest that accepts enough
+        for name, one in sets.items():
+            found[name][sample] = one.figures(rngs[name].integers(one.n, size=one.n), below, threshold)
+    return found
+
+
+class _Placed:
+    """The scores of an OOD set, by the number of distinct ID scores that are less, or not greater."""
+
+    def __init__(self, values: Array, outside: Array) -> None:
+        self.n = len(outside)
+        self._less = np.searchsorted(values, outside, side="left")
+        self._not_greater = np.searchsorted(values, outside, side="right")
+
+    def figures(self, drawn: NDArray[np.int64], below: NDArray[np.int64], threshold: int) -> tuple[float, float]:
+        """AUROC and FPR95 of the OOD images that were drawn."""
+        less, not_greater = self._less[drawn], self._not_greater[drawn]
+        pairs = int(below[-1]) * self.n
+        lost = int(below[less].sum()) + int(below[not_greater].sum())  # a tie is lost by half
+        return 1 - lost / (2 * pairs), np.count_nonzero(not_greater > threshold) / self.n
+
+
+def _rng(seed: int, name: str, n: int) -> np.random.Generator:
+    """A generator that depends on what is drawn from, and on no score."""
+    return np.random.default_rng(int(sha256_bytes(f"{seed}/{n}/{name}".encode()), 16))
+
+
+def interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """The percentile interval of bootstrap samples: as many lie below it as above it, and `level` of them within.
+
+    >>> interval(range(101), level=0.5)
+    (25.0, 75.0)
+    """
+    number("level", level, above=0, below=1, hint="0.95 is usual")
+    low, high = np.quantile(scores(values, "values"), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+class Difference(NamedTuple):
+    """How far a is above b: the mean, its 95 % interval, and the share of bootstrap samples in which a is above."""
+
+    mean: float
+    low: float
+    high: float
+    share: float
+
+
+def difference(a: ArrayLike, b: ArrayLike) -> Difference:
+    """Compare two figures sample by sample, such as the mean AUROC over sets of two methods; both (n_samples,).
+
+    >>> difference([0.75, 0.5, 0.75], [0.25, 0.5, 0.5]).mean
+    0.25
+    """
+    first, second = scores(a, "a"), scores(b, "b")
+    if len(first) != len(second):
+        raise InputError(
+            f"a and b must have the same samples, got {len(first)} and {len(second)}", hint="use one n_samples for all"
+        )
+    return Difference(float((first - second).mean()), *interval(first - second), float((first > second).mean()))

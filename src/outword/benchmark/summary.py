@@ -1,0 +1,163 @@
+"""A run in brief: figures over seeds, averages over OOD sets, and who leads by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from outword.benchmark.bootstrap import difference, interval
+from outword.benchmark.results import Array, Outcome, Row
+
+Condition = tuple[str, str, str]
+AXES = {"id": "ID set", "encoder": "Encoder", "corpus": "Words"}
+SOURCE_METHOD = "debiased"  # the paper's own
+AUROC, FPR95 = 0, 1  # columns of `Outcome.replicates`
+
+
+class Value(NamedTuple):
+    """A figure as a fraction: its mean, and its sample standard deviation over seeds where there are several."""
+
+    mean: float
+    sd: float | None = None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How far a method is ahead of another in mean AUROC over the OOD sets, as a fraction.
+
+    Attributes:
+        ahead, behind: the two methods.
+        points: difference of their figures.
+        low, high: 95 % interval of the paired bootstrap difference.
+        share: of the bootstrap samples in which the first has the higher AUROC.
+    """
+
+    ahead: str
+    behind: str
+    points: float
+    low: float
+    high: float
+    share: float
+
+    @property
+    def separable(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+def title(outcome: Outcome, name: str) -> str:
+    """The title of a set, or its name where it has none."""
+    return outcome.titles.get(name, name)
+
+
+def measured_sets(outcome: Outcome) -> list[str]:
+    """The OOD sets that have figures, in the order of the suite."""
+    present = {row.ood for row in outcome.rows}
+    return [name for name in outcome.suite.ood if name in present]
+
+
+def entries(outcome: Outcome, condition: Condition | None = None) -> list[str]:
+    """The methods that have figures, in the order of the suite."""
+    present = {row.entry for row in outcome.select(condition)}
+    return [entry.shown for entry in outcome.suite.methods if entry.shown in present]
+
+
+def varying(outcome: Outcome) -> list[str]:
+    """The axes of the conditions that take more than one value."""
+    planned = {"id": outcome.suite.id, "encoder": outcome.suite.encoders, "corpus": outcome.suite.corpora}
+    return [a for a in AXES if len(planned[a]) > 1 or len({getattr(row, a) for row in outcome.rows}) > 1]
+
+
+def axis_text(outcome: Outcome, axis: str, condition: Condition) -> str:
+    """A condition's value on one axis, in words."""
+    value = condition[list(AXES).index(axis)]
+    return title(outcome, value) if axis == "id" else value or "each method's own"
+
+
+def condition_text(outcome: Outcome, condition: Condition, axes: Sequence[str] = tuple(AXES)) -> str:
+    """A condition in words, such as "ID set: ImageNet-1k; Encoder: clip-vit-b-16"."""
+    return "; ".join(f"{AXES[axis]}: {axis_text(outcome, axis, condition)}" for axis in axes)
+
+
+def over_seeds(values: Sequence[float]) -> Value | None:
+    """Mean and sample standard deviation; None of nothing, and no deviation of a single value.
+
+    >>> over_seeds([0.2, 0.4])
+    Value(mean=0.30000000000000004, sd=0.14142135623730953, best=False)
+    >>> over_seeds([0.2]), over_seeds([])
+    (Value(mean=0.2, sd=None, best=False), None)
+    """
+    if not values:
+        return None
+    return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
+
+
+def on_set(rows: Sequence[Row], name: str, figure: str) -> Value | None:
+    """A figure of a method (its rows are given) on one OOD set."""
+    return over_seeds([getattr(row, figure) for row in _by_seed(rows) if row.ood == name])
+
+
+def average(rows: Sequence[Row], sets: Sequence[str], figure: str) -> Value | None:
+    """A figure of a method as the mean of OOD sets, first in each seed; None where it lacks one of them."""
+    means = []
+    for seed in dict.fromkeys(row.seed for row in _by_seed(rows)):
+        values = {row.ood: getattr(row, figure) for row in rows if row.seed == seed}
+        if sets and all(name in values for name in sets):
+            means.append(float(np.mean([values[name] for name in sets])))
+    return over_seeds(means)
+
+
+def _by_seed(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.seed)
+
+
+def points(outcome: Outcome, condition: Condition, entry: str, parameter: str) -> dict[str, list[Row]]:
+    """The rows of a method in the sweep of a parameter, by its value as written, smallest first."""
+    found: dict[str, list[Row]] = {}
+    for row in outcome.select(condition, entry=entry):
+        name, _, value = row.point.partition("=")
+        if name == parameter:
+            found.setdefault(value, []).append(row)
+    return {value: found[value] for value in sorted(found, key=float)}
+
+
+def ranking(outcome: Outcome, condition: Condition) -> list[tuple[str, float]]:
+    """The methods with their mean AUROC over the OOD sets, best first; equal ones in the order of the suite."""
+    sets = measured_sets(outcome)
+    found = [
+        (name, value.mean)
+        for name in entries(outcome, condition)
+        if (value := average(outcome.select(condition, entry=name, point=""), sets, "auroc"))
+    ]
+    return sorted(found, key=lambda pair: -pair[1])
+
+
+def paper_entries(outcome: Outcome, condition: Condition) -> list[str]:
+    """The entries of the paper's method that have figures, in the order of the suite."""
+    own = [entry.shown for entry in outcome.suite.methods if entry.method == SOURCE_METHOD]
+    ranked = {name for name, _ in ranking(outcome, condition)}
+    return [name for name in own if name in ranked]
+
+
+def mean_replicates(outcome: Outcome, rows: Sequence[Row]) -> Array:
+    """AUROC and FPR95 of each bootstrap sample, as the mean over OOD sets and seeds; (n_samples, 2)."""
+    return np.asarray(np.mean([outcome.replicates(row) for row in rows], axis=0))
+
+
+def mean_interval(outcome: Outcome, rows: Sequence[Row], column: int) -> tuple[float, float]:
+    """95 % bootstrap interval of AUROC or FPR95 as the mean over OOD sets and seeds."""
+    return interval(mean_replicates(outcome, rows)[:, column])
+
+
+def lead(outcome: Outcome, condition: Condition, ahead: str, behind: str) -> Lead:
+    """How far one method is ahead of another in one condition."""
+    figures = dict(ranking(outcome, condition))
+    ours, theirs = (
+        mean_replicates(outcome, outcome.select(condition, entry=name))[:, AUROC] for name in (ahead, behind)
+    )
+    found = difference(ours, theirs)
+    return Lead(ahead, behind, figures[ahead] - figures[behind], found.low, found.high, found.share)

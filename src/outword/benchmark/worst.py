@@ -1,0 +1,61 @@
+"""Where a method fails: the images that it gets most wrong, with the label and the words that speak for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from outword.benchmark.photos import Indices, Photos
+from outword.benchmark.results import Array, Worst
+from outword.metrics import threshold_at_tpr
+from outword.pipeline import Detector
+from outword.stream import FIRED
+
+WORST = 6  # images of the ID set, and of each OOD set
+
+
+def worst_images(
+    detector: Detector,
+    scores: dict[str, Array],
+    inside: Photos,
+    rows: Indices,
+    outside: Sequence[Photos],
+    root: Path,
+) -> list[Worst]:
+    """The ID images with the lowest scores, and of each OOD set the highest of those that 95 % TPR would accept.
+
+    Args:
+        detector: the fitted method.
+        scores: as `outword.benchmark.measure.score_sets` gives them.
+        inside: the ID set.
+        rows: of the ID set, which were scored.
+        outside: the OOD sets.
+        root: the data root; paths are told from there.
+    """
+    own = scores["id"] if "id" in scores else scores[f"id/{outside[0].name}"]
+    lowest = np.argsort(own, kind="stable")[:WORST]
+    found = _told(detector, inside, rows[lowest], own[lowest], True, root)
+    for photos in outside:
+        cut = threshold_at_tpr(scores["id"] if "id" in scores else scores[f"id/{photos.name}"], 0.95)
+        others = scores[f"ood/{photos.name}"]
+        highest = np.argsort(-others, kind="stable")[:WORST]
+        accepted = highest[others[highest] >= cut]
+        found += _told(detector, photos, accepted, others[accepted], False, root)
+    return found
+
+
+def _told(detector: Detector, photos: Photos, rows: Indices, scores: Array, inside: bool, root: Path) -> list[Worst]:
+    shares = detector.evidence(photos.vectors[rows], 3) if len(rows) else []
+    return [
+        Worst(
+            path=photos.paths[row].removeprefix(f"{root}/"),
+            set=photos.name,
+            inside=inside,
+            score=float(score),
+            label=share.labels[0][0],
+            words=[(word, mass) for word, mass in share.words if mass >= FIRED],
+        )
+        for row, score, share in zip(rows, scores, shares, strict=True)
+    ]

@@ -1,0 +1,123 @@
+"""`outword bench`: a suite of the benchmark, from data sets to tables, plots and a report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from outword.cli.choices import Named
+from outword.cli.options import resize_option, runtime_options
+from outword.cli.talk import Meter, console
+from outword.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from outword.benchmark.suite import Suite
+    from outword.benchmark.table import Table
+
+
+@click.command("bench")
+@click.argument("suite", type=Named("suites"))
+@click.option("--data", "root", type=click.Path(), help="Where the data sets are; see: outword data check ROOT")
+@click.option("-o", "--output", "folder", required=True, type=click.Path(), help="Folder of the results.")
+@click.option(
+    "--encoder",
+    "encoders",
+    multiple=True,
+    metavar="[NAME=]ENCODER",
+    help="Instead of the suite's, or of the one that it calls NAME. May be repeated.",
+)
+@click.option("--methods", metavar="A,B,C", help="Only these of the suite's.")
+@click.option("--seeds", type=click.IntRange(min=1), help="How many runs.  [default: the suite's, 5]")
+@click.option("--folder", "own", is_flag=True, help="On ROOT/id and ROOT/ood/*, instead of the suite's sets.")
+@click.option("--store", type=click.Path(), help="Where embeddings are kept; runs may share it.  [default: in -o]")
+@click.option("--samples", default=1000, show_default=True, type=click.IntRange(min=1), help="Of the bootstrap.")
+@resize_option
+@runtime_options
+def command(
+    suite: str,
+    root: str | None,
+    folder: str,
+    encoders: tuple[str, ...],
+    methods: str | None,
+    seeds: int | None,
+    own: bool,
+    store: str | None,
+    samples: int,
+    resize: Any,
+    runtime: dict[str, Any],
+) -> None:
+    """Run SUITE, a name (outword list suites) or a TOML file, and print its main table.
+
+    The folder gets rows.jsonl (every figure with all that it hangs on), tables/, plots/ and report.html. A run that
+    was stopped goes on where it was. A set that is not in ROOT is a line in the table.
+
+    \b
+    Example:
+      outword bench folder --data ROOT -o results/     with ROOT/id/<class>/*.jpg and ROOT/ood/<set>/*.jpg
+      outword bench table1-imagenet1k --data /data -o results/
+      outword bench theorem2 -o results/
+    """
+    from outword.benchmark.bench import bench
+    from outword.benchmark.suite import read_suite
+    from outword.encoders import get_encoder
+
+    chosen, names = _chosen(read_suite(suite), encoders, methods, seeds, own)
+    if chosen.kind != "theorem" and (root is None or not Path(root).is_dir()):
+        raise InputError(f"--data must be a folder with data sets, got {root}", hint="outword data check ROOT")
+    with Meter("items") as meter:
+        tables = bench(
+            chosen,
+            Path(root or ""),
+            Path(folder),
+            get_encoder=lambda name: get_encoder(names.get(name, name), resize=resize, **runtime),
+            store=Path(store) if store else None,
+            samples=samples,
+            command=shlex.join(["outword", *sys.argv[1:]]),
+            report=meter,
+        )
+    _tell(tables, Path(folder))
+
+
+def _chosen(
+    suite: Suite, encoders: tuple[str, ...], methods: str | None, seeds: int | None, own: bool
+) -> tuple[Suite, dict[str, str]]:
+    """The suite with what the command line changes, and the encoders that stand for others."""
+    from outword.benchmark.suite import FOLDER
+
+    parts = [given.partition("=") for given in encoders]
+    stand_in = {name: encoder for name, equals, encoder in parts if equals and name in suite.encoders}
+    instead = tuple("".join(part) for part in parts if not (part[1] and part[0] in suite.encoders))
+    if instead and stand_in:
+        hint = f"the suite has {', '.join(suite.encoders)}"
+        raise InputError("--encoder must be given with NAME= always or never", hint=hint)
+    if instead:
+        suite = replace(suite, encoders=instead)
+    if methods is not None:
+        wanted = [name.strip() for name in methods.split(",") if name.strip()]
+        known = [entry.shown for entry in suite.methods]
+        for name in wanted:
+            if name not in known:
+                raise unknown(f"method of {suite.name}", name, known, "outword list suites --long")
+        suite = replace(suite, methods=tuple(entry for entry in suite.methods if entry.shown in wanted))
+    if seeds is not None:
+        suite = replace(suite, seeds=seeds)
+    if own:
+        suite = replace(suite, id=(FOLDER,), ood=(FOLDER,), train=FOLDER, groups={})
+    return suite, stand_in
+
+
+def _tell(tables: Sequence[Table], folder: Path) -> None:
+    """Print the tables, but for the long one, and say where the rest is."""
+    from outword.benchmark.markup import to_markdown
+
+    say = partial(console().print, markup=False, soft_wrap=True)
+    click.echo("\n".join(to_markdown(table) for table in tables[:-1]), nl=False)
+    say(f"report: {folder / 'report.html'}")
+    say(f"tables: {folder / 'tables'} (Markdown, CSV, LaTeX); plots: {folder / 'plots'}")
