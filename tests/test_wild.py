@@ -11,7 +11,9 @@ import pytest
 from outword import wild
 from outword.corpora import get_corpus
 from outword.encoders import get_encoder
+from outword.errors import ParameterError
 from outword.files import cache_dir
+from outword.mining import Density
 from outword.prompts import get_prompts
 
 
@@ -99,3 +101,14 @@ def test_parts_are_smaller_where_words_have_many_sentences(corpus, monkeypatch):
     rest = Counting()
     wild.encoded_corpus(rest, corpus, get_prompts("csp"))
     assert rest.texts == 8 * (130 - 30)  # parts of ten words, three of which were kept
+
+
+def test_one_ranking_serves_every_size(corpus, monkeypatch):
+    encoder = Counting()
+    wild.mine(encoder, corpus, get_prompts("mcm"), Density(alpha=2, size=4), np.zeros((0, 4)))
+    fresh = Density(alpha=2, size=7).select(wild.encoded_corpus(encoder, corpus, get_prompts("mcm")))
+    monkeypatch.setattr("outword.mining.density.neighbour_density", lambda *a, **k: pytest.fail("ranked again"))
+    again = wild.mine(encoder, corpus, get_prompts("mcm"), Density(alpha=2, size=7), np.zeros((0, 4)))
+    assert again.words == tuple(corpus.words[i] for i in fresh)
+    with pytest.raises(ParameterError, match="size must be"):
+        wild.mine(encoder, corpus, get_prompts("mcm"), Density(alpha=2, size=0), np.zeros((0, 4)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from outword.corpora import Corpus
 from outword.encoders import Encoder
 from outword.encoders.texts import one_warning
 from outword.files import cache_dir, sha256_bytes, whole_file
-from outword.mining import Miner
+from outword.mining import Density, Miner
+from outword.mining.base import Indices
 from outword.prompts import Prompts
 
 SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "wild"
@@ -71,12 +72,25 @@ def rank(
 ) -> Arrays:
     """Encode a corpus and apply the rule: `index` into the corpus, best first, and `vectors` in float16."""
     vectors = encoded_corpus(encoder, corpus, prompts, report)
-    chosen = miner.select(
-        vectors,
-        labels=labels,
-        adjectives=[kind == "adj" for kind in corpus.kinds],
-        progress=lambda done, total: report("mining", done, total),
-    )
+
+    def select(rule: Miner) -> Indices:
+        return rule.select(
+            vectors,
+            labels=labels,
+            adjectives=[kind == "adj" for kind in corpus.kinds],
+            progress=lambda done, total: report("mining", done, total),
+        )
+
+    if isinstance(miner, Density) and miner.preset == "paper":  # all words are ranked anyway: keep that for other sizes
+        whole = replace(miner, size=len(corpus))
+        path = cache_dir() / "ranking" / f"{wild_key(encoder, corpus, prompts, whole)}.safetensors"
+        order = (_read(path) or {}).get("index")
+        if order is None or len(order) != len(corpus):
+            order = select(whole)
+            _write(path, {"index": order})
+        chosen = miner.first(order)
+    else:
+        chosen = select(miner)
     return {"index": chosen.astype(np.int32), "vectors": vectors[chosen].astype(np.float16)}
 
 

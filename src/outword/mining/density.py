@@ -65,6 +65,11 @@ class Density(Miner):
             return -_released_log_density(vectors, alpha, progress)
         raise ParameterError(f'preset must be "paper" or "released", got {self.preset!r}', hint='use preset="paper"')
 
+    def first(self, order: Indices) -> Indices:
+        """What this rule keeps of a ranking of all words."""
+        whole_number("size", self.size, hint="the paper's is 12,000")
+        return order[: self.size]
+
     def select(
         self,
         words: ArrayLike,
@@ -74,10 +79,9 @@ class Density(Miner):
         progress: Progress | None = None,
     ) -> Indices:
         """Indices of the chosen words, most representative first; labels are not looked at."""
-        whole_number("size", self.size, hint="the paper's is 12,000")
         order = ranked(self.rep(words, progress=progress))
         if self.preset == "paper":
-            return order[: self.size]
+            return self.first(order)
         fraction("noun_share", self.noun_share)
         fraction("adjective_share", self.adjective_share)
         is_adjective = adjective_mask(adjectives, len(order))[order]
