@@ -11,6 +11,12 @@ MINI = ("folder", "mini", "")
 VERSIONS = {"outword": "0.1", "numpy": "2.0"}
 
 
+def config(entry, seed=0, encoder="mini", **method):
+    """The part of a configuration that tables look at."""
+    facts = {"name": entry, "parameters": {"tau": 0.5}, "needs": ["labels"], "sees_order": False, "on_vectors": {}}
+    return {"method": facts | method, "encoder": {"name": encoder}, "learned": {"tau": 0.5}, "seed": seed}
+
+
 def row(entry="debiased", ood="near", seed=0, auroc=0.9, fpr95_id=0.2, condition=MINI, **changes):
     """A row without scores behind it."""
     values = {
@@ -19,7 +25,7 @@ def row(entry="debiased", ood="near", seed=0, auroc=0.9, fpr95_id=0.2, condition
         **{"key": f"{condition}{entry}{ood}{seed}", "cell": "none", "point": "", "chance": True},
         **{"n_id": 100, "n_ood": 50, "unread_id": 0, "unread_ood": 0},
         **{"aupr_id": 0.8, "aupr_ood": 0.7, "fpr95_ood": 0.4, "auroc_ci": (0.85, 0.95), "fpr95_ci": (0.1, 0.3)},
-        **{"fit_seconds": 0.5, "score_seconds": 1.5, "config": {"method": entry, "seed": seed}},
+        **{"fit_seconds": 0.5, "score_seconds": 1.5, "config": config(entry, seed, condition[1])},
         **{"versions": VERSIONS, "commit": "0123abc"},
     }
     return Row(**{**values, **changes})

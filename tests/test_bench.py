@@ -23,7 +23,6 @@ from outword.benchmark import imagenet, measure
 from outword.benchmark.bench import bench
 from outword.benchmark.photos import Photos
 from outword.benchmark.results import Results
-from outword.benchmark.runner import Runner
 from outword.benchmark.suite import read_suite
 from outword.corpora import get_corpus
 from outword.encoders import get_encoder
@@ -129,6 +128,28 @@ def test_a_table_of_the_paper(name, root, clip, short_corpora, tmp_path):
     page = (out / "report.html").read_text()
     assert page.count("<img") > 4
     assert 'src="http' not in page
+
+
+def test_without_a_training_set_everything_is_scored(root, clip, short_corpora, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(root, data, ignore=shutil.ignore_patterns("train"))
+    given = ["--data", data, "-o", tmp_path / "r", "--encoder", clip, "--methods", "mcm,knn", "--samples", 5]
+    seen = call("bench", "table1-imagenet1k", *given).stdout
+    assert {(row["entry"], row["n_id"], row["seed"]) for row in rows_of(tmp_path / "r")} == {("mcm", N_CLASSES, 0)}
+    assert "- knn: skipped: knn needs ID images" in seen
+    assert "- imagenet-1k-train: missing, so that methods that need ID images are left out" in seen
+
+
+def test_each_line_of_a_table_is_told_apart(root, clip, short_corpora, tmp_path):
+    stands_for = [option for encoder in TABLES["table2-backbones"] for option in ("--encoder", f"{encoder}={clip}")]
+    given = ["--data", root, "-o", tmp_path / "r", *stands_for, "--methods", "debiased (released settings)"]
+    call("bench", "table2-backbones", *given, "--seeds", 1, "--samples", 5)
+    with (tmp_path / "r" / "tables" / "main.csv").open() as file:
+        lines = [(line["encoder"], line["method"]) for line in csv.DictReader(file) if line["source"] == "measured"]
+    assert lines == [(encoder, "debiased (released settings)") for encoder in TABLES["table2-backbones"]]
+    other = [*given[:3], tmp_path / "s", "--encoder", clip, "--methods", "mcm,debiased (released settings)"]
+    seen = call("bench", "table2-backbones", *other, "--samples", 5).stdout
+    assert "debiased (released settings): skipped: it is for clip-vit-b-32" in seen
 
 
 def test_published_figures_stand_beside_ours(root, clip, short_corpora, tmp_path):
@@ -249,6 +270,74 @@ def test_changed_photos_are_measured_anew(own, tmp_path):
     assert {(row["ood"], row["n_ood"]) for row in new} == {("far", 1), ("textures", 3)}
     shutil.rmtree(data / "ood/far")
     assert "far" not in run(data, tmp_path / "r").stdout
+
+
+def test_a_set_without_a_readable_photo_is_a_line(own, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(own, data)
+    (data / "ood/bad").mkdir()
+    (data / "ood/bad/a.jpg").write_bytes(b"no photo")
+    seen = run(data, tmp_path / "r").stdout
+    assert "- bad: skipped: ROOT/ood/bad has no image that can be read." in seen
+    assert {row["ood"] for row in rows_of(tmp_path / "r")} == {"far", "textures"}
+
+
+def test_a_photo_that_cannot_be_read_is_counted_though_nothing_is_measured_anew(own, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(own, data)
+    run(data, tmp_path / "r")
+    lines = (tmp_path / "r" / "rows.jsonl").read_bytes()
+    (data / "ood/far/broken.jpg").write_bytes(b"")
+    assert "far: 1 of 3 images could not be read" in run(data, tmp_path / "r").stdout
+    assert (tmp_path / "r" / "rows.jsonl").read_bytes() == lines
+
+
+def test_a_photo_in_another_class_folder_is_another_task(own, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(own, data)
+    run(data, tmp_path / "r")
+    first = rows_of(tmp_path / "r")
+    (data / "id/tabby_cat/raccoon.jpg").rename(data / "id/space shuttle/raccoon.jpg")
+    run(data, tmp_path / "r")
+    assert len(rows_of(tmp_path / "r")) > len(first)
+
+
+def test_scores_that_are_gone_are_made_again(own, tmp_path):
+    run(own, tmp_path / "r")
+    before = tables_of(tmp_path / "r")
+    shutil.rmtree(tmp_path / "r" / "scores")
+    run(own, tmp_path / "r")
+    assert tables_of(tmp_path / "r") == before
+
+
+def test_runs_on_other_roots_may_share_a_store(own, tmp_path, monkeypatch):
+    """Sets of one name in two roots, where the second run is killed before it can say what it has put there."""
+    run(own, tmp_path / "r", "--store", tmp_path / "store")
+    before = tables_of(tmp_path / "r")
+    shutil.copytree(own, tmp_path / "data")
+    shutil.copy(PHOTOS / "leaves.jpg", tmp_path / "data" / "ood" / "far")
+    with monkeypatch.context() as patch:
+        patch.setattr("outword.benchmark.photos.whole_file", lambda path: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception, match="killed"):
+            run(tmp_path / "data", tmp_path / "s", "--store", tmp_path / "store")
+    (tmp_path / "r" / "rows.jsonl").unlink()
+    run(own, tmp_path / "r", "--store", tmp_path / "store")
+    assert tables_of(tmp_path / "r") == before
+    run(tmp_path / "data", tmp_path / "s", "--store", tmp_path / "store")
+    assert {row["n_ood"] for row in rows_of(tmp_path / "s") if row["ood"] == "far"} == {3}
+
+
+def test_words_of_the_user(own, tmp_path):
+    toml, words = tmp_path / "own.toml", tmp_path / "words.txt"
+    words.write_text("\n".join(f"thing {i}" for i in range(120)))
+    entry = '[[methods]]\nmethod = "eoe"\n'
+    toml.write_text(f'title = "T"\nid = ["folder"]\nood = ["folder"]\n{entry}corpus = "{words}"\n')
+    call("bench", toml, "--data", own, "-o", tmp_path / "r", "--samples", 5)
+    shutil.copytree(own, tmp_path / "data")
+    shutil.copy(words, tmp_path / "data" / "words.txt")
+    run(tmp_path / "data", tmp_path / "s", "--methods", "eoe")
+    found = [{row["config"]["corpus"]["fingerprint"] for row in rows_of(tmp_path / name)} for name in "rs"]
+    assert found[0] == found[1]
 
 
 def test_a_damaged_line_is_told(own, tmp_path):
@@ -411,15 +500,13 @@ def test_patches_are_scored_in_the_order_of_the_vectors(root, clip, tmp_path):
     """GL-MCM reads the photos once more, and its scores belong to the same photos."""
     suite = replace(read_suite("near-far"), encoders=("clip-vit-b-16",), methods=(read_suite("near-far").methods[4],))
     assert suite.methods[0].method == "glmcm"
-    bench(suite, root, tmp_path / "r", get_encoder=lambda _: get_encoder(clip), samples=5)
+    bench(suite, root, tmp_path / "r", towers=lambda _: get_encoder(clip), samples=5)
     results = Results(tmp_path / "r")
-    runner = Runner(suite, root, results, store=tmp_path / "r" / "store", get_encoder=get_encoder)
     row = next(row for row in results.read().values() if row.ood == "inaturalist")
     made = outword.fit([name for _, name in imagenet.classes()[:N_CLASSES]], encoder=clip, method="glmcm")
     with np.load(tmp_path / "r" / "scores" / f"{row.cell}.npz") as kept:
         photos = sorted(os.fspath(path) for path in (root / "imagenet-1k/val").rglob("*.png"))
         assert np.allclose(kept["id"], made.score(photos), atol=1e-6)
-    assert runner.suite is suite
 
 
 def test_classes_and_labels_of_a_set(tmp_path):
@@ -439,6 +526,7 @@ def test_classes_and_labels_of_a_set(tmp_path):
     other = make_task(photos, None, seed=1, n_labels=None, split=True)
     assert other.rows.tolist() != task.rows.tolist()
     assert half(np.array([0, 1, 2]), np.arange(3), seed=0).tolist() == []
+    assert half(np.zeros(0, np.int64), np.arange(0), seed=0).tolist() == []
     train = make_task(photos, photos, seed=0, n_labels=2, split=True)
     assert len(train.rows) == len(train.id_images.vectors) == 8
     flat = Photos(found, ["val/a.png"], np.eye(1, dtype=np.float32), [])

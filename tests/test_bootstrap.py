@@ -15,9 +15,10 @@ def reference(inside, outside, n_samples, seed):
     """The same draws, with the images themselves resampled."""
     inside, found = np.asarray(inside), {}
     for name, scores in {name: np.asarray(values) for name, values in outside.items()}.items():
-        id_rng, rng = (bootstrap._rng(seed, *key) for key in (("id", len(inside)), (f"ood/{name}", len(scores))))
+        rng = bootstrap._rng(seed, f"ood/{name}", len(scores))
         found[name] = np.empty((n_samples, 2))
         for sample in range(n_samples):
+            id_rng = bootstrap._rng(seed, f"id/{sample}", len(inside))
             good = inside[id_rng.integers(len(inside), size=len(inside))]
             bad = scores[rng.integers(len(scores), size=len(scores))]
             found[name][sample] = auroc(good, bad), fpr_at_tpr(good, bad, tpr=0.95, positive="id")
@@ -153,3 +154,36 @@ def test_bad_parameters():
         interval([1.0], level=95)
     with pytest.raises(InputError, match="a and b must have the same samples, got 1 and 2"):
         difference([1.0], [1.0, 2.0])
+
+
+def test_some_of_the_images_are_drawn_from_all_of_them():
+    rng = np.random.default_rng(5)
+    every, outside = rng.normal(1, 1, 60), rng.normal(0, 1, 50)
+    rows = np.sort(rng.permutation(60)[:30])
+    found = resampled(every[rows], {"x": outside}, rows=rows, n_all=60, n_samples=20)["x"]
+    for sample in range(20):
+        drawn = bootstrap._rng(0, f"id/{sample}", 60).integers(60, size=60)
+        good = every[drawn[np.isin(drawn, rows)]]
+        ood = bootstrap._rng(0, "ood/x", 50)
+        bad = [outside[ood.integers(50, size=50)] for _ in range(sample + 1)][-1]
+        assert found[sample] == pytest.approx([auroc(good, bad), fpr_at_tpr(good, bad)], abs=1e-12)
+    assert_same(
+        resampled(every, {"x": outside}, rows=np.arange(60), n_samples=3), resampled(every, {"x": outside}, n_samples=3)
+    )
+
+
+def test_halves_of_one_set_are_no_independent_sets():
+    """The spread of a mean over random halves must be that of the whole set, or the interval is too narrow."""
+    rng = np.random.default_rng(6)
+    every, outside = rng.normal(1, 1, 200), rng.normal(0, 1, 5000)
+    halves = [np.sort(rng.permutation(200)[:100]) for _ in range(8)]
+    means = np.mean(
+        [resampled(every[h], {"x": outside}, rows=h, n_all=200, n_samples=300)["x"][:, 0] for h in halves], axis=0
+    )
+    whole = resampled(every, {"x": outside}, n_samples=300)["x"][:, 0]
+    assert means.std() == pytest.approx(whole.std(), rel=0.15)
+
+
+def test_a_sample_always_has_an_image():
+    found = resampled([1.0], {"x": [0.0]}, rows=[0], n_all=4, n_samples=50)["x"]
+    np.testing.assert_array_equal(found, [[1.0, 0.0]] * 50)

@@ -131,7 +131,11 @@ def test_hostile_text_stays_text(tmp_path):
     # A name that is no file name would stop `run`, not the report.
     outcome = run(tmp_path, replace(own, methods=(Entry("debiased", name="x"), Entry("mcm"))), worst=worst, samples=5)
     rows = [
-        replace(row, entry=HOSTILE if row.entry == "x" else row.entry, config={HOSTILE: HOSTILE, "own": row.entry})
+        replace(
+            row,
+            entry=HOSTILE if row.entry == "x" else row.entry,
+            config={**row.config, HOSTILE: HOSTILE, "own": row.entry},
+        )
         for row in outcome.rows
     ]
     outcome = replace(outcome, suite=own, rows=rows, skipped=skipped, titles={"far": HOSTILE})
@@ -161,11 +165,11 @@ def test_published_figures_are_marked(tmp_path):
 def test_conditions_say_what_was_run(tmp_path):
     skipped = [Skipped("method", "csp", "it lacks words", MINI)]
     outcome = run(tmp_path, samples=5, skipped=skipped)
-    rows = [replace(r, config={"encoder": {"fingerprint": "abc"}, "tau": 0.5, "seed": r.seed}) for r in outcome.rows]
+    rows = [replace(r, config={**r.config, "corpus": {"fingerprint": "abc"}, "tau": 0.5}) for r in outcome.rows]
     text = said(report(replace(outcome, rows=rows), tmp_path)[1])
     for words in ("mini is not CLIP", "csp: skipped: it lacks words.", "commit 0123abc", "numpy 2.0", "0.500", "1.500"):
         assert words in text
-    assert "encoder.fingerprintabc" in text
+    assert "corpus.fingerprintabc" in text
     assert "tau0.5" in text
     assert "different commits" not in text
     assert "as in OpenOOD" in text

@@ -11,8 +11,16 @@ from outword.embed import embed
 from outword.encoders import get_encoder
 from outword.errors import ImageError, MissingExtraError
 from outword.images import MAX_BYTES, Blob, check_bytes, open_image, read_bytes
-from outword.sources import LONGEST, find_items, find_names, read_item, read_items
+from outword.sources import LONGEST, find_items, find_names, read_items
 from outword.store import open_store
+
+
+def read_item(name):
+    """The content of one photo, or its error."""
+    data = read_items([name])[name]
+    if isinstance(data, ImageError):
+        raise data
+    return data
 
 
 def names(*paths):

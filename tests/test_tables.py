@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fabricated import row, run, suite
+from fabricated import config, row, run, suite
 from outword.benchmark.markup import to_csv, to_html, to_latex, to_markdown
 from outword.benchmark.results import Outcome, Skipped
 from outword.benchmark.suite import Entry, Sweep
@@ -251,3 +251,30 @@ def test_equal_rows_give_equal_files(tmp_path):
     text = "".join(p.read_text(encoding="utf-8") for p in paths[0])
     assert str(tmp_path) not in text
     assert not re.search(r"20\d\d-\d\d", text)
+
+
+def test_terms_that_are_not_those_of_all_are_told():
+    rows = [
+        row("debiased", config={**config("debiased"), "learned": {"tau": 0.1}}),
+        row("knn", config=config("knn", needs=["labels", "ID images"])),
+        row("adaneg", config=config("adaneg", sees_order=True)),
+        row("odin", config=config("odin", on_vectors={"epsilon": 0.0})),
+    ]
+    told = "\n".join(make_tables(of(rows, suite(["debiased", "knn", "adaneg", "odin"])))[0].notes)
+    assert "Fitted on ID images, the others on names: knn." in told
+    assert "adaneg learns from the test images" in told
+    assert "odin is measured on vectors, without its step of the pixels: epsilon=0.0." in told
+    assert "tau is lowered where there are few labels for the size of a group, to 0.1 " in told
+    assert "stands for it" not in told
+    other = row("mcm", condition=("imagenet-1k", "clip-vit-b-16", ""), config=config("mcm", encoder="hf:/mine"))
+    notes = make_tables(of([other], suite(["mcm"], id=("imagenet-1k",), encoders=("clip-vit-b-16",))))[0].notes
+    assert "Encoder clip-vit-b-16: hf:/mine stands for it." in notes
+
+
+def test_a_method_with_other_settings_for_each_encoder_has_one_line_each():
+    own = suite(
+        [Entry("mcm", name="same", encoders=(e,)) for e in ("mini", "clip-rn50")], encoders=("mini", "clip-rn50")
+    )
+    rows = [row("same", condition=("folder", encoder, "")) for encoder in own.encoders]
+    table = make_tables(of(rows, own))[0]
+    assert [line.cells[0].name for line in table.rows] == ["mini", "clip-rn50"]

@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -45,7 +46,7 @@ class IdImages:
     left_out: list[tuple[str, str]]
     stray: InputError | None = None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """sha256 of vectors and classes."""
         digest = hashlib.sha256(np.ascontiguousarray(self.vectors).data)
@@ -87,9 +88,8 @@ def read_id_images(
     except TypeError as error:
         raise InputError(f"ID images must be folders or stores: {error}", hint='write id_images="train"') from None
     photos = _find(encoder, several)
-    known = {_key(label): index for index, label in enumerate(labels)}
-    known |= {fold(label): index for index, label in enumerate(labels)}
-    by_folders = {folders: _class(folders, known) for folders in {photo.folders for photo in photos}}
+    known = label_keys(labels)
+    by_folders = {folders: class_among(folders, known) for folders in {photo.folders for photo in photos}}
     found = [by_folders[photo.folders] for photo in photos]
     stray = _stray(photos[found.index(None)], labels) if None in found else None
     if with_classes and stray:
@@ -143,7 +143,18 @@ def _above(path: PathLike) -> tuple[str, ...]:
     return tuple(reversed(Path(path).parent.parts))
 
 
-def _class(folders: tuple[str, ...], known: dict[str, int]) -> int | None:
+def label_keys(labels: Sequence[str]) -> dict[str, int]:
+    """The number of each label by what is compared with the names of folders, for `class_among`."""
+    known = {_key(label): index for index, label in enumerate(labels)}
+    return known | {fold(label): index for index, label in enumerate(labels)}
+
+
+def class_among(folders: Sequence[str], known: dict[str, int]) -> int | None:
+    """The number of the label that one of some folders, the nearest first, has the name of; None if none has.
+
+    >>> class_among(["1", "Tabby-Cat"], label_keys(["dog", "tabby cat"]))
+    1
+    """
     keys = (key for name in folders for key in (fold(name), _key(name)))
     return next((known[key] for key in keys if key in known), None)
 

@@ -62,14 +62,6 @@ def is_archive(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(ARCHIVES) and not Path(path).is_dir()
 
 
-def read_item(name: str) -> bytes:
-    """The content of one photo by the name that it had, from a file or from inside an archive; or `ImageError`."""
-    data = read_items([name])[name]
-    if isinstance(data, ImageError):
-        raise data
-    return data
-
-
 def read_items(names: Collection[str]) -> dict[str, bytes | ImageError]:
     """The content of photos by the names that they had; each archive is read once."""
     found: dict[str, bytes | ImageError] = dict.fromkeys(names, ImageError("no such file in the archive"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from outword.benchmark.plots import write_plots
+from outword.benchmark.provenance import commit, versions
 from outword.benchmark.report import write_report
 from outword.benchmark.results import Outcome, Results
 from outword.benchmark.runner import SAMPLES, Runner
@@ -16,7 +18,7 @@ from outword.benchmark.tables import make_tables, write_tables
 from outword.benchmark.theory import curve_lines, mini_setting, run_theorem, synthetic_setting
 from outword.benchmark.theory_plot import theorem_figure
 from outword.benchmark.theory_tables import theorem_tables
-from outword.encoders import Encoder
+from outword.encoders import Encoder, get_encoder
 from outword.encoders.doors import need
 from outword.errors import ImageError
 from outword.files import whole_file
@@ -29,7 +31,7 @@ def bench(
     root: Path,
     folder: Path,
     *,
-    get_encoder: Callable[[str], Encoder],
+    towers: Callable[[str], Encoder],
     store: Path | None = None,
     samples: int = SAMPLES,
     command: str = "",
@@ -44,7 +46,7 @@ def bench(
         suite: what to run (see `read_suite`).
         root: where the data sets are.
         folder: of the results; it may hold an earlier run of the same suite.
-        get_encoder: gives an encoder of the suite by its name.
+        towers: gives an encoder of the suite by its name.
         store: where vectors are kept; in `folder` by default.
         samples: of the bootstrap.
         command: the command line that repeats the run, for the report.
@@ -60,7 +62,7 @@ def bench(
             runner = Runner(
                 *(suite, root.absolute(), results),
                 store=(store or folder / "store").absolute(),
-                get_encoder=get_encoder,
+                towers=towers,
                 samples=samples,
                 report=report,
             )
@@ -78,7 +80,9 @@ def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table
     settings = [synthetic_setting(theorem.tau, theorem.images), mini_setting(theorem.tau, theorem.images, report)]
     curves = run_theorem(theorem, settings, report=report)
     with whole_file(folder / "curves.jsonl") as temporary:
-        temporary.write_text(curve_lines(curves), encoding="utf-8")
+        encoder = {"name": "mini", "fingerprint": get_encoder("mini").fingerprint}
+        text = curve_lines(curves, theorem=asdict(theorem), encoder=encoder, versions=versions(), commit=commit())
+        temporary.write_text(text, encoding="utf-8")
     (folder / "plots").mkdir(exist_ok=True)
     figures = [folder / "plots" / f"theorem2.{kind}" for kind in ("svg", "png")]
     for path in figures:

@@ -18,7 +18,13 @@ TPR = 0.95
 
 
 def resampled(
-    inside: ArrayLike, outside: Mapping[str, ArrayLike], *, n_samples: int = 1000, seed: int = 0
+    inside: ArrayLike,
+    outside: Mapping[str, ArrayLike],
+    *,
+    rows: ArrayLike | None = None,
+    n_all: int | None = None,
+    n_samples: int = 1000,
+    seed: int = 0,
 ) -> dict[str, Array]:
     """AUROC and FPR95 of bootstrap samples, by OOD set.
 
@@ -27,9 +33,15 @@ def resampled(
     for every OOD set, and the same images for every method that scores them in the same order. So methods are compared
     pair by pair, and figures may be averaged over sets sample by sample.
 
+    Where only some of the ID images were scored, such as the half that a run did not fit on, samples are drawn from all
+    of them, and count for those that were scored. So runs with different halves have the same samples, too, and may be
+    averaged.
+
     Args:
         inside: scores of the ID images, (n_id,).
         outside: scores of the images of each OOD set, (n_ood,), by name.
+        rows: (n_id,), which of the ID images they are; all by default.
+        n_all: how many ID images there are; n_id by default.
         n_samples: how many samples, at least 1.
         seed: of the draws, at least 0.
 
@@ -44,18 +56,35 @@ def resampled(
     whole_number("seed", seed, least=0, hint="0 is the default")
     values, ranks = np.unique(scores(inside, "inside"), return_inverse=True)
     sets = {name: _Placed(values, scores(one, f"outside[{name!r}]")) for name, one in outside.items()}
-    n = len(ranks)
-    needed = accepted(TPR, n)
-    id_rng = _rng(seed, "id", n)
+    places = _places(ranks, rows, n_all)
     rngs = {name: _rng(seed, f"ood/{name}", one.n) for name, one in sets.items()}
     found = {name: np.empty((n_samples, 2)) for name in sets}
     for sample in range(n_samples):
-        counts = np.bincount(ranks[id_rng.integers(n, size=n)], minlength=len(values))
+        drawn = _drawn(places, _rng(seed, f"id/{sample}", len(places)))
+        counts = np.bincount(drawn, minlength=len(values))
         below = np.concatenate(([0], np.cumsum(counts)))  # below[i]: how many drawn ID scores are less than values[i]
-        threshold = int(np.searchsorted(below, n - needed, side="right")) - 1  # the highest that accepts enough
+        missed = len(drawn) - accepted(TPR, len(drawn))
+        threshold = int(np.searchsorted(below, missed, side="right")) - 1  # the highest that accepts enough
         for name, one in sets.items():
             found[name][sample] = one.figures(rngs[name].integers(one.n, size=one.n), below, threshold)
     return found
+
+
+def _places(ranks: NDArray[np.int64], rows: ArrayLike | None, n_all: int | None) -> NDArray[np.int64]:
+    """The rank of each ID image, -1 for those that were not scored."""
+    if rows is None:
+        return ranks
+    places = np.full(len(ranks) if n_all is None else n_all, -1, np.int64)
+    places[np.asarray(rows, np.int64)] = ranks
+    return places
+
+
+def _drawn(places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Ranks of the images of a sample that were scored; a sample without any is drawn again."""
+    while True:
+        drawn = places[rng.integers(len(places), size=len(places))]
+        if (scored := drawn[drawn >= 0]).size:
+            return scored
 
 
 class _Placed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -16,15 +15,11 @@ from typing import Literal
 
 from outword.benchmark import imagenet
 from outword.benchmark.suite import FOLDER, read_table
-from outword.corpora import fold
+from outword.benchmark.toml import tomllib
 from outword.errors import InputError, unknown
+from outword.id_images import class_among, label_keys
 from outword.labels import read_labels
 from outword.sources import ARCHIVES, Item, find_items, find_names, is_archive
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Classes = Literal["imagenet", "folders", "files", ""]
 Status = Literal["present", "missing", "incomplete"]
@@ -79,9 +74,9 @@ class OwnSet(DataSet):
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def by_key(self) -> dict[str, str]:
-        """The labels by what is compared with the names of folders, see `outword.id_images`."""
-        return {_key(label): label for label in self.labels} | {fold(label): label for label in self.labels}
+    def keys(self) -> dict[str, int]:
+        """Numbers of the labels, as `class_among` wants them."""
+        return label_keys(list(self.labels))
 
 
 @dataclass(frozen=True)
@@ -307,14 +302,10 @@ def _own_set(name: str, top: Path, labels: Mapping[str, str] | None = None) -> O
 
 
 def _own_class(data_set: OwnSet, folder: PurePath) -> str | None:
-    """The nearest folder below the top with the name of a label, as `outword.id_images` matches them."""
+    """The nearest folder below the top with the name of a label."""
     below = PurePath(os.fspath(folder).removeprefix(data_set.top))
-    keys = (key for name in reversed(below.parts) for key in (fold(name), _key(name)))
-    return next((data_set.by_key[key] for key in keys if key in data_set.by_key), None)
-
-
-def _key(name: str) -> str:
-    return fold(name.replace("-", " "))
+    number = class_among(below.parts[::-1], data_set.keys)
+    return None if number is None else list(data_set.labels)[number]
 
 
 def _without_suffix(name: str) -> str:

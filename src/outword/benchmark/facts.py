@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from outword.benchmark.notes import FPR95_ID, FPR95_OOD, lacks
+from outword.benchmark.provenance import commit, versions
 from outword.benchmark.published import reference
 from outword.benchmark.results import Outcome, Row
 from outword.benchmark.summary import condition_text, measured_sets, title, varying
@@ -21,7 +22,7 @@ ONE_SEED = ("seed", "ood.", "method.parameters.seed", "miner.parameters.seed")  
 def warnings_of(outcome: Outcome) -> list[str]:
     """What a reader must know before any figure, as HTML."""
     found = []
-    if any(row.encoder == EMBEDDED for row in outcome.rows):
+    if any(row.config["encoder"]["name"] == EMBEDDED for row in outcome.rows):
         found.append(
             "<b>The encoder mini is not CLIP.</b> It is small and made to work offline. Its figures are not the "
             "paper's, and not to be compared with published ones."
@@ -33,7 +34,9 @@ def warnings_of(outcome: Outcome) -> list[str]:
 
 
 def _versions(outcome: Outcome) -> set[str]:
-    return {", ".join(f"{name} {number}" for name, number in sorted(row.versions.items())) for row in outcome.rows}
+    """Those of the rows; of this process where there are none."""
+    found = [row.versions for row in outcome.rows] or [versions()]
+    return {", ".join(f"{name} {number}" for name, number in sorted(one.items())) for one in found}
 
 
 def conditions_section(outcome: Outcome, command: str) -> str:
@@ -56,7 +59,7 @@ def _items(lines: Iterable[str]) -> str:
 
 
 def _commits(outcome: Outcome) -> list[str]:
-    return sorted({row.commit or "unknown" for row in outcome.rows})
+    return sorted({one or "unknown" for one in [row.commit for row in outcome.rows] or [commit()]})
 
 
 def _conventions(outcome: Outcome) -> list[str]:
@@ -104,7 +107,8 @@ def _seconds(outcome: Outcome) -> str:
     if not lines:
         return ""
     return _grid(["Method", "Fit, s", "Score, s"], lines) + (
-        '<p class="small">On vectors, without encoding; score is that of ID and one OOD set together.</p>'
+        '<p class="small">Fit is on vectors. Score is that of the ID set and all OOD sets together, on vectors, too; a '
+        "method that looks at patches encodes the photos once more, and that counts.</p>"
     )
 
 

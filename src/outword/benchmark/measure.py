@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from outword.compare import stream_scores
 from outword.corpora import get_corpus
 from outword.detectors import DETECTORS, Need, VectorDetector
 from outword.encoders import Encoder
-from outword.errors import OutwordError
+from outword.errors import InputError, OutwordError
 from outword.files import sha256_bytes
 from outword.metrics import aupr, auroc, fpr_at_tpr
 from outword.pipeline import CORPUS, Detector, check_inputs, make_detector, make_miner
@@ -66,10 +67,9 @@ def settle(
     """
     params = _seeded(DETECTORS[entry.method], entry.params, seed)
     vectors = make_detector(entry.method, encoder.temperature, params)
-    if Need.PIXELS in vectors.wants():  # what is measured are vectors
-        params |= vectors.on_vectors
-        vectors = make_detector(entry.method, encoder.temperature, params)
-    chosen = words if vectors.corpus == "" else corpus or entry.corpus
+    on_vectors = dict(vectors.on_vectors) if Need.PIXELS in vectors.wants() else {}  # what is measured are vectors
+    vectors = make_detector(entry.method, encoder.temperature, params | on_vectors)
+    chosen = entry.corpus or words if vectors.corpus == "" else corpus or entry.corpus
     id_images = task.id_images if Need.ID_IMAGES in vectors.wants() else None
     check_inputs(entry.method, vectors, encoder, id_images, chosen)
     miner = entry.miner or vectors.miner
@@ -85,16 +85,27 @@ def settle(
         "id_images": id_images,
         "keep_label_words": keep_label_words,
         "miner_params": miner_params,
-        "params": params,
+        "params": params | on_vectors,
     }
     config = {
         "outword": __version__,
-        "method": {"name": entry.method, "parameters": vectors.params()},
+        "method": {
+            "name": entry.method,
+            "parameters": vectors.params(),
+            "needs": [need.value for need in vectors.wants()],
+            "sees_order": vectors.sees_order,
+            "on_vectors": on_vectors,
+        },
         "miner": {"name": miner, "parameters": asdict(make_miner(miner, miner_params))} if wild else None,  # type: ignore[call-overload]
         "prompts": asdict(get_prompts(templates)),
         "corpus": source and {"name": source.name, "words": len(source), "fingerprint": source.fingerprint},
         "keep_label_words": keep_label_words,
-        "encoder": {"name": encoder.name, "fingerprint": encoder.fingerprint, "options": dict(encoder.options)},
+        "encoder": {
+            "name": encoder.name,
+            "fingerprint": encoder.fingerprint,
+            "options": dict(encoder.options),
+            "precision": getattr(encoder, "precision", None),
+        },
         "id_images": id_images and {"count": len(id_images.vectors), "fingerprint": id_images.fingerprint},
     }
     chance = "seed" in vectors.params() or vectors.sees_order or (wild and "seed" in miner_params)
@@ -133,13 +144,18 @@ def score_sets(
 def _patch_scores(method: VectorDetector, encoder: Encoder, photos: Photos) -> Array:
     """Scores of a method that looks at patches, which no store holds: the photos are encoded once more."""
     wanted = {path: row for row, path in enumerate(photos.paths)}
-    scores = np.empty(len(photos.paths))
-    items = (item for item in set_items(photos.found) if str(item) in wanted)
-    loaded = encoder.pixels_ahead(items)
+    scores = np.full(len(photos.paths), np.nan)
+    loaded = encoder.pixels_ahead(item for item in set_items(photos.found) if str(item) in wanted)
     while part := list(islice(loaded, encoder.chunk)):
-        good = [(wanted[str(item)], pixels) for item, pixels in part if not isinstance(pixels, OutwordError)]
-        vectors, patches = encoder.encode_patches(np.stack([pixels for _, pixels in good]))
-        scores[[row for row, _ in good]] = method.score(vectors, patches=patches)
+        good = {wanted[str(item)]: pixels for item, pixels in part if not isinstance(pixels, OutwordError)}
+        if good:
+            vectors, patches = encoder.encode_patches(np.stack(list(good.values())))
+            scores[list(good)] = method.score(vectors, patches=patches)
+    if np.isnan(scores).any():
+        raise InputError(
+            f"{np.isnan(scores).sum():,} photos of {photos.name} could be read before, and cannot any more",
+            hint="see that nothing changes them during the run",
+        )
     return scores
 
 
@@ -166,11 +182,21 @@ def row_keys(config: Mapping[str, Any], place: Place, outside: Sequence[Photos])
 
 @dataclass(frozen=True)
 class Measured:
-    """What a fitted method gave: scores, seconds of fit and of score, and whether a seed matters."""
+    """A fitted method, its scores, the rows of the ID set that it scored, seconds of fit and of score, and chance."""
 
+    detector: Detector
     scores: Scores
+    rows: Indices
     seconds: tuple[float, float]
     chance: bool
+
+    def inside(self, ood: str) -> Array:
+        """ID scores beside an OOD set."""
+        return self.scores["id"] if "id" in self.scores else self.scores[f"id/{ood}"]
+
+    def outside(self, ood: str) -> Array:
+        """Scores of an OOD set."""
+        return self.scores[f"ood/{ood}"]
 
 
 def make_rows(
@@ -182,21 +208,21 @@ def make_rows(
     outside: Sequence[Photos],
 ) -> tuple[list[Row], dict[str, Array]]:
     """A row for each OOD set, and the bootstrap samples of all sets, which the intervals come from."""
-    scores, boot = measured.scores, dict[str, Array]()
-    if "id" in scores:
-        boot = resampled(scores["id"], {p.name: scores[f"ood/{p.name}"] for p in outside}, n_samples=config["samples"])
+    draw = partial(resampled, rows=measured.rows, n_all=len(inside.paths), n_samples=config["samples"])
+    if "id" in measured.scores:
+        boot = draw(measured.scores["id"], {photos.name: measured.outside(photos.name) for photos in outside})
     else:
-        for p in outside:
-            boot |= resampled(scores[f"id/{p.name}"], {p.name: scores[f"ood/{p.name}"]}, n_samples=config["samples"])
-    cell = cell_name(keys)
+        boot = {}
+        for name in (photos.name for photos in outside):
+            boot |= draw(measured.inside(name), {name: measured.outside(name)})
+    tau = getattr(measured.detector.vectors, "tau_", None)
     rows = []
     for photos in outside:
-        own, others = scores.get("id", scores.get(f"id/{photos.name}")), scores[f"ood/{photos.name}"]
-        assert own is not None
+        own, others = measured.inside(photos.name), measured.outside(photos.name)
         rows.append(
             Row(
                 key=keys[photos.name],
-                cell=cell,
+                cell=cell_name(keys),
                 **asdict(place),
                 seed=config["seed"],
                 chance=measured.chance,
@@ -214,7 +240,11 @@ def make_rows(
                 fpr95_ci=interval(boot[photos.name][:, 1]),
                 fit_seconds=measured.seconds[0],
                 score_seconds=measured.seconds[1],
-                config={**config, "ood": {"name": photos.name, "fingerprint": photos.fingerprint}},
+                config={
+                    **config,
+                    "ood": {"name": photos.name, "fingerprint": photos.fingerprint},
+                    "learned": {} if tau is None else {"tau": tau},
+                },
                 versions=versions(),
                 commit=commit(),
             )

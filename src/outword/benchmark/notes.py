@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from outword.benchmark.published import published, reference
-from outword.benchmark.results import Outcome
+from outword.benchmark.results import Outcome, Row
 from outword.benchmark.summary import AXES, condition_text, measured_sets, title, varying
+from outword.detectors import Need
 
+ID_IMAGES = Need.ID_IMAGES.value
 FPR95_ID = "FPR95 (ID positive): share of OOD images that are accepted when 95 % of ID images are."
 FPR95_OOD = (
     "FPR95 (OOD positive), as in OpenOOD: share of ID images that are rejected when 95 % of OOD images are. "
@@ -19,7 +21,8 @@ PAPER_VALUES = {"alpha": 100.0, "tau": 0.5, "sigma": 0.001, "kappa": 0.01, "L": 
 
 def main_notes(outcome: Outcome) -> list[str]:
     """The notes of the table in the paper's layout."""
-    return [*_reading(outcome), FPR95_ID, *_published(outcome), *_partial(outcome), *lacks(outcome)]
+    told = [*_terms(outcome), *_published(outcome), *_partial(outcome), *lacks(outcome)]
+    return [*_reading(outcome), FPR95_ID, *told]
 
 
 def all_notes(outcome: Outcome) -> list[str]:
@@ -32,7 +35,7 @@ def sweep_notes(outcome: Outcome, parameter: str) -> list[str]:
     """The notes of the table of a swept parameter."""
     value = PAPER_VALUES.get(parameter)
     told = [] if value is None else [f"The paper's {parameter} is {value:g}."]
-    return [*told, *_reading(outcome), FPR95_ID, *_partial(outcome), *lacks(outcome)]
+    return [*told, *_reading(outcome), FPR95_ID, *_terms(outcome), *_partial(outcome), *lacks(outcome)]
 
 
 def _reading(outcome: Outcome) -> Iterator[str]:
@@ -45,6 +48,35 @@ def _reading(outcome: Outcome) -> Iterator[str]:
     yield f"Figures in percent, {spread}."
     if several and not all(row.chance for row in outcome.rows):
         yield "Without ±: nothing in the method is drawn by chance, and one seed stands for all."
+
+
+def _terms(outcome: Outcome) -> Iterator[str]:
+    """On which terms a method takes part, where they are not those of all: what it sees besides names and words."""
+    methods = {row.entry: row.config["method"] for row in outcome.rows}
+    for row in outcome.rows:
+        if row.encoder != (used := row.config["encoder"]["name"]):
+            yield f"Encoder {row.encoder}: {used} stands for it."
+            break
+    if fitted := [name for name, method in methods.items() if ID_IMAGES in method["needs"]]:
+        yield f"Fitted on ID images, the others on names: {', '.join(fitted)}."
+    for name, method in methods.items():
+        if method["sees_order"]:
+            yield (
+                f"{name} learns from the test images: ID and OOD come as one stream, shuffled by the seed, afresh for "
+                "each OOD set. Its figures depend on the order and on the mix."
+            )
+        if method["on_vectors"]:
+            told = ", ".join(f"{key}={value}" for key, value in method["on_vectors"].items())
+            yield f"{name} is measured on vectors, without its step of the pixels: {told}."
+    used_taus = sorted(row.config["learned"]["tau"] for row in outcome.rows if _is_lowered(row))
+    if used_taus:
+        span = f"{used_taus[0]:.3g}" if used_taus[0] == used_taus[-1] else f"{used_taus[0]:.3g} to {used_taus[-1]:.3g}"
+        yield f"tau is lowered where there are few labels for the size of a group, to {span} (docs/short-lists.md)."
+
+
+def _is_lowered(row: Row) -> bool:
+    tau = row.config["method"]["parameters"].get("tau")
+    return isinstance(tau, float | int) and row.config["learned"].get("tau", tau) < tau
 
 
 def _published(outcome: Outcome) -> Iterator[str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,10 @@ from outword.benchmark.catalogue import Found, OwnSet, class_of, labels_of, set_
 from outword.embed import embed
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
-from outword.errors import ImageError, InputError
+from outword.errors import ImageError, InputError, OutwordError
 from outword.files import sha256_bytes, whole_file
-from outword.images import Blob
-from outword.store import open_store
+from outword.sources import Item
+from outword.store import Store, open_store
 
 Indices = NDArray[np.int64]
 
@@ -61,15 +60,23 @@ class Photos:
         return dict.fromkeys(labels_of(data_set, self.paths), "")
 
     @cached_property
-    def classes(self) -> Indices | None:
-        """(n_photos,), index of the label that each photo shows; None where that is not known of all."""
+    def shown(self) -> Indices:
+        """(n_photos,), index of the label that each photo shows; -1 where that is not known."""
         numbers = {name: number for number, name in enumerate(self.labels)}
-        shown = [numbers.get(class_of(self.found.data_set, path) or "") for path in self.paths]
-        return None if None in shown else np.array(shown, np.int64)
+        data_set = self.found.data_set
+        return np.array([numbers.get(class_of(data_set, path) or "", -1) for path in self.paths], np.int64)
+
+    @property
+    def classes(self) -> Indices | None:
+        """The same; None unless it is known of all photos."""
+        return None if (self.shown < 0).any() else self.shown
 
 
 def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int], None]) -> Photos:
     """The photos of a set; what the store has is not encoded again, and not even read if no file has changed.
+
+    What tells that is a marker beside the store: the listing of the files, the number of paths that the store then
+    had, and those of them that are not there any more.
 
     Args:
         encoder: what makes the vectors.
@@ -77,36 +84,58 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
         store: folder of the stores, one for each set.
         report: called with the number of photos done.
     """
-    name = found.data_set.name
-    marker, listing = store / f"{name}.{encoder.fingerprint[:16]}.json", _listing(found.paths)
-    known = _read_marker(marker)
-    if known.get("listing") != listing:
-        seen: set[str] = set()
-        store.mkdir(parents=True, exist_ok=True)
-        embed(encoder, _noted(set_items(found), seen), store / name, report=report)
-        rows = open_store(store / name, encoder.fingerprint, encoder.name).rows()
-        known = {"listing": listing, "gone": [path for path, _ in rows if path not in seen]}
-        with whole_file(marker) as temporary:
-            temporary.write_text(json.dumps(known), encoding="utf-8")
-    return _photos(encoder, found, store / name, frozenset(known["gone"]))
+    folder, listing = store / found.data_set.name, _listing(found.paths)
+    marker = store / f"{found.data_set.name}.{encoder.fingerprint[:16]}.json"
+    if (kept := _unchanged(marker, listing, folder, encoder)) is not None:
+        return _photos(found, *kept)
+    marker.unlink(missing_ok=True)  # it is wrong as soon as the store changes
+    seen: set[str] = set()
+    store.mkdir(parents=True, exist_ok=True)
+    embed(encoder, _noted(set_items(found), seen), folder, report=report)
+    now = open_store(folder, encoder.fingerprint, encoder.name)
+    gone = [path for path, _ in now.rows() if path not in seen and _below(path, found.paths)]
+    with whole_file(marker) as temporary:
+        text = json.dumps({"listing": listing, "rows": len(now), "gone": gone})
+        temporary.write_text(text, encoding="utf-8")
+    return _photos(found, now, frozenset(gone))
 
 
-def _photos(encoder: Encoder, found: Found, folder: Path, gone: frozenset[str]) -> Photos:
-    paths, vectors, unread = [], [], []
-    for path, vector in open_store(folder, encoder.fingerprint, encoder.name).rows():
-        if path in gone:
+def _unchanged(marker: Path, listing: str, folder: Path, encoder: Encoder) -> tuple[Store, frozenset[str]] | None:
+    """The store, and the paths in it that are gone, if neither files nor store have changed since it was filled."""
+    try:
+        known = json.loads(marker.read_text(encoding="utf-8"))
+        if known["listing"] != listing:
+            return None
+        now = open_store(folder, encoder.fingerprint, encoder.name)
+        return (now, frozenset(known["gone"])) if len(now) == known["rows"] else None
+    except (OSError, ValueError, KeyError, TypeError, OutwordError):
+        return None
+
+
+def _photos(found: Found, store: Store, gone: frozenset[str]) -> Photos:
+    """The rows of a set; a store that other runs have used may have more."""
+    paths: list[str] = []
+    unread = []
+    vectors = np.empty((len(store), store.dim), np.float32)
+    for path, vector in store.rows():
+        if path in gone or not _below(path, found.paths):
             continue
         if isinstance(vector, ImageError):
             unread.append((path, vector.message))
         else:
+            vectors[len(paths)] = vector
             paths.append(path)
-            vectors.append(vector)
     if not paths:
         raise InputError(f"{found.where} has no image that can be read", hint="look at the files")
-    return Photos(found, paths, np.stack(vectors), unread)
+    return Photos(found, paths, vectors[: len(paths)], unread)
 
 
-def _noted(items: Iterator[Path | Blob], seen: set[str]) -> Iterator[Path | Blob]:
+def _below(path: str, tops: Iterable[Path]) -> bool:
+    """Whether a path is one of some, or lies below it."""
+    return any(path == top or path.startswith(f"{top}{os.sep}") for top in map(os.fspath, tops))
+
+
+def _noted(items: Iterator[Item], seen: set[str]) -> Iterator[Item]:
     """The items, with their names noted."""
     for item in items:
         seen.add(os.fspath(item))
@@ -115,27 +144,14 @@ def _noted(items: Iterator[Path | Blob], seen: set[str]) -> Iterator[Path | Blob
 
 def _listing(paths: Iterable[Path]) -> str:
     """sha256 of names, sizes and times of all files of a set: what tells that nothing has changed."""
-    files = [
-        file
-        for path in paths
-        for file in (
-            [path] if path.is_file() else sorted(Path(top, n) for top, _, names in os.walk(path) for n in names)
-        )
-    ]
     facts = []
-    for file in files:
-        try:
-            found = file.stat()
-        except OSError:
-            facts.append((str(file), -1, -1))
-        else:
-            facts.append((str(file), found.st_size, found.st_mtime_ns))
+    for path in paths:
+        inside = sorted(Path(top, name) for top, _, names in os.walk(path) for name in names)
+        for file in inside or [path]:
+            try:
+                found = file.stat()
+            except OSError:
+                facts.append((str(file), -1, -1))
+            else:
+                facts.append((str(file), found.st_size, found.st_mtime_ns))
     return sha256_bytes(json.dumps(facts).encode())
-
-
-def _read_marker(path: Path) -> Mapping[str, Any]:
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) and isinstance(known.get("gone"), list) else {}

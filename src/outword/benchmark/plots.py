@@ -39,6 +39,8 @@ def write_plots(outcome: Outcome, folder: Path) -> list[Path]:
         return []
     folder = folder / "plots"
     (folder / PANELS).mkdir(parents=True, exist_ok=True)
+    for old in [*folder.glob("*-*.svg"), *folder.glob("*-*.png"), *(folder / PANELS).glob("*-*.svg")]:
+        old.unlink()  # an earlier run may have had more of them
     matplotlib = need("matplotlib", "a plot", extra="bench")
     paths: list[Path] = []
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():

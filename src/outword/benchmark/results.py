@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -150,7 +151,7 @@ class Results:
         with (self.folder / ".lock").open("a") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise InputError(
                     f"another run is writing to {self.folder}", hint="wait for it, or give another folder with -o"
                 ) from None
@@ -199,11 +200,15 @@ class Results:
         """Add rows in one write, and see that they are on disk."""
         text = "".join(json.dumps(asdict(row), sort_keys=True) + "\n" for row in rows)
         handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            os.write(handle, text.encode())
+        with os.fdopen(handle, "ab", buffering=0) as file:
+            written = file.write(text.encode())
             os.fsync(handle)
-        finally:
-            os.close(handle)
+        if written != len(text.encode()):
+            raise OSError(errno.ENOSPC, "a row could not be written whole", str(self._path))
+
+    def has(self, cell: str) -> bool:
+        """Whether the scores of a cell are there."""
+        return (self.folder / "scores" / f"{cell}.npz").exists()
 
     def keep(self, cell: str, arrays: Mapping[str, Array], worst: Sequence[Worst] | None) -> None:
         """Write the scores of a cell, and its worst images, each whole or not at all."""

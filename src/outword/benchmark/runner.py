@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class Runner:
         root: where the data sets are.
         results: the folder that the run leaves; it is locked by the caller.
         store: where vectors are kept.
-        get_encoder: gives an encoder of the suite by its name.
+        towers: gives an encoder of the suite by its name.
         samples: of the bootstrap.
         report: called with (task, done, total).
     """
@@ -58,7 +58,7 @@ class Runner:
         results: Results,
         *,
         store: Path,
-        get_encoder: Callable[[str], Encoder],
+        towers: Callable[[str], Encoder],
         samples: int = SAMPLES,
         report: Report = quiet,
     ) -> None:
@@ -66,49 +66,50 @@ class Runner:
         self.root = root
         self.results = results
         self.store = store
-        self.get_encoder = get_encoder
+        self.towers = towers
         self.samples = samples
         self.report = report
         self.skipped: list[Skipped] = []
         self._done = results.read()
         self._rows: list[Row] = []
         self._remembered: dict[str, dict[Prompts, Vectors]] = {}  # label vectors, by list of labels
+        self._tasks: dict[tuple[int | None, int], Task] = {}  # of one condition
         words = root / "words.txt"
         self._words = words if words.exists() else None
 
     def run(self) -> Outcome:
         """Run what is not done yet; all rows, in the order of the suite, and what was left out."""
         own = FOLDER in self.suite.ood
-        inside = self._present([find_set(self.root, name) for name in self.suite.id])
-        outside = self._present(folder_ood(self.root) if own else [find_set(self.root, n) for n in self.suite.ood])
-        for what, found in (("ID", inside), ("OOD", outside)):
-            if not found:
+        inside = [find_set(self.root, name) for name in self.suite.id]
+        outside = folder_ood(self.root) if own else [find_set(self.root, name) for name in self.suite.ood]
+        present = [self._present(sets) for sets in (inside, outside)]
+        for what, sets in zip(("ID", "OOD"), present, strict=True):
+            if not sets:
                 raise InputError(
                     f"none of the suite's {what} sets is in {self.root}",
                     hint=f"see what is there: outword data check {self.root} --suite {self.suite.name}",
                 )
         for name in self.suite.encoders:
             try:
-                encoder = self.get_encoder(name)
+                encoder = self.towers(name)
             except OutwordError as error:
                 self._skip("encoder", name, str(error))
             else:
-                self._run_encoder(name, encoder, inside, outside)
+                self._run_encoder(name, encoder, *present)
         if not self._rows:
             reasons = "; ".join(f"{skipped.what}: {skipped.reason}" for skipped in self.skipped)
             raise InputError(f"nothing could be run ({reasons})", hint="provide what is lacking")
-        sets = [*inside, *outside] if own else [find_set(self.root, n) for n in (*self.suite.id, *self.suite.ood)]
-        titles = {found.data_set.name: found.data_set.title for found in sets}
-        ood = tuple(found.data_set.name for found in outside) if own else self.suite.ood
+        titles = {found.data_set.name: found.data_set.title for found in [*inside, *outside]}
+        ood = tuple(found.data_set.name for found in outside)
         return Outcome(replace(self.suite, ood=ood), self.results.folder, self._rows, self.skipped, titles)
 
     def _present(self, sets: Sequence[Found]) -> list[Found]:
-        """The sets that are there; a line for each that is not, or not whole."""
+        """The sets that are there; a line for each that is not, or not just as it should be."""
         for found in sets:
             if found.status == "missing":
                 self._skip("set", found.data_set.name, f"missing, skipped: {found.advice}")
-            elif found.status == "incomplete":
-                self._skip("set", found.data_set.name, f"incomplete: {found.advice}")
+            elif found.advice:
+                self._skip("set", found.data_set.name, f"{found.status}: {found.advice}")
         return [found for found in sets if found.status != "missing"]
 
     def _skip(self, kind: str, what: str, reason: str, where: Condition | tuple[()] = ()) -> None:
@@ -118,35 +119,53 @@ class Runner:
             self.skipped.append(skipped)
 
     def _run_encoder(self, name: str, encoder: Encoder, inside: Sequence[Found], outside: Sequence[Found]) -> None:
-        ood = [self._encoded(encoder, found) for found in outside]
+        ood = [photos for found in outside if (photos := self._encoded(encoder, found))]
+        taking = [entry for entry in self.suite.methods if name in (entry.encoders or self.suite.encoders)]
+        for entry in self.suite.methods:
+            if entry.shown not in [one.shown for one in taking]:
+                self._skip("method", entry.shown, f"it is for {', '.join(entry.encoders)}")
+        fitted = any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in taking)
+        train = self._train(encoder) if fitted else None
+        split = fitted and train is None and self.suite.train == FOLDER
         for found in inside:
-            photos, train = self._encoded(encoder, found), self._train(encoder)
+            photos = self._encoded(encoder, found)
+            if photos is None or not ood:
+                continue
+            self._tasks.clear()
             for corpus in self.suite.corpora or ("",):
-                condition = (photos.name, name, corpus)
-                wanted = [(cell, self._wants(encoder, cell.entry)) for cell in self._cells(condition)]
-                split = train is None and any(Need.ID_IMAGES in wants for _, wants in wanted)
-                for number, (cell, _) in enumerate(wanted):
-                    place = ", ".join(part for part in (*condition, cell.entry.shown, cell.point) if part)
-                    self.report(f"{place}, seed {cell.seed}", number, len(wanted))
+                cells = list(self._cells((photos.name, name, corpus), taking))
+                for number, cell in enumerate(cells):
+                    place = ", ".join(part for part in (*cell.condition, cell.entry.shown, cell.point) if part)
+                    self.report(f"{place}, seed {cell.seed}", number, len(cells))
                     self._run_cell(cell, encoder, photos, train, ood, split=split)
 
-    def _encoded(self, encoder: Encoder, found: Found) -> Photos:
+    def _encoded(self, encoder: Encoder, found: Found) -> Photos | None:
+        """The photos of a set; None, and a line, where none can be read."""
+
         def report(done: int) -> None:
             self.report(f"{encoder.name}: {found.data_set.title}", done, found.count)
 
-        return encoded(encoder, found, self.store, report)
+        try:
+            return encoded(encoder, found, self.store, report)
+        except InputError as error:
+            self._skip("set", found.data_set.name, f"skipped: {error.message}")
+            return None
 
     def _train(self, encoder: Encoder) -> Photos | None:
-        """The photos to fit on, if the suite names some and a method asks for them."""
+        """The photos to fit on, if there are any."""
         name = self.suite.train
-        if name is None or not any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in self.suite.methods):
+        if name is None:
             return None
         found = find_set(self.root, f"{FOLDER}-train" if name == FOLDER else name)
-        if found.status == "missing":
-            if name != FOLDER:
-                self._skip("set", name, f"missing, so methods that need ID images are left out: {found.advice}")
-            return None
-        return self._encoded(encoder, found)
+        if found.status != "missing":
+            (there,) = self._present([found])
+            photos = self._encoded(encoder, there)
+            if photos and photos.unread:
+                self._skip("set", photos.name, f"{len(photos.unread):,} images could not be read")
+            return photos
+        if name != FOLDER:
+            self._skip("set", name, f"missing, so that methods that need ID images are left out: {found.advice}")
+        return None
 
     def _wants(self, encoder: Encoder, entry: Entry) -> tuple[Need, ...]:
         """What a method needs; nothing where its parameters are wrong, which is said later."""
@@ -155,13 +174,11 @@ class Runner:
         except OutwordError:
             return ()
 
-    def _cells(self, condition: Condition) -> Iterator[Cell]:
+    def _cells(self, condition: Condition, taking: Sequence[Entry]) -> Iterator[Cell]:
         """Every method, point and seed of a condition, in the order of the tables."""
         points = [(sweep.parameter, value) for sweep in self.suite.sweep for value in sweep.values]
         for parameter, value in points or [("", 0)]:
-            for entry in self.suite.methods:
-                if entry.encoders and condition[1] not in entry.encoders:
-                    continue
+            for entry in taking:
                 for seed in range(self.suite.seeds):
                     yield _cell(condition, entry, parameter, value, seed)
 
@@ -169,8 +186,9 @@ class Runner:
         self, cell: Cell, encoder: Encoder, photos: Photos, train: Photos | None, ood: Sequence[Photos], *, split: bool
     ) -> None:
         """Measure a method, unless its rows are there; one that lacks something is a line in the table."""
+        drawn = split or cell.n_labels is not None
         try:
-            task = make_task(photos, train, seed=cell.seed, n_labels=cell.n_labels, split=split)
+            task = self._task(cell, photos, train, split=split, seed=cell.seed if drawn else 0)
             setting = settle(
                 cell.entry,
                 encoder,
@@ -181,12 +199,19 @@ class Runner:
                 prompts=self.suite.prompts,
                 keep_label_words=self.suite.keep_label_words,
             )
-            chance = setting.chance or split or cell.n_labels is not None
+            chance = setting.chance or drawn
             if chance or cell.seed == 0:
                 self._measure(cell, setting, chance, task, encoder, photos, ood)
         except OutwordError as error:
             at = f", {cell.point}" if cell.point else ""
             self._skip("method", f"{cell.entry.shown}{at}", error.message, cell.condition)
+
+    def _task(self, cell: Cell, photos: Photos, train: Photos | None, *, split: bool, seed: int) -> Task:
+        """The task of a cell, which all methods of a seed share."""
+        key = (cell.n_labels, seed)
+        if key not in self._tasks:
+            self._tasks[key] = make_task(photos, train, seed=seed, n_labels=cell.n_labels, split=split)
+        return self._tasks[key]
 
     def _measure(
         self,
@@ -201,26 +226,37 @@ class Runner:
         place = Place(*cell.condition, cell.entry.shown, cell.point)
         config = {
             **setting.config,
-            "id": {"name": photos.name, "images": len(task.rows), "fingerprint": photos.fingerprint},
-            "labels": {"count": len(task.labels), "fingerprint": task.labels_fingerprint},
+            "id": {
+                "name": photos.name,
+                "fingerprint": photos.fingerprint,
+                "scored": len(task.rows),
+                "rows": task.rows_fingerprint,
+            },
+            "labels": {"count": len(task.labels), "fingerprint": task.fingerprint},
             "seed": cell.seed,
             "samples": self.samples,
         }
         keys = row_keys(config, place, ood)
-        if not all(key in self._done for key in keys.values()):
-            remembered = self._remembered.setdefault(task.labels_fingerprint, {})
+        if not self._is_done(keys):
+            remembered = self._remembered.setdefault(task.fingerprint, {})
             prepared = prepare(task.labels, encoder=encoder, report=self.report, remembered=remembered, **setting.given)
             started = time.perf_counter()
             detector = prepared.fit()
             fitted = time.perf_counter()
             scores = score_sets(detector, encoder, photos, task.rows, ood, cell.seed)
-            measured = Measured(scores, (fitted - started, time.perf_counter() - fitted), chance)
+            measured = Measured(detector, scores, task.rows, (fitted - started, time.perf_counter() - fitted), chance)
             rows, boot = make_rows(place, config, keys, measured, photos, ood)
-            worst = worst_images(detector, scores, photos, task.rows, ood, self.root) if cell.seed == 0 else None
+            worst = worst_images(measured, photos, ood, self.root) if cell.seed == 0 else None
             self.results.keep(rows[0].cell, scores | {f"boot/{name}": kept for name, kept in boot.items()}, worst)
             self.results.append(rows)
             self._done |= {row.key: row for row in rows}
-        self._rows += [self._done[key] for key in keys.values()]
+        for one in ood:  # what could not be read may have changed, though no figure has
+            row = self._done[keys[one.name]]
+            self._rows.append(replace(row, unread_id=len(photos.unread), unread_ood=len(one.unread)))
+
+    def _is_done(self, keys: Mapping[str, str]) -> bool:
+        """Whether the rows are there, and the scores behind them."""
+        return all(key in self._done and self.results.has(self._done[key].cell) for key in keys.values())
 
 
 def _cell(condition: Condition, entry: Entry, parameter: str, value: float, seed: int) -> Cell:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from importlib.resources import files
@@ -11,15 +10,11 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from outword.benchmark.toml import tomllib
 from outword.checks import whole_number
 from outword.detectors import DETECTORS
 from outword.errors import InputError, ParameterError, unknown
 from outword.mining import MINERS
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 SUITES = Path(str(files("outword"))) / "benchmark" / "suites"
 FOLDER = "folder"  # as a set: ROOT/id, ROOT/train, or every folder in ROOT/ood
@@ -36,6 +31,7 @@ SWEPT = {
     "L": ("miner_params", "size"),
     "K": ("labels", "K"),
 }
+WHOLE = ("B", "alpha", "L", "K")
 
 
 @dataclass(frozen=True)
@@ -210,6 +206,8 @@ def _check(suite: Suite, where: str) -> None:
     for sweep in suite.sweep:
         if sweep.parameter not in SWEPT:
             raise unknown(f"parameter in {where}", sweep.parameter, SWEPT, "docs/benchmark.md")
+        for value in sweep.values if sweep.parameter in WHOLE else ():
+            whole_number(f"{sweep.parameter} in {where}", value, hint="write it without a point")
     for group, sets in suite.groups.items():
         if stray := [name for name in sets if name not in suite.ood]:
             raise InputError(

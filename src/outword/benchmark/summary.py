@@ -63,7 +63,7 @@ def measured_sets(outcome: Outcome) -> list[str]:
 def entries(outcome: Outcome, condition: Condition | None = None) -> list[str]:
     """The methods that have figures, in the order of the suite."""
     present = {row.entry for row in outcome.select(condition)}
-    return [entry.shown for entry in outcome.suite.methods if entry.shown in present]
+    return list(dict.fromkeys(entry.shown for entry in outcome.suite.methods if entry.shown in present))
 
 
 def varying(outcome: Outcome) -> list[str]:
@@ -140,7 +140,7 @@ def paper_entries(outcome: Outcome, condition: Condition) -> list[str]:
     """The entries of the paper's method that have figures, in the order of the suite."""
     own = [entry.shown for entry in outcome.suite.methods if entry.method == SOURCE_METHOD]
     ranked = {name for name, _ in ranking(outcome, condition)}
-    return [name for name in own if name in ranked]
+    return list(dict.fromkeys(name for name in own if name in ranked))
 
 
 def mean_replicates(outcome: Outcome, rows: Sequence[Row]) -> Array:

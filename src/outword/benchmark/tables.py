@@ -171,7 +171,8 @@ def _left_out(outcome: Outcome, condition: Condition) -> list[str]:
     left = {
         skipped.what for skipped in outcome.skipped if skipped.kind == "method" and skipped.where in ((), condition)
     }
-    return [e.shown for e in outcome.suite.methods if e.shown in left and not outcome.select(condition, entry=e.shown)]
+    shown = [e.shown for e in outcome.suite.methods if e.shown in left]
+    return [name for name in dict.fromkeys(shown) if not outcome.select(condition, entry=name)]
 
 
 def _sweep(outcome: Outcome, parameter: str) -> Table:

@@ -419,19 +419,9 @@ def _slope(sizes: Sequence[int], means: Array, rows: Sequence[int]) -> Slope | N
     return Slope(*slope(chosen, means[list(rows)]), chosen[0], chosen[-1])
 
 
-def curve_lines(curves: Iterable[Curve]) -> str:
-    """Curves as JSON lines."""
-    return "".join(json.dumps(asdict(curve), sort_keys=True) + "\n" for curve in curves)
-
-
-def read_curves(text: str) -> list[Curve]:
-    """Curves from JSON lines."""
-    return [_read_curve(json.loads(line)) for line in text.splitlines()]
-
-
-def _read_curve(table: dict[str, Any]) -> Curve:
-    fits = {name: Slope(**table[name]) if table[name] else None for name in ("slope", "beyond")}
-    return Curve(**table | fits | {"points": tuple(Point(**point) for point in table["points"])})
+def curve_lines(curves: Iterable[Curve], **more: Any) -> str:
+    """Curves as JSON lines, each with what else is to be told of it."""
+    return "".join(json.dumps({**asdict(curve), **more}, sort_keys=True) + "\n" for curve in curves)
 
 
 def _check(theorem: Theorem, lam: float) -> None:

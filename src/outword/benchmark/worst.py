@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from outword.benchmark.measure import Measured
 from outword.benchmark.photos import Indices, Photos
 from outword.benchmark.results import Array, Worst
 from outword.metrics import threshold_at_tpr
@@ -16,33 +17,23 @@ from outword.stream import FIRED
 WORST = 6  # images of the ID set, and of each OOD set
 
 
-def worst_images(
-    detector: Detector,
-    scores: dict[str, Array],
-    inside: Photos,
-    rows: Indices,
-    outside: Sequence[Photos],
-    root: Path,
-) -> list[Worst]:
+def worst_images(measured: Measured, inside: Photos, outside: Sequence[Photos], root: Path) -> list[Worst]:
     """The ID images with the lowest scores, and of each OOD set the highest of those that 95 % TPR would accept.
 
     Args:
-        detector: the fitted method.
-        scores: as `outword.benchmark.measure.score_sets` gives them.
+        measured: the fitted method and its scores.
         inside: the ID set.
-        rows: of the ID set, which were scored.
         outside: the OOD sets.
         root: the data root; paths are told from there.
     """
-    own = scores["id"] if "id" in scores else scores[f"id/{outside[0].name}"]
+    own = measured.inside(outside[0].name)
     lowest = np.argsort(own, kind="stable")[:WORST]
-    found = _told(detector, inside, rows[lowest], own[lowest], True, root)
+    found = _told(measured.detector, inside, measured.rows[lowest], own[lowest], True, root)
     for photos in outside:
-        cut = threshold_at_tpr(scores["id"] if "id" in scores else scores[f"id/{photos.name}"], 0.95)
-        others = scores[f"ood/{photos.name}"]
+        others = measured.outside(photos.name)
         highest = np.argsort(-others, kind="stable")[:WORST]
-        accepted = highest[others[highest] >= cut]
-        found += _told(detector, photos, accepted, others[accepted], False, root)
+        accepted = highest[others[highest] >= threshold_at_tpr(measured.inside(photos.name), 0.95)]
+        found += _told(measured.detector, photos, accepted, others[accepted], False, root)
     return found
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "encoders",
     multiple=True,
     metavar="[NAME=]ENCODER",
-    help="Instead of the suite's, or of the one that it calls NAME. May be repeated.",
+    help="Instead of the suite's, with its own prompts; or of the one that it calls NAME. May be repeated.",
 )
 @click.option("--methods", metavar="A,B,C", help="Only these of the suite's.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many runs.  [default: the suite's, 5]")
@@ -76,7 +76,7 @@ def command(
             chosen,
             Path(root or ""),
             Path(folder),
-            get_encoder=lambda name: get_encoder(names.get(name, name), resize=resize, **runtime),
+            towers=lambda name: get_encoder(names.get(name, name), resize=resize, **runtime),
             store=Path(store) if store else None,
             samples=samples,
             command=shlex.join(["outword", *sys.argv[1:]]),
@@ -98,7 +98,7 @@ def _chosen(
         hint = f"the suite has {', '.join(suite.encoders)}"
         raise InputError("--encoder must be given with NAME= always or never", hint=hint)
     if instead:
-        suite = replace(suite, encoders=instead)
+        suite = replace(suite, encoders=instead, prompts=None)  # the suite's are for its own encoders
     if methods is not None:
         wanted = [name.strip() for name in methods.split(",") if name.strip()]
         known = [entry.shown for entry in suite.methods]
