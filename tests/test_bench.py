@@ -133,28 +133,28 @@ def test_a_table_of_the_paper(name, root, clip, short_corpora, tmp_path):
 def test_without_a_training_set_everything_is_scored(root, clip, short_corpora, tmp_path):
     data = tmp_path / "data"
     shutil.copytree(root, data, ignore=shutil.ignore_patterns("train"))
-    given = ["--data", data, "-o", tmp_path / "r", "--encoder", clip, "--methods", "mcm,knn", "--samples", 5]
+    given = ["--data", data, "-o", tmp_path / "r", "--encoder", clip, "--methods", "mcm,knn", "--samples", 20]
     seen = call("bench", "table1-imagenet1k", *given).stdout
     assert {(row["entry"], row["n_id"], row["seed"]) for row in rows_of(tmp_path / "r")} == {("mcm", N_CLASSES, 0)}
     assert "- knn: skipped: knn needs ID images" in seen
-    assert "- imagenet-1k-train: missing, so that methods that need ID images are left out" in seen
+    assert "- ImageNet-1k, training set: missing, so that methods that need ID images are left out" in seen
 
 
 def test_each_line_of_a_table_is_told_apart(root, clip, short_corpora, tmp_path):
     stands_for = [option for encoder in TABLES["table2-backbones"] for option in ("--encoder", f"{encoder}={clip}")]
     given = ["--data", root, "-o", tmp_path / "r", *stands_for, "--methods", "debiased (released settings)"]
-    call("bench", "table2-backbones", *given, "--seeds", 1, "--samples", 5)
+    call("bench", "table2-backbones", *given, "--seeds", 1, "--samples", 20)
     with (tmp_path / "r" / "tables" / "main.csv").open() as file:
         lines = [(line["encoder"], line["method"]) for line in csv.DictReader(file) if line["source"] == "measured"]
     assert lines == [(encoder, "debiased (released settings)") for encoder in TABLES["table2-backbones"]]
     other = [*given[:3], tmp_path / "s", "--encoder", clip, "--methods", "mcm,debiased (released settings)"]
-    seen = call("bench", "table2-backbones", *other, "--samples", 5).stdout
+    seen = call("bench", "table2-backbones", *other, "--samples", 20).stdout
     assert "debiased (released settings): skipped: it is for clip-vit-b-32" in seen
 
 
 def test_published_figures_stand_beside_ours(root, clip, short_corpora, tmp_path):
     given = ["--data", root, "-o", tmp_path / "r", "--encoder", f"clip-vit-b-16={clip}", "--methods", "mcm"]
-    table = call("bench", "table1-imagenet1k", *given, "--seeds", 1, "--samples", 5).stdout.splitlines()
+    table = call("bench", "table1-imagenet1k", *given, "--seeds", 1, "--samples", 20).stdout.splitlines()
     at = next(i for i, line in enumerate(table) if line.startswith("| mcm | measured |"))
     assert table[at + 1].startswith("| MCM | published | 94.59 | 32.20 | 92.25 | 38.80 |")
     assert "90.82 | 43.93" in table[at + 1]
@@ -180,7 +180,7 @@ def own(tmp_path_factory):
     return top
 
 
-QUICK = ["--methods", "debiased,mcm,knn", "--seeds", 2, "--samples", 50]
+QUICK = ["--methods", "debiased,mcm,knn", "--seeds", 2, "--samples", 200]
 
 
 def run(own, out, *options, code=0):
@@ -188,7 +188,9 @@ def run(own, out, *options, code=0):
 
 
 def test_a_row_equals_scoring_by_hand_and_says_what_it_hangs_on(own, tmp_path):
-    call("bench", "folder", "--data", own, "-o", tmp_path / "r", "--methods", "mcm,debiased", "--seeds", 2)
+    toml = tmp_path / "own.toml"
+    toml.write_text('title = "T"\nid = ["folder"]\nood = ["folder"]\nmethods = ["debiased", "mcm"]\nseeds = 2\n')
+    call("bench", toml, "--data", own, "-o", tmp_path / "r")
     rows = rows_of(tmp_path / "r")
     assert [(r["entry"], r["seed"], r["ood"]) for r in rows] == [
         *(("debiased", seed, ood) for seed in (0, 1) for ood in ("far", "textures")),
@@ -272,6 +274,58 @@ def test_changed_photos_are_measured_anew(own, tmp_path):
     assert "far" not in run(data, tmp_path / "r").stdout
 
 
+def test_what_is_odd_about_the_photos_is_told(own, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(own, data)
+    (data / "id/pizza").mkdir()
+    shutil.copy(PHOTOS / "leaves.jpg", data / "id")
+    shutil.copy(PHOTOS / "cat.jpg", data / "ood/far")
+    (data / "ood/far/loop.jpg").symlink_to("loop.jpg")
+    (data / "ood/sets.zip").write_bytes(b"PK")
+    seen = run(data, tmp_path / "r").stdout
+    assert "- id: 1 of 5 photos show no label by their folder, and are scored all the same." in seen
+    assert "- id: no photo shows pizza." in seen
+    assert "- id: each seed draws 2 of 5 photos to fit on; the others are scored." in seen
+    assert "- id: 1 photos are among those of far, too." in seen
+    assert "- ood: sets.zip in ROOT/ood are no sets, and left out." in seen
+    shutil.copytree(data / "id", data / "train")
+    seen = run(data, tmp_path / "s").stdout
+    assert "- id: 5 photos are among the photos to fit on, too." in seen
+    assert "- train: 1 photos show no label by their folder." in seen
+
+
+def test_which_methods_are_asked_for_does_not_change_what_is_scored(own, tmp_path):
+    for name, methods in (("r", "mcm"), ("s", "mcm,knn")):
+        call("bench", "folder", "--data", own, "-o", tmp_path / name, "--methods", methods, "--seeds", 1)
+    figures = [[row["auroc"] for row in rows_of(tmp_path / name) if row["entry"] == "mcm"] for name in "rs"]
+    assert figures[0] == figures[1]
+
+
+def test_own_sets_beside_those_of_the_catalogue(own, root, tmp_path):
+    shutil.copytree(own, tmp_path / "data")
+    shutil.copytree(root / "SUN", tmp_path / "data" / "SUN")
+    toml = tmp_path / "own.toml"
+    toml.write_text('title = "T"\nid = ["folder"]\nood = ["sun", "folder"]\nmethods = ["mcm"]\n')
+    call("bench", toml, "--data", tmp_path / "data", "-o", tmp_path / "r")
+    assert [row["ood"] for row in rows_of(tmp_path / "r")] == ["sun", "far", "textures"]
+
+
+def test_a_run_that_found_nothing_leaves_the_folder_free(own, tmp_path):
+    (tmp_path / "empty").mkdir()
+    call("bench", "near-far", "--data", tmp_path / "empty", "-o", tmp_path / "r", code=2)
+    run(own, tmp_path / "r")
+
+
+def test_ctrl_c(own, tmp_path, monkeypatch):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("outword.benchmark.runner.settle", stop)
+    told = run(own, tmp_path / "r", code=130).stderr
+    assert "interrupted" in told
+    assert "the same command goes on where it was" in told
+
+
 def test_a_set_without_a_readable_photo_is_a_line(own, tmp_path):
     data = tmp_path / "data"
     shutil.copytree(own, data)
@@ -305,7 +359,9 @@ def test_a_photo_in_another_class_folder_is_another_task(own, tmp_path):
 def test_scores_that_are_gone_are_made_again(own, tmp_path):
     run(own, tmp_path / "r")
     before = tables_of(tmp_path / "r")
-    shutil.rmtree(tmp_path / "r" / "scores")
+    whole, damaged = sorted((tmp_path / "r" / "scores").glob("*.npz"))[:2]
+    whole.unlink()
+    damaged.write_bytes(damaged.read_bytes()[:200])
     run(own, tmp_path / "r")
     assert tables_of(tmp_path / "r") == before
 
@@ -332,7 +388,7 @@ def test_words_of_the_user(own, tmp_path):
     words.write_text("\n".join(f"thing {i}" for i in range(120)))
     entry = '[[methods]]\nmethod = "eoe"\n'
     toml.write_text(f'title = "T"\nid = ["folder"]\nood = ["folder"]\n{entry}corpus = "{words}"\n')
-    call("bench", toml, "--data", own, "-o", tmp_path / "r", "--samples", 5)
+    call("bench", toml, "--data", own, "-o", tmp_path / "r", "--samples", 20)
     shutil.copytree(own, tmp_path / "data")
     shutil.copy(words, tmp_path / "data" / "words.txt")
     run(tmp_path / "data", tmp_path / "s", "--methods", "eoe")
@@ -394,7 +450,7 @@ def test_a_folder_of_something_else_is_refused(own, root, tmp_path):
 
 
 def test_missing_sets_are_lines(root, clip, short_corpora, tmp_path):
-    given = ["--data", root, "--encoder", clip, "--methods", "mcm", "--seeds", 1, "--samples", 5]
+    given = ["--data", root, "--encoder", clip, "--methods", "mcm", "--seeds", 1, "--samples", 20]
     seen = call("bench", "near-far", *given, "-o", tmp_path / "r").stdout
     for title in ("NINCO", "SSB-hard", "OpenImage-O"):
         assert re.search(rf"^- {title}: missing, skipped: .*get: ", seen, flags=re.MULTILINE)
@@ -407,12 +463,14 @@ def test_missing_sets_are_lines(root, clip, short_corpora, tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["folder"], "--data must be a folder with data sets, got None"),
+        (["folder"], "--data must be a folder with data sets, got nothing"),
         (["folder", "--data", "nowhere"], "--data must be a folder with data sets, got nowhere"),
         (["foldr", "--data", "."], 'unknown suite "foldr"'),
         (["folder", "--data", "OWN", "--methods", "msm"], 'unknown method of folder "msm"'),
+        (["folder", "--data", "OWN", "--encoder", "clip=mini"], 'unknown encoder of folder "clip"'),
+        (["folder", "--data", "OWN", "--methods", ","], 'unknown method of folder ""'),
         (["table1-imagenet1k", "--data", "OWN"], "none of the suite's ID sets is in"),
-        (["folder", "--data", "OWN", "--encoder", "minni"], "nothing could be run (minni: "),
+        (["folder", "--data", "OWN", "--encoder", "minni"], 'unknown encoder "minni"'),
         (["folder", "--data", "OWN", "--encoder", "mini=mini", "--encoder", "mini"], "with NAME= always or never"),
         (
             ["folder", "--data", "OWN", "--methods", "eoe", "--seeds", "1"],
@@ -448,7 +506,7 @@ def test_a_sweep_on_folders(own, tmp_path):
         folder.mkdir()
         shutil.copy(PHOTOS / f"{photo}.jpg", folder)
     out = tmp_path / "r"
-    seen = call("bench", toml, "--data", tmp_path / "data", "-o", out, "--samples", 5).stdout
+    seen = call("bench", toml, "--data", tmp_path / "data", "-o", out, "--samples", 20).stdout
     rows = rows_of(out)
     assert {row["point"] for row in rows} == {"tau=0", "tau=0.5", "B=1", "B=100", "K=2"}
     assert {row["config"]["labels"]["count"] for row in rows if row["point"] == "K=2"} == {2}
@@ -465,14 +523,14 @@ def test_a_sweep_of_the_miner(own, tmp_path, short_corpora):
         'title = "T"\nkind = "sweep"\nid = ["folder"]\nood = ["folder"]\nseeds = 1\n[[methods]]\nmethod = "debiased"\n'
         '[[sweep]]\nparameter = "alpha"\nvalues = [5]\n[[sweep]]\nparameter = "L"\nvalues = [200]\n'
     )
-    call("bench", toml, "--data", own, "-o", tmp_path / "r", "--samples", 5)
+    call("bench", toml, "--data", own, "-o", tmp_path / "r", "--samples", 20)
     miners = {row["point"]: row["config"]["miner"]["parameters"] for row in rows_of(tmp_path / "r")}
     assert (miners["alpha=5"]["alpha"], miners["alpha=5"]["size"]) == (5, 12000)
     assert (miners["L=200"]["alpha"], miners["L=200"]["size"]) == (100, 200)
 
 
 def test_a_suite_of_the_paper_on_folders(own, tmp_path, short_corpora):
-    given = ["--folder", "--encoder", "mini", "--seeds", 1, "--samples", 5]
+    given = ["--folder", "--encoder", "mini", "--seeds", 1, "--samples", 20]
     call("bench", "fig2-kappa-L", "--data", own, "-o", tmp_path / "r", *given, "--store", tmp_path / "s", code=0)
     rows = rows_of(tmp_path / "r")
     assert {(row["id"], row["encoder"]) for row in rows} == {("folder", "mini")}
@@ -500,7 +558,7 @@ def test_patches_are_scored_in_the_order_of_the_vectors(root, clip, tmp_path):
     """GL-MCM reads the photos once more, and its scores belong to the same photos."""
     suite = replace(read_suite("near-far"), encoders=("clip-vit-b-16",), methods=(read_suite("near-far").methods[4],))
     assert suite.methods[0].method == "glmcm"
-    bench(suite, root, tmp_path / "r", towers=lambda _: get_encoder(clip), samples=5)
+    bench(suite, root, tmp_path / "r", towers=lambda _: get_encoder(clip), samples=20)
     results = Results(tmp_path / "r")
     row = next(row for row in results.read().values() if row.ood == "inaturalist")
     made = outword.fit([name for _, name in imagenet.classes()[:N_CLASSES]], encoder=clip, method="glmcm")

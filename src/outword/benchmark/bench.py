@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ def bench(
     towers: Callable[[str], Encoder],
     store: Path | None = None,
     samples: int = SAMPLES,
+    only: Collection[str] | None = None,
     command: str = "",
     report: Report = quiet,
 ) -> Sequence[Table]:
@@ -49,6 +50,7 @@ def bench(
         towers: gives an encoder of the suite by its name.
         store: where vectors are kept; in `folder` by default.
         samples: of the bootstrap.
+        only: the methods to run, by the names of their rows; all of the suite by default.
         command: the command line that repeats the run, for the report.
         report: called with (task, done, total).
     """
@@ -64,6 +66,7 @@ def bench(
                 store=(store or folder / "store").absolute(),
                 towers=towers,
                 samples=samples,
+                only=only,
                 report=report,
             )
             outcome = runner.run()

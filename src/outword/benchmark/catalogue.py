@@ -254,12 +254,14 @@ def _linked(where: Path) -> list[str]:
     if not where.is_dir():
         return []
     with os.scandir(where) as entries:
-        links = sum(entry.is_symlink() and entry.is_dir() for entry in entries)
+        links = sum(entry.is_symlink() and Path(entry).is_dir() for entry in entries)  # entry.is_dir fails on a loop
     return [f"{links:,} symlinked folders in {where} are not entered: link {where.name} itself."] if links else []
 
 
 def _how(data_set: DataSet) -> str:
     if isinstance(data_set, OwnSet):
+        if is_archive(data_set.top):
+            return f"{data_set.top} cannot be read as an archive, or holds no photo"
         return f"put photos into {data_set.layout}"
     return f"get: {data_set.get} ({data_set.source}). layout: {data_set.layout}."
 
@@ -273,7 +275,8 @@ def _own_id(root: Path, name: str) -> Found:
         try:
             labels = read_labels(listed if listed.exists() else inside)
         except InputError as error:
-            return Found(_own_set(name, top), "missing", None, 0, f"{error.message}: {error.hint} (or write {listed})")
+            told = f"{error.message}. Put photos into {inside}/<class>/, or write the class names into {listed}"
+            return Found(_own_set(name, top), "missing", None, 0, told)
     return _own(name, top, labels)
 
 
@@ -288,7 +291,7 @@ def _own(name: str, top: Path, labels: Mapping[str, str] | None = None) -> Found
 def _own_set(name: str, top: Path, labels: Mapping[str, str] | None = None) -> OwnSet:
     return OwnSet(
         name=name,
-        title=name,
+        title={FOLDER: "id", TRAIN: "train"}.get(name, name),
         about="photos of your own",
         licence="yours",
         source="yours",

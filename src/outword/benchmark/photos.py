@@ -48,8 +48,16 @@ class Photos:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of the vectors."""
-        return hashlib.sha256(np.ascontiguousarray(self.vectors).data).hexdigest()
+        """sha256 of the vectors, and of the names below the place where the set lies."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.vectors).data)
+        top = f"{self.found.where}{os.sep}"
+        digest.update("\0".join(path.removeprefix(top) for path in self.paths).encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+    @cached_property
+    def contents(self) -> frozenset[bytes]:
+        """A digest of each vector: equal photos have equal ones."""
+        return frozenset(hashlib.blake2b(row.data, digest_size=16).digest() for row in self.vectors)
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -85,7 +93,8 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
         report: called with the number of photos done.
     """
     folder, listing = store / found.data_set.name, _listing(found.paths)
-    marker = store / f"{found.data_set.name}.{encoder.fingerprint[:16]}.json"
+    name = sha256_bytes(os.fsencode(found.data_set.name))[:16]  # a set may have a name as long as names can be
+    marker = store / f".{name}.{encoder.fingerprint[:16]}.json"
     if (kept := _unchanged(marker, listing, folder, encoder)) is not None:
         return _photos(found, *kept)
     marker.unlink(missing_ok=True)  # it is wrong as soon as the store changes
@@ -151,7 +160,7 @@ def _listing(paths: Iterable[Path]) -> str:
             try:
                 found = file.stat()
             except OSError:
-                facts.append((str(file), -1, -1))
+                facts.append((str(file), -1, -1, -1))
             else:
-                facts.append((str(file), found.st_size, found.st_mtime_ns))
+                facts.append((str(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns))
     return sha256_bytes(json.dumps(facts).encode())

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
@@ -106,6 +107,7 @@ class Outcome:
     rows: Sequence[Row]
     skipped: Sequence[Skipped] = ()
     titles: Mapping[str, str] = field(default_factory=dict)  # of the sets, by name
+    unread: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)  # path and reason, by set
 
     def conditions(self) -> list[tuple[str, str, str]]:
         """(id, encoder, corpus), in the order of the suite."""
@@ -161,14 +163,13 @@ class Results:
     def _claim(self, suite: str) -> None:
         """See that the folder is empty, or holds an earlier run of this suite."""
         card = self.folder / "suite.txt"
-        if card.exists():
-            if (other := card.read_text(encoding="utf-8").strip()) != suite:
-                raise InputError(
-                    f"{self.folder} holds results of the suite {other}, not of {suite}",
-                    hint=f"give another folder with -o; --store {self.folder / 'store'} shares the embeddings",
-                )
-            return
-        if any(path.name[0] != "." for path in self.folder.iterdir()):
+        other = card.read_text(encoding="utf-8").strip() if card.exists() else ""
+        if other and other != suite and (self._path.exists() or (self.folder / "tables").exists()):
+            raise InputError(
+                f"{self.folder} holds results of the suite {other}, not of {suite}",
+                hint=f"give another folder with -o; --store {self.folder / 'store'} shares the embeddings",
+            )
+        if not other and any(path.name[0] != "." for path in self.folder.iterdir()):
             raise InputError(f"{self.folder} is not empty and holds no results", hint="give another folder with -o")
         with whole_file(card) as temporary:
             temporary.write_text(f"{suite}\n", encoding="utf-8")
@@ -207,8 +208,12 @@ class Results:
             raise OSError(errno.ENOSPC, "a row could not be written whole", str(self._path))
 
     def has(self, cell: str) -> bool:
-        """Whether the scores of a cell are there."""
-        return (self.folder / "scores" / f"{cell}.npz").exists()
+        """Whether the scores of a cell are there, and whole."""
+        try:
+            with (self.folder / "scores" / f"{cell}.npz").open("rb") as file, zipfile.ZipFile(file):
+                return True
+        except (OSError, zipfile.BadZipFile):
+            return False
 
     def keep(self, cell: str, arrays: Mapping[str, Array], worst: Sequence[Worst] | None) -> None:
         """Write the scores of a cell, and its worst images, each whole or not at all."""

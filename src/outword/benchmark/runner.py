@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from outword.benchmark.catalogue import Found, find_set, folder_ood
+import numpy as np
+
+from outword.benchmark.catalogue import TRAIN, Found, find_set, folder_ood
 from outword.benchmark.measure import Measured, Place, Setting, make_rows, row_keys, score_sets, settle
 from outword.benchmark.photos import Photos, encoded
 from outword.benchmark.results import Outcome, Results, Row, Skipped
 from outword.benchmark.suite import FOLDER, SWEPT, Entry, Suite
-from outword.benchmark.task import Task, make_task
-from outword.benchmark.worst import worst_images
+from outword.benchmark.task import Task, half, make_task
+from outword.benchmark.worst import below, worst_images
 from outword.detectors import Need
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
@@ -24,6 +26,7 @@ from outword.prompts import Prompts
 from outword.wild import Report, quiet
 
 SAMPLES = 1000  # of the bootstrap
+UNREAD = 10  # photos of a set that are named
 Condition = tuple[str, str, str]
 
 
@@ -48,6 +51,7 @@ class Runner:
         store: where vectors are kept.
         towers: gives an encoder of the suite by its name.
         samples: of the bootstrap.
+        only: the methods to run, by the names of their rows; all of the suite by default.
         report: called with (task, done, total).
     """
 
@@ -60,6 +64,7 @@ class Runner:
         store: Path,
         towers: Callable[[str], Encoder],
         samples: int = SAMPLES,
+        only: Collection[str] | None = None,
         report: Report = quiet,
     ) -> None:
         self.suite = suite
@@ -68,8 +73,11 @@ class Runner:
         self.store = store
         self.towers = towers
         self.samples = samples
+        self.only = only
         self.report = report
         self.skipped: list[Skipped] = []
+        self._titles: dict[str, str] = {}
+        self._unread: dict[str, list[tuple[str, str]]] = {}
         self._done = results.read()
         self._rows: list[Row] = []
         self._remembered: dict[str, dict[Prompts, Vectors]] = {}  # label vectors, by list of labels
@@ -79,33 +87,51 @@ class Runner:
 
     def run(self) -> Outcome:
         """Run what is not done yet; all rows, in the order of the suite, and what was left out."""
-        own = FOLDER in self.suite.ood
         inside = [find_set(self.root, name) for name in self.suite.id]
-        outside = folder_ood(self.root) if own else [find_set(self.root, name) for name in self.suite.ood]
+        outside = [found for name in self.suite.ood for found in self._outside(name)]
         present = [self._present(sets) for sets in (inside, outside)]
-        for what, sets in zip(("ID", "OOD"), present, strict=True):
-            if not sets:
+        for what, there, sets in zip(("ID", "OOD"), present, (inside, outside), strict=True):
+            if not there:
                 raise InputError(
-                    f"none of the suite's {what} sets is in {self.root}",
+                    f"none of the suite's {what} sets is in {self.root}. {sets[0].data_set.title}: {sets[0].advice}",
                     hint=f"see what is there: outword data check {self.root} --suite {self.suite.name}",
                 )
         for name in self.suite.encoders:
             try:
                 encoder = self.towers(name)
             except OutwordError as error:
+                if len(self.suite.encoders) == 1:
+                    raise
                 self._skip("encoder", name, str(error))
             else:
                 self._run_encoder(name, encoder, *present)
         if not self._rows:
-            reasons = "; ".join(f"{skipped.what}: {skipped.reason}" for skipped in self.skipped)
+            reasons = "; ".join(f"{left.what}: {left.reason}" for left in self.skipped if left.kind != "set")
             raise InputError(f"nothing could be run ({reasons})", hint="provide what is lacking")
-        titles = {found.data_set.name: found.data_set.title for found in [*inside, *outside]}
         ood = tuple(found.data_set.name for found in outside)
-        return Outcome(replace(self.suite, ood=ood), self.results.folder, self._rows, self.skipped, titles)
+        suite = replace(self.suite, ood=ood, methods=tuple(self._asked()))
+        return Outcome(suite, self.results.folder, self._rows, self.skipped, self._titles, self._unread)
+
+    def _asked(self) -> list[Entry]:
+        """The methods that are to be run."""
+        return [entry for entry in self.suite.methods if self.only is None or entry.shown in self.only]
+
+    def _outside(self, name: str) -> list[Found]:
+        """The OOD sets that a name stands for."""
+        if name != FOLDER:
+            return [find_set(self.root, name)]
+        found = folder_ood(self.root)
+        used = {path for one in found for path in one.paths}
+        loose = [path for path in (self.root / "ood").glob("[!.]*") if path not in used]
+        if loose:
+            more = f" and {len(loose) - 1:,} more" if len(loose) > 1 else ""
+            self._skip("set", "ood", f"{min(loose).name}{more} in ROOT/ood are no sets, and left out")
+        return found
 
     def _present(self, sets: Sequence[Found]) -> list[Found]:
         """The sets that are there; a line for each that is not, or not just as it should be."""
         for found in sets:
+            self._titles[found.data_set.name] = found.data_set.title
             if found.status == "missing":
                 self._skip("set", found.data_set.name, f"missing, skipped: {found.advice}")
             elif found.advice:
@@ -120,17 +146,19 @@ class Runner:
 
     def _run_encoder(self, name: str, encoder: Encoder, inside: Sequence[Found], outside: Sequence[Found]) -> None:
         ood = [photos for found in outside if (photos := self._encoded(encoder, found))]
-        taking = [entry for entry in self.suite.methods if name in (entry.encoders or self.suite.encoders)]
-        for entry in self.suite.methods:
+        taking = [entry for entry in self._asked() if name in (entry.encoders or self.suite.encoders)]
+        for entry in self._asked():
             if entry.shown not in [one.shown for one in taking]:
                 self._skip("method", entry.shown, f"it is for {', '.join(entry.encoders)}")
-        fitted = any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in taking)
+        # All methods of the suite decide, whichever are asked for: that must not change what is scored.
+        fitted = any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in self.suite.methods)
         train = self._train(encoder) if fitted else None
         split = fitted and train is None and self.suite.train == FOLDER
         for found in inside:
             photos = self._encoded(encoder, found)
             if photos is None or not ood:
                 continue
+            self._look(photos, train, ood, split=split)
             self._tasks.clear()
             for corpus in self.suite.corpora or ("",):
                 cells = list(self._cells((photos.name, name, corpus), taking))
@@ -139,6 +167,24 @@ class Runner:
                     self.report(f"{place}, seed {cell.seed}", number, len(cells))
                     self._run_cell(cell, encoder, photos, train, ood, split=split)
 
+    def _look(self, photos: Photos, train: Photos | None, ood: Sequence[Photos], *, split: bool) -> None:
+        """Say what is odd about the ID photos: some without a class, classes without photos, photos that come twice."""
+        known, n = photos.shown >= 0, len(photos.paths)
+        if known.any() and not known.all():
+            told = f"{(~known).sum():,} of {n:,} photos show no label by their folder, and are scored all the same"
+            self._skip("set", photos.name, told)
+        if known.any() and (bare := sorted({*range(len(photos.labels))} - {*photos.shown.tolist()})):
+            more = f" and {len(bare) - 1:,} more labels" if len(bare) > 1 else ""
+            self._skip("set", photos.name, f"no photo shows {list(photos.labels)[bare[0]]}{more}")
+        if split:
+            fitted = len(half(photos.shown, np.arange(n), 0))
+            told = f"each seed draws {fitted:,} of {n:,} photos to fit on; the others are scored"
+            self._skip("set", photos.name, told)
+        for other in [*ood, *([train] if train else [])]:
+            if twice := len(photos.contents & other.contents):
+                where = "the photos to fit on" if other is train else f"those of {other.name}"
+                self._skip("set", photos.name, f"{twice:,} photos are among {where}, too")
+
     def _encoded(self, encoder: Encoder, found: Found) -> Photos | None:
         """The photos of a set; None, and a line, where none can be read."""
 
@@ -146,25 +192,33 @@ class Runner:
             self.report(f"{encoder.name}: {found.data_set.title}", done, found.count)
 
         try:
-            return encoded(encoder, found, self.store, report)
+            photos = encoded(encoder, found, self.store, report)
         except InputError as error:
             self._skip("set", found.data_set.name, f"skipped: {error.message}")
             return None
+        if photos.unread:
+            self._unread[photos.name] = [(below(path, self.root), reason) for path, reason in photos.unread[:UNREAD]]
+        return photos
 
     def _train(self, encoder: Encoder) -> Photos | None:
         """The photos to fit on, if there are any."""
         name = self.suite.train
         if name is None:
             return None
-        found = find_set(self.root, f"{FOLDER}-train" if name == FOLDER else name)
+        found = find_set(self.root, TRAIN if name == FOLDER else name)
+        self._titles[found.data_set.name] = found.data_set.title
         if found.status != "missing":
             (there,) = self._present([found])
             photos = self._encoded(encoder, there)
             if photos and photos.unread:
                 self._skip("set", photos.name, f"{len(photos.unread):,} images could not be read")
+            if photos and (photos.shown < 0).any():
+                self._skip("set", photos.name, f"{(photos.shown < 0).sum():,} photos show no label by their folder")
             return photos
-        if name != FOLDER:
-            self._skip("set", name, f"missing, so that methods that need ID images are left out: {found.advice}")
+        if name != FOLDER or (self.root / "train").exists():
+            self._skip(
+                "set", found.data_set.name, f"missing, so that methods that need ID images are left out: {found.advice}"
+            )
         return None
 
     def _wants(self, encoder: Encoder, entry: Entry) -> tuple[Need, ...]:

@@ -176,13 +176,15 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         if value not in args:
             raise unknown(where, value, args, "docs/benchmark.md")
         return value
+    if hint is Entry and isinstance(value, str):
+        return Entry(value)
     if hint in (Entry, Sweep, Theorem) and isinstance(value, dict):
         return read_table(hint, value, where)
     if origin is Mapping and isinstance(value, dict):
         return {key: _value(args[1], one, where) for key, one in value.items()}
     wanted = {float: (int, float), Mapping: ()}.get(origin or hint, hint)
     if not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool):
-        kind = "table" if origin is Mapping else hint.__name__.lower()
+        kind = hint.__name__ if hint in (str, int, float, bool) else "table"
         raise InputError(f"{where} must be of type {kind}, got {value!r}", hint="see docs/benchmark.md")
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,11 +38,16 @@ def worst_images(measured: Measured, inside: Photos, outside: Sequence[Photos], 
     return found
 
 
+def below(path: str, root: Path) -> str:
+    """A path as it is below the data root."""
+    return path.removeprefix(f"{root}{os.sep}")
+
+
 def _told(detector: Detector, photos: Photos, rows: Indices, scores: Array, inside: bool, root: Path) -> list[Worst]:
     shares = detector.evidence(photos.vectors[rows], 3) if len(rows) else []
     return [
         Worst(
-            path=photos.paths[row].removeprefix(f"{root}/"),
+            path=below(photos.paths[row], root),
             set=photos.name,
             inside=inside,
             score=float(score),

@@ -65,6 +65,9 @@ class Verbs(click.Group):
             return super().invoke(ctx)
         except OutwordError as error:
             raise Failure(error) from error
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            raise click.exceptions.Exit(130) from None
         except BrokenPipeError:
             raise
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--seeds", type=click.IntRange(min=1), help="How many runs.  [default: the suite's, 5]")
 @click.option("--folder", "own", is_flag=True, help="On ROOT/id and ROOT/ood/*, instead of the suite's sets.")
 @click.option("--store", type=click.Path(), help="Where embeddings are kept; runs may share it.  [default: in -o]")
-@click.option("--samples", default=1000, show_default=True, type=click.IntRange(min=1), help="Of the bootstrap.")
+@click.option("--samples", default=1000, show_default=True, type=click.IntRange(min=20), help="Of the bootstrap.")
 @resize_option
 @runtime_options
 def command(
@@ -58,9 +59,13 @@ def command(
     The folder gets rows.jsonl (every figure with all that it hangs on), tables/, plots/ and report.html. A run that
     was stopped goes on where it was. A set that is not in ROOT is a line in the table.
 
+    The suite "folder" takes ROOT/id/<class>/*.jpg and ROOT/ood/<set>/*.jpg; a set may be a tar or a Parquet file.
+    Photos to fit on are in ROOT/train/<class>; without that each seed draws half of ROOT/id for it. ROOT/labels.txt
+    has names instead of those of the class folders, ROOT/words.txt words for methods that want a list of yours.
+
     \b
     Example:
-      outword bench folder --data ROOT -o results/     with ROOT/id/<class>/*.jpg and ROOT/ood/<set>/*.jpg
+      outword bench folder --data ROOT -o results/
       outword bench table1-imagenet1k --data /data -o results/
       outword bench theorem2 -o results/
     """
@@ -68,30 +73,38 @@ def command(
     from outword.benchmark.suite import read_suite
     from outword.encoders import get_encoder
 
-    chosen, names = _chosen(read_suite(suite), encoders, methods, seeds, own)
+    chosen, names = _chosen(read_suite(suite), encoders, seeds, own)
+    only = None if methods is None else _named(chosen, methods)
     if chosen.kind != "theorem" and (root is None or not Path(root).is_dir()):
-        raise InputError(f"--data must be a folder with data sets, got {root}", hint="outword data check ROOT")
-    with Meter("items") as meter:
-        tables = bench(
-            chosen,
-            Path(root or ""),
-            Path(folder),
-            towers=lambda name: get_encoder(names.get(name, name), resize=resize, **runtime),
-            store=Path(store) if store else None,
-            samples=samples,
-            command=shlex.join(["outword", *sys.argv[1:]]),
-            report=meter,
-        )
+        given = "nothing" if root is None else root
+        raise InputError(f"--data must be a folder with data sets, got {given}", hint="--data ROOT; see the help")
+    try:
+        with Meter("items") as meter:
+            tables = bench(
+                chosen,
+                Path(root or ""),
+                Path(folder),
+                towers=lambda name: get_encoder(names.get(name, name), resize=resize, **runtime),
+                store=Path(store) if store else None,
+                samples=samples,
+                only=only,
+                command=shlex.join(["outword", *sys.argv[1:]]),
+                report=meter,
+            )
+    except KeyboardInterrupt:
+        console().print("the same command goes on where it was")
+        raise
     _tell(tables, Path(folder))
 
 
-def _chosen(
-    suite: Suite, encoders: tuple[str, ...], methods: str | None, seeds: int | None, own: bool
-) -> tuple[Suite, dict[str, str]]:
+def _chosen(suite: Suite, encoders: tuple[str, ...], seeds: int | None, own: bool) -> tuple[Suite, dict[str, str]]:
     """The suite with what the command line changes, and the encoders that stand for others."""
     from outword.benchmark.suite import FOLDER
 
     parts = [given.partition("=") for given in encoders]
+    for name, equals, _ in parts:
+        if equals and name not in suite.encoders and re.fullmatch(r"[\w.-]+", name):
+            raise unknown(f"encoder of {suite.name}", name, suite.encoders, "outword list suites --long")
     stand_in = {name: encoder for name, equals, encoder in parts if equals and name in suite.encoders}
     instead = tuple("".join(part) for part in parts if not (part[1] and part[0] in suite.encoders))
     if instead and stand_in:
@@ -99,18 +112,20 @@ def _chosen(
         raise InputError("--encoder must be given with NAME= always or never", hint=hint)
     if instead:
         suite = replace(suite, encoders=instead, prompts=None)  # the suite's are for its own encoders
-    if methods is not None:
-        wanted = [name.strip() for name in methods.split(",") if name.strip()]
-        known = [entry.shown for entry in suite.methods]
-        for name in wanted:
-            if name not in known:
-                raise unknown(f"method of {suite.name}", name, known, "outword list suites --long")
-        suite = replace(suite, methods=tuple(entry for entry in suite.methods if entry.shown in wanted))
     if seeds is not None:
         suite = replace(suite, seeds=seeds)
     if own:
         suite = replace(suite, id=(FOLDER,), ood=(FOLDER,), train=FOLDER, groups={})
     return suite, stand_in
+
+
+def _named(suite: Suite, methods: str) -> list[str]:
+    """The methods of a suite that were asked for."""
+    wanted, known = [name.strip() for name in methods.split(",")], [entry.shown for entry in suite.methods]
+    for name in wanted:
+        if name not in known:
+            raise unknown(f"method of {suite.name}", name, known, "outword list suites --long")
+    return wanted
 
 
 def _tell(tables: Sequence[Table], folder: Path) -> None:
