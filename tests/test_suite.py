@@ -1,11 +1,14 @@
 """Suites: those that come along can be read and name what exists; a slip in a TOML file is an error that says where."""
 
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from conftest import call
 from outword.benchmark.catalogue import catalogue
 from outword.benchmark.published import published
-from outword.benchmark.suite import FOLDER, SUITES, Entry, Sweep, read_suite, suite_names
+from outword.benchmark.suite import FOLDER, SUITES, SWEPT, Entry, Suite, Sweep, read_suite, suite_names
 from outword.corpora import get_corpus
 from outword.encoders.names import KNOWN
 from outword.errors import InputError, ParameterError
@@ -135,6 +138,16 @@ def test_names_may_be_the_same_for_different_encoders(write):
         read_suite(write(head + both.format("mini") + both.format("mini")))
     with pytest.raises(InputError, match="must name encoders of the suite, got clip-vit-l-14"):
         read_suite(write(head + both.format("clip-vit-l-14")))
+
+
+def test_the_page_names_every_suite_and_key():
+    page = (Path(__file__).parents[1] / "docs" / "benchmark.md").read_text()
+    for name in suite_names():
+        assert f"`{name}`" in page
+    for field in [*fields(Suite), *fields(Entry), *fields(Sweep)]:
+        assert field.name == "name" or f"`{field.name}`" in page
+    for parameter in SWEPT:
+        assert f"`{parameter}`" in page
 
 
 def test_list_suites():
