@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from fabricated import MINI, run, suite
-from outword.benchmark.method_plots import POINTS, dots, histograms, roc, roc_curves, score_range
+from fabricated import MINI, config, run, suite
+from outword.benchmark.method_plots import POINTS, dots, histograms, roc, roc_curves, score_range, score_scale
 from outword.benchmark.plots import write_plots
 from outword.benchmark.results import Outcome, Results
 from outword.benchmark.suite import Entry, Sweep
@@ -62,6 +63,17 @@ def test_dots_have_the_best_on_top(outcome):
     assert means[0] == pytest.approx(100 * np.mean([r.auroc for r in outcome.select(entry="mcm")]))
 
 
+def test_dots_mark_methods_that_see_images(outcome):
+    assert drawn(dots(outcome, MINI, "dots", "").panels[0])[1] == []
+    sees = {"mcm": {"needs": ["ID images"]}, "mcm 5": {"sees_order": True}}
+    rows = [replace(row, config=config(row.entry, **sees.get(row.entry, {}))) for row in outcome.rows]
+    axes, handles = drawn(dots(replace(outcome, rows=rows), MINI, "dots", "").panels[1])
+    assert [handle.get_label() for handle in handles] == ["fitted on ID images", "learns from the test images"]
+    faces = [line.get_markerfacecolor() for line in axes.get_lines()[1::2]]
+    assert [face == "white" for face in faces] == [True, True] + 6 * [False]
+    assert [handle.get_marker() for handle in handles] == [line.get_marker() for line in axes.get_lines()[1:4:2]]
+
+
 def test_curves_of_the_best_and_the_papers(outcome):
     picture = roc_curves(outcome, MINI, "roc", "")
     assert len(picture.panels) == 2
@@ -70,12 +82,14 @@ def test_curves_of_the_best_and_the_papers(outcome):
     assert [label.split("  ")[0] for label in labels] == ["mcm", "mcm 5", "mcm 4", "mcm 3", "mcm 2", "debiased"]
     assert labels[0] == f"mcm  {100 * outcome.select(entry='mcm', ood='far')[0].auroc:.2f}"
     assert axes.get_title() == "far"
+    assert axes.get_legend().get_title().get_text() == "AUROC, % (seed 0)"
 
 
 def test_histograms_drop_infinities_and_say_so(outcome, tmp_path):
     row = outcome.select(entry="mcm", ood="far")[0]
     inside, outside = outcome.scores(row)
-    scores = {"id": np.append(inside, np.inf), "ood/far": np.append(outside, [-np.inf, -np.inf])}
+    infinite = np.append(outside, [-np.inf, -np.inf])
+    scores = {"id": np.append(inside, np.inf), "ood/near": outside, "ood/far": infinite}
     Results(outcome.folder).keep(row.cell, scores, None)
     pictures = histograms(outcome, MINI, "histogram", "")
     assert [picture.name for picture in pictures] == ["histogram-1", "histogram-2"]
@@ -84,6 +98,40 @@ def test_histograms_drop_infinities_and_say_so(outcome, tmp_path):
     assert axes.get_title() == "mcm: ID against far"
     assert [handle.get_label() for handle in handles] == ["ID", "OOD", "accepts 95 % of ID"]
     assert "infinite" not in drawn(pictures[1].panels[1])[0].get_xlabel()
+
+
+SPREAD = np.linspace(0.01, 1, 100)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "scale"),
+    [
+        (SPREAD, SPREAD, "linear"),
+        (SPREAD, SPREAD**6, "log"),
+        (SPREAD, np.append(SPREAD**6, 0.0), "symlog"),
+        (-(SPREAD**6), -SPREAD, "symlog"),
+        (SPREAD, np.zeros(100), "symlog"),
+        (np.zeros(9), np.zeros(9), "linear"),
+        (np.full(3, np.inf), np.full(3, -np.inf), "linear"),
+    ],
+)
+def test_scores_at_one_end_have_a_logarithmic_axis(inside, outside, scale):
+    assert score_scale([(inside, outside)])["value"] == scale
+
+
+@pytest.mark.parametrize(("lowest", "scale"), [(1e-5, "log"), (-1e-5, "symlog"), (-np.inf, "log")])
+def test_histograms_of_squeezed_scores(outcome, lowest, scale):
+    row = outcome.select(entry="mcm", ood="far")[0]
+    outside = np.append(np.geomspace(1e-5, 1, 99), lowest)
+    Results(outcome.folder).keep(row.cell, {"id": SPREAD, "ood/near": SPREAD, "ood/far": outside}, None)
+    for panel in histograms(outcome, MINI, "histogram", "")[0].panels:
+        axes, _ = drawn(panel)
+        assert axes.get_xscale() == scale  # the same for all sets
+        assert "logarithmic axis" in axes.get_xlabel()
+    counts, edges, _ = axes.patches[-1].get_data()
+    assert (np.diff(edges) > 0).all()
+    assert sum(counts) == pytest.approx(np.isfinite(outside).mean() * 100, abs=1)  # outliers are cut off
+    assert max(counts) < 20  # on a linear axis two of three lie in one bin
 
 
 @pytest.mark.parametrize(
@@ -114,7 +162,7 @@ def swept(tmp_path, parameter, values):
     [
         ("tau", (0.1, 0.5, 0.9), "linear"),
         ("alpha", (1, 10, 100), "log"),
-        ("alpha", (10, 100, 300), "linear"),
+        ("alpha", (10, 100, 150), "linear"),
         ("sigma", (0, 0.001, 0.1), "symlog"),
         ("K", (5,), "linear"),
     ],

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from bad_images import encoded, picture
-from fabricated import MINI, run, suite, wrong
+from fabricated import MINI, config, row, run, suite, wrong
 from outword.benchmark.plots import write_plots
 from outword.benchmark.report import write_report
 from outword.benchmark.results import Outcome, Skipped
 from outword.benchmark.suite import Entry, Sweep
-from outword.benchmark.summary import lead
+from outword.benchmark.summary import lead, ranking
 from outword.benchmark.table import Column, Line, Table
+from outword.benchmark.verdict import weakness
 from outword.errors import ImageError
 from test_page import HOSTILE, Page
 
@@ -38,9 +39,39 @@ def test_the_winner_is_named_with_its_lead(tmp_path):
     assert found.share == 1.0
     assert "mcm has the highest mean AUROC over 2 OOD sets" in text
     assert f"It leads energy by {100 * found.points:.2f} points (95 % interval {100 * found.low:.2f} to" in text
-    assert "It leads debiased, the paper's method, by" in text
-    assert "ahead in 100.0 % of the samples" in text
+    assert "It leads debiased (the paper's method) by" in text
+    assert "mcm is ahead in 100.0 % of the samples" in text
     assert "not separable" not in text
+    assert "names only" not in text
+    fpr95 = sum(one.fpr95_id for one in outcome.select(entry="mcm")) / 4
+    assert f"mcm is the best by FPR95, too: {100 * fpr95:.2f} %." in text
+
+
+def test_methods_that_see_images_are_marked_and_the_best_that_does_not_is_named(tmp_path):
+    own = suite(["debiased", "mcm", "knn", "adaneg"])
+    made = run(tmp_path, own, ahead={"debiased": 0.5, "mcm": 1.0, "knn": 3.0, "adaneg": 2.5})
+    sees = {"knn": {"needs": ["ID images"]}, "adaneg": {"sees_order": True}}
+    outcome = replace(
+        made, rows=[replace(one, config=config(one.entry, one.seed, **sees.get(one.entry, {}))) for one in made.rows]
+    )
+    text = said(report(outcome, tmp_path)[1])
+    found = lead(outcome, MINI, "knn", "mcm")
+    mean = dict(ranking(outcome, MINI))["mcm"]
+    assert "knn (fitted on ID images) has the highest" in text
+    assert "It leads adaneg (learns from the test images) by" in text
+    best = f"mcm is the best, {100 * mean:.2f} %: {100 * found.points:.2f} points behind (95 % interval "
+    assert f"Of the methods that need names only, {best}" in text
+    rows = [one for one in outcome.rows if one.entry in ("knn", "debiased")]
+    text = said(report(replace(outcome, rows=rows), tmp_path)[1])
+    assert "need names only, debiased (the paper's method) is the best" in text
+    assert "It leads" not in text  # it is told once
+
+
+def test_fpr95_may_disagree(tmp_path):
+    outcome = run(tmp_path, suite(["mcm", "knn"], seeds=1), ahead={"mcm": 3.0, "knn": 1.0})
+    rows = [replace(one, fpr95_id=0.25 if one.entry == "mcm" else 0.125) for one in outcome.rows]
+    text = said(report(replace(outcome, rows=rows), tmp_path)[1])
+    assert "By FPR95 the best is knn, 12.50 %; mcm has 25.00 %." in text
 
 
 def test_the_lead_by_hand(tmp_path):
@@ -55,13 +86,39 @@ def test_the_lead_by_hand(tmp_path):
     assert found.share == (boot["mcm"] > boot["debiased"]).mean()
 
 
-def test_equal_methods_are_not_separable(tmp_path):
-    text = said(report(run(tmp_path, suite(["debiased", "mcm"])), tmp_path)[1])
-    told = "It leads mcm by 0.00 points (95 % interval 0.00 to 0.00; ahead in 0.0 % of the samples): not separable"
-    assert told in text
-    text = said(report(run(tmp_path, suite(["mcm", "debiased"])), tmp_path)[1])
+def test_equal_methods_are_tied(tmp_path):
+    text = said(report(run(tmp_path, suite(["mcm", "debiased", "energy"])), tmp_path)[1])
+    assert "It is tied with debiased (the paper's method) and energy." in text
+    assert "It leads" not in text
+
+
+def test_a_lead_within_chance_is_not_separable(tmp_path):
+    outcome = run(tmp_path, suite(["mcm", "debiased"]))
+    rows = [replace(one, auroc=0.9 + 1e-6 * (one.entry == "mcm")) for one in outcome.rows]
+    text = said(report(replace(outcome, rows=rows), tmp_path)[1])
     assert text.count("It leads") == 1  # the second and the paper's are one
-    assert "It leads debiased, the paper's method, by 0.00 points" in text
+    assert "It leads debiased (the paper's method) by less than 0.01 points (95 % interval" in text
+    assert "not separable, as the interval contains 0" in text
+
+
+def test_the_weakest_set_and_who_is_ahead_there():
+    figures = {"mcm": (0.9, 0.7), "knn": (0.6, 0.8), "vim": (0.5, 0.75)} | {f"m{i}": (0.1, 0.71) for i in range(4)}
+    rows = [
+        row(name, ood, auroc=figure)
+        for name, pair in figures.items()
+        for ood, figure in zip(("near", "far"), pair, strict=True)
+    ]
+    rows = [replace(one, config=config("knn", needs=["ID images"])) if one.entry == "knn" else one for one in rows]
+    outcome = Outcome(suite(list(figures)), None, rows, titles={"far": "<far>"})
+    text = weakness(outcome, MINI, "mcm").replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith("mcm is weakest on &lt;far&gt;: AUROC 70.00 %. Ahead of it there: <b>knn</b> (fitted on ID")
+    assert text.endswith("ID images) with 80.00 %, vim, m0, m1, m2 and 1 more.")
+    assert "weakest on near: AUROC 60.00\N{NO-BREAK SPACE}%. Ahead of it there: <b>mcm</b> with" in weakness(
+        outcome, MINI, "knn"
+    )
+    alone = Outcome(suite(["mcm"], ["far"]), None, [row("mcm", "far", auroc=0.7)])
+    assert weakness(alone, MINI, "mcm").startswith("mcm is measured on far: AUROC 70.00")
+    assert weakness(alone, MINI, "mcm").endswith("No other method is ahead of it there.")
 
 
 def test_methods_without_all_sets_have_no_winner(tmp_path):
@@ -179,6 +236,15 @@ def test_conditions_say_what_was_run(tmp_path):
     assert "Rows come from 2 different versions" in text
 
 
+def test_the_first_photos_that_cannot_be_read_are_named(tmp_path):
+    unread = {"far": [(f"ood/far/{i}.jpg", "no image") for i in range(7)], "folder": [("id/a/1.jpg", "cut short.")]}
+    outcome = replace(run(tmp_path, samples=5, titles={"far": "Far away"}), unread=unread)
+    text = said(report(outcome, tmp_path)[1])
+    assert text.count("Far away: ood/far/") == 5
+    assert "Far away: ood/far/4.jpg: no image.Far away: 2 more." in text
+    assert "folder: id/a/1.jpg: cut short." in text
+
+
 def test_each_condition_has_its_verdict_and_figures(tmp_path):
     both = [("folder", "mini", ""), ("folder", "clip", "")]
     outcome = run(tmp_path, conditions=both, samples=5)
@@ -197,15 +263,22 @@ def test_a_sweep_shows_figures_first(tmp_path):
     assert "has the highest" not in said(page)
 
 
-def test_figures_and_tables_from_elsewhere(tmp_path):
-    path = tmp_path / "theorem.svg"
-    path.write_bytes(SVG)
-    table = Table("slopes", "Slopes", [Column("size", "size")], [Line(["12"])], ["a note"])
+def test_a_theorem_has_a_headline_panels_and_tables(tmp_path):
+    (tmp_path / "panels").mkdir()
+    paths = [tmp_path / "theorem2.svg", tmp_path / "panels" / "theorem2.1.svg"]
+    for path in paths:
+        path.write_bytes(SVG)
+    tables = [
+        Table(name, name.title(), [Column("size", "size")], [Line([size])], ["a note"])
+        for name, size in (("slopes", "12"), ("points", "13"))
+    ]
     outcome = Outcome(suite(kind="theorem"), tmp_path, [])
-    text, page = report(outcome, tmp_path, [path], tables=[table])
-    assert base64.b64encode(SVG).decode() in text
-    for words in ("Slopes", "12", "a note"):
+    text, page = report(outcome, tmp_path, paths, tables=tables, headline="All is <well>.")
+    assert text.count(base64.b64encode(SVG).decode()) == 1
+    for words in ("All is <well>.", "knee", "Slopes", "12", "a note"):
         assert words in said(page)
+    assert text.index("All is") < text.index("svg+xml") < text.index("Slopes") < text.index("<details>")
+    assert "In short" not in said(report(outcome, tmp_path, paths, tables=tables)[1])
 
 
 def test_equal_runs_give_equal_reports(tmp_path):

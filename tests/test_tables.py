@@ -49,14 +49,27 @@ def by_hand():
 
 def test_means_and_deviations_by_hand():
     head, rows, notes = markdown(of(by_hand(), titles=TITLES))
-    assert head[2:] == [f"{name} {f}" for name in ("Near set", "Far", "Average") for f in ("AUROC ↑", "FPR95 ↓")]
+    assert head == [
+        "Method",
+        *(f"{name} {f}" for name in ("Near set", "Far", "Average") for f in ("AUROC ↑", "FPR95 ↓")),
+    ]
     # The averages of the seeds are 94 and 93, and 20 and 20: sd is 1/sqrt(2), and 0.
     own = ["91.00 ± 1.41", "25.00 ± 7.07", "96.00 ± 2.83", "15.00 ± 7.07", "**93.50 ± 0.71**", "**20.00 ± 0.00**"]
-    assert rows[0] == ["debiased", "measured", *own]
-    assert rows[1] == ["mcm", "measured", "80.00", "50.00", "90.00", "40.00", "85.00", "45.00"]
+    assert rows[0] == ["debiased", *own]
+    assert rows[1] == ["mcm", "80.00", "50.00", "90.00", "40.00", "85.00", "45.00"]
     assert "Figures in percent, mean ± standard deviation over 2 seeds." in notes
     assert any("one seed stands for all" in note for note in notes)
     assert "ID set: folder; Encoder: mini; Words: each method's own." in notes
+
+
+def test_the_source_is_shown_where_there_are_several():
+    plain = tables_of(of(by_hand()))["main"]
+    both = tables_of(of(paper_rows("mcm"), paper_suite(Entry("mcm", published="MCM"))))["main"]
+    for text in (to_markdown, to_latex, to_html):
+        assert "Source" not in text(plain)
+        assert "measured" not in re.sub("class=.measured.", "", text(plain))
+        assert "Source" in text(both)
+    assert {one["source"] for one in raw(of(by_hand()))} == {"measured"}
 
 
 def test_csv_has_fractions_and_deviations_apart():
@@ -74,7 +87,7 @@ def test_a_block_for_each_condition_and_columns_for_what_varies():
         row(ood=ood, condition=c, auroc=a) for c, a in zip(both, (0.9, 0.8), strict=True) for ood in ("near", "far")
     ]
     head, lines, notes = markdown(of(rows))
-    assert head[:3] == ["Encoder", "Method", "Source"]
+    assert head[:3] == ["Encoder", "Method", "near AUROC ↑"]
     assert [line[0] for line in lines] == ["mini", "clip"]
     assert [line[-2] for line in lines] == ["**90.00**", "**80.00**"]  # the best of each block
     assert notes[0] == "ID set: a; Words: each method's own."
@@ -132,7 +145,7 @@ def test_namesakes_of_the_paper_are_told_apart():
 def test_other_conditions_have_no_published_rows(condition):
     own = paper_suite(Entry("debiased", published="Ours"))
     _, lines, _ = markdown(of(paper_rows("debiased", condition=condition), own))
-    assert [line[:2] for line in lines] == [["debiased", "measured"]]
+    assert [line[0] for line in lines] == ["debiased"]
 
 
 def test_printed_slips_are_noted():
@@ -160,7 +173,7 @@ def test_a_missing_set_keeps_its_columns():
 def test_a_method_that_lacks_a_set_has_no_average():
     rows = [row("debiased", "near"), row("debiased", "far"), row("mcm", "near")]
     _, lines, _ = markdown(of(rows))
-    assert lines[1][2:] == ["90.00", "20.00", "–", "–", "–", "–"]
+    assert lines[1][1:] == ["90.00", "20.00", "–", "–", "–", "–"]
 
 
 def test_what_was_left_out_is_told_once():
@@ -181,6 +194,7 @@ def test_unreadable_images_are_counted():
     rows = [row(ood=ood, n_ood=5638, unread_ood=2 * (ood == "far"), unread_id=3) for ood in ("near", "far")]
     _, _, notes = markdown(of(rows))
     assert notes[-2:] == ["folder: 3 images could not be read.", "far: 2 of 5,640 images could not be read."]
+    assert "folder: 1 image could not be read." in markdown(of([row(ood="far", unread_id=1)]))[2]
 
 
 def test_the_long_table():
@@ -220,7 +234,7 @@ def test_odd_names_stay_text(tmp_path):
     table = tables_of(of([row("debiased", odd)], suite(ood=(odd,))))["main"]
     assert r"a\|b_50%&\*" in to_markdown(table)
     assert r"a|b\_50\%\&*" in to_latex(table)
-    assert len(next(line for line in to_markdown(table).splitlines() if "debiased" in line).split(" | ")) == 6
+    assert len(next(line for line in to_markdown(table).splitlines() if "debiased" in line).split(" | ")) == 5
     for path in write_tables(make_tables(of([row("debiased", odd)], suite(ood=(odd,)))), tmp_path):
         assert "\\udce9" in path.read_text(encoding="utf-8") or path.name.endswith("tex")
 
@@ -269,6 +283,9 @@ def test_terms_that_are_not_those_of_all_are_told():
     other = row("mcm", condition=("imagenet-1k", "clip-vit-b-16", ""), config=config("mcm", encoder="hf:/mine"))
     notes = make_tables(of([other], suite(["mcm"], id=("imagenet-1k",), encoders=("clip-vit-b-16",))))[0].notes
     assert "Encoder clip-vit-b-16: hf:/mine stands for it." in notes
+    several = [replace(other, encoder=name) for name in ("clip-vit-b-16", "clip-rn50")]
+    notes = make_tables(of(several, suite(["mcm"], encoders=("clip-vit-b-16", "clip-rn50"))))[0].notes
+    assert sum("stands for it" in note for note in notes) == 2
 
 
 def test_a_method_with_other_settings_for_each_encoder_has_one_line_each():

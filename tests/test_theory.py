@@ -19,8 +19,8 @@ from outword.benchmark.theory import (
     slope,
     synthetic_setting,
 )
-from outword.benchmark.theory_plot import theorem_figure
-from outword.benchmark.theory_tables import theorem_tables
+from outword.benchmark.theory_plot import theorem_figures
+from outword.benchmark.theory_tables import theorem_headline, theorem_tables
 from outword.errors import InputError, ParameterError
 from outword.numerics import unit_rows
 
@@ -318,20 +318,42 @@ def test_tables(curves):
     assert theorem_tables([]) == []
 
 
-@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<?xml"), (".png", b"\x89PNG")])
-def test_the_figure_is_the_same_each_time(curves, tmp_path, suffix, start):
-    path = tmp_path / f"theorem2{suffix}"
-    theorem_figure(curves, path)
-    data = path.read_bytes()
-    assert data.startswith(start)
-    assert b"dc:date" not in data
-    theorem_figure(curves, path)
-    assert path.read_bytes() == data
+def test_the_figures_are_the_same_each_time(curves, tmp_path):
+    paths = theorem_figures(curves, tmp_path / "a")
+    names = [path.relative_to(tmp_path / "a" / "plots").as_posix() for path in paths]
+    assert names == ["theorem2.svg", "theorem2.png", *(f"panels/theorem2.{number}.svg" for number in (1, 2, 3))]
+    again = theorem_figures(curves, tmp_path / "b")
+    assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]
+    for path in paths:
+        data = path.read_bytes()
+        assert data.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
+        assert b"dc:date" not in data
 
 
-def test_what_cannot_be_drawn(curves, tmp_path):
-    with pytest.raises(ParameterError, match=r"must end in \.svg or \.png, got a\.pdf"):
-        theorem_figure(curves, tmp_path / "a.pdf")
+def test_nothing_to_draw(tmp_path):
     with pytest.raises(ParameterError, match="got none"):
-        theorem_figure([], tmp_path / "a.svg")
+        theorem_figures([], tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_headline(curves):
+    told = theorem_headline(curves)
+    assert told.startswith(
+        "6 of 6 curves have a slope of −0.5 ± 0.05 over all sizes. 6 of 6 curves do from 10 knees on."
+    )
+    share = max(point.worst / point.bound for curve in curves for point in curve.points)
+    assert f"The printed bound is broken nowhere: δ of the worst image is at most {share:.3g} of it." in told
+    assert "vacuous" not in told
+    assert theorem_headline([]) == ""
+
+
+def test_the_headline_tells_what_does_not_hold(curves):
+    steep = replace(curves[1], scale=9.0, slope=replace(curves[1].slope, value=-0.6), beyond=None)
+    loose = [replace(point, bound=1.0, worst=2.5) for point in steep.points]
+    told = theorem_headline([*curves[:1], steep, replace(steep, points=loose)])
+    assert "1 of 3 curves have a slope of −0.5 ± 0.05 over all sizes, the others are at κ = 9 (2 of 2)." in told
+    assert "1 of 1 curves do from 10 knees on; 2 have too few sizes for that." in told
+    assert "The printed bound is broken at κ = 9: δ of the worst image is at most 2.5 of it." in told
+    assert "vacuous" not in told
+    told = theorem_headline([*curves[:1], replace(steep, points=loose)])
+    assert "It is vacuous from κ = 9 on: no size that was measured brings it below 1" in told

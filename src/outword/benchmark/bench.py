@@ -16,8 +16,8 @@ from outword.benchmark.suite import Suite, Theorem
 from outword.benchmark.table import Table
 from outword.benchmark.tables import make_tables, write_tables
 from outword.benchmark.theory import curve_lines, mini_setting, run_theorem, synthetic_setting
-from outword.benchmark.theory_plot import theorem_figure
-from outword.benchmark.theory_tables import theorem_tables
+from outword.benchmark.theory_plot import theorem_figures
+from outword.benchmark.theory_tables import theorem_headline, theorem_tables
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.doors import need
 from outword.errors import ImageError
@@ -59,7 +59,7 @@ def bench(
     with results.locked(suite.name):
         if suite.theorem is not None:
             outcome = Outcome(suite, folder, [])
-            tables, figures = _theorem(suite.theorem, folder, report)
+            tables, figures, headline = _theorem(suite.theorem, folder, report)
         else:
             runner = Runner(
                 *(suite, root.absolute(), results),
@@ -70,27 +70,29 @@ def bench(
                 report=report,
             )
             outcome = runner.run()
-            tables, figures = make_tables(outcome), write_plots(outcome, folder)
+            tables, figures, headline = make_tables(outcome), write_plots(outcome, folder), ""
         write_tables(tables, folder)
         write_report(
-            outcome, folder / "report.html", figures, read=partial(_read, root), command=command, tables=tables
+            outcome,
+            folder / "report.html",
+            figures,
+            read=partial(_read, root),
+            command=command,
+            tables=tables,
+            headline=headline,
         )
         return tables
 
 
-def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table], list[Path]]:
-    """Measure Theorem 2: its curves as JSON lines, its tables and its figure."""
+def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table], list[Path], str]:
+    """Measure Theorem 2: its curves as JSON lines, its tables, its figures and the answer."""
     settings = [synthetic_setting(theorem.tau, theorem.images), mini_setting(theorem.tau, theorem.images, report)]
     curves = run_theorem(theorem, settings, report=report)
     with whole_file(folder / "curves.jsonl") as temporary:
         encoder = {"name": "mini", "fingerprint": get_encoder("mini").fingerprint}
         text = curve_lines(curves, theorem=asdict(theorem), encoder=encoder, versions=versions(), commit=commit())
         temporary.write_text(text, encoding="utf-8")
-    (folder / "plots").mkdir(exist_ok=True)
-    figures = [folder / "plots" / f"theorem2.{kind}" for kind in ("svg", "png")]
-    for path in figures:
-        theorem_figure(curves, path)
-    return theorem_tables(curves), figures
+    return theorem_tables(curves), theorem_figures(curves, folder), theorem_headline(curves)
 
 
 def _read(root: Path, paths: Sequence[str]) -> dict[str, bytes | ImageError]:

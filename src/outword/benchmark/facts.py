@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from outword.benchmark.summary import condition_text, measured_sets, title, vary
 from outword.page import escape
 
 EMBEDDED = "mini"
+UNREAD = 5  # photos of a set that are named
 ONE_SEED = ("seed", "ood.", "method.parameters.seed", "miner.parameters.seed")  # what a row has to itself
 
 
@@ -43,7 +44,7 @@ def conditions_section(outcome: Outcome, command: str) -> str:
     """All of the section, as HTML."""
     parts = [
         ("How to repeat it", f"<pre><code>{escape(command)}</code></pre>" if command else ""),
-        ("What was left out", _items(lacks(outcome))),
+        ("What was left out", _items([*lacks(outcome), *_unread(outcome)])),
         ("How to read the figures", _items(_conventions(outcome))),
         ("Sets", _sets(outcome)),
         ("Software", _items([*(f"commit {c}" for c in _commits(outcome)), *sorted(_versions(outcome))])),
@@ -56,6 +57,15 @@ def conditions_section(outcome: Outcome, command: str) -> str:
 def _items(lines: Iterable[str]) -> str:
     found = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return f'<ul class="notes">{found}</ul>' if found else ""
+
+
+def _unread(outcome: Outcome) -> Iterator[str]:
+    """The first photos of each set that could not be read, with the reason."""
+    for name, photos in outcome.unread.items():
+        for path, reason in photos[:UNREAD]:
+            yield f"{title(outcome, name)}: {path}: {reason.rstrip('.')}."
+        if len(photos) > UNREAD:
+            yield f"{title(outcome, name)}: {len(photos) - UNREAD:,} more."
 
 
 def _commits(outcome: Outcome) -> list[str]:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from outword.benchmark.summary import Value
@@ -46,9 +47,13 @@ def shown(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) else cell
 
 
-def _seen(table: Table) -> list[Line]:
-    """The rows that are shown; of what is missing the notes tell."""
-    return [line for line in table.rows if line.source != "missing"]
+def _seen(table: Table) -> Table:
+    """What is shown: of what is missing the notes tell, and a source is named where there are several."""
+    rows = [line for line in table.rows if line.source != "missing"]
+    several = any(line.source == "published" for line in rows)
+    kept = [place for place, column in enumerate(table.columns) if several or column.key != "source"]
+    rows = [replace(line, cells=[line.cells[place] for place in kept]) for line in rows]
+    return replace(table, columns=[table.columns[place] for place in kept], rows=rows)
 
 
 def _best(cell: Cell) -> bool:
@@ -60,9 +65,10 @@ def _best(cell: Cell) -> bool:
 
 def to_markdown(table: Table) -> str:
     """GitHub's Markdown; the best averages in bold."""
+    table = _seen(table)
     head = [_md(f"{column.group} {column.name}".strip()) for column in table.columns]
     rule = ["---" if column.kind == "text" else "---:" for column in table.columns]
-    body = [[f"**{_md(shown(c))}**" if _best(c) else _md(shown(c)) for c in line.cells] for line in _seen(table)]
+    body = [[f"**{_md(shown(c))}**" if _best(c) else _md(shown(c)) for c in line.cells] for line in table.rows]
     rows = "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *body))
     notes = "".join(f"- {_md(note)}\n" for note in table.notes)
     return f"### {_md(table.title)}\n\n{rows}\n\n{notes}"
@@ -109,13 +115,15 @@ def _fraction(value: float) -> str:
 
 def to_latex(table: Table) -> str:
     """For booktabs; published rows in italics, the best averages in bold, a rule between conditions."""
-    lines = _seen(table)
+    table = _seen(table)
     align = "".join("l" if column.kind == "text" else "r" for column in table.columns)
-    body = ["\n".join(_tex_row(line) for line in group) for _, group in groupby(lines, key=lambda line: line.block)]
+    body = [
+        "\n".join(_tex_row(line) for line in group) for _, group in groupby(table.rows, key=lambda line: line.block)
+    ]
     inner = [r"\toprule", *_tex_head(table.columns), r"\midrule", "\n\\midrule\n".join(body), r"\bottomrule"]
     caption = rf"\caption{{{_tex(table.title)}}}\label{{tab:{re.sub('[^A-Za-z0-9-]', '-', table.name)}}}"
     notes = "\n".join(rf"\par\footnotesize {_tex(note)}" for note in table.notes)
-    if len(lines) > LONG:
+    if len(table.rows) > LONG:
         parts = [rf"\begin{{longtable}}{{{align}}}", caption + r" \\", *inner, r"\end{longtable}", f"{{{notes}}}"]
         return "\n".join(["% needs the packages booktabs and longtable", *parts, ""])
     parts = [r"\begin{table*}[tb]", r"\centering", caption, r"\resizebox{\textwidth}{!}{%"]
@@ -157,9 +165,10 @@ def _tex(text: str) -> str:
 
 def to_html(table: Table) -> str:
     """A table that scrolls sideways, its first column in place; a condition is a heading of its block."""
+    table = _seen(table)
     start, width = table.axes, len(table.columns) - table.axes
     body = ""
-    for _, group in groupby(_seen(table), key=lambda line: line.block):
+    for _, group in groupby(table.rows, key=lambda line: line.block):
         lines = list(group)
         named = zip(table.columns, lines[0].cells[:start], strict=False)
         told = escape("; ".join(f"{column.name}: {shown(cell)}" for column, cell in named))

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from outword.benchmark.published import published, reference
 from outword.benchmark.results import Outcome, Row
-from outword.benchmark.summary import AXES, condition_text, measured_sets, title, varying
-from outword.detectors import Need
+from outword.benchmark.summary import AXES, FITTED, LEARNS, condition_text, measured_sets, terms, title, varying
 
-ID_IMAGES = Need.ID_IMAGES.value
 FPR95_ID = "FPR95 (ID positive): share of OOD images that are accepted when 95 % of ID images are."
 FPR95_OOD = (
     "FPR95 (OOD positive), as in OpenOOD: share of ID images that are rejected when 95 % of OOD images are. "
@@ -52,21 +50,20 @@ def _reading(outcome: Outcome) -> Iterator[str]:
 
 def _terms(outcome: Outcome) -> Iterator[str]:
     """On which terms a method takes part, where they are not those of all: what it sees besides names and words."""
-    methods = {row.entry: row.config["method"] for row in outcome.rows}
-    for row in outcome.rows:
-        if row.encoder != (used := row.config["encoder"]["name"]):
-            yield f"Encoder {row.encoder}: {used} stands for it."
-            break
-    if fitted := [name for name, method in methods.items() if ID_IMAGES in method["needs"]]:
+    rows = {row.entry: row for row in outcome.rows}
+    for name, used in dict.fromkeys((row.encoder, row.config["encoder"]["name"]) for row in outcome.rows):
+        if name != used:
+            yield f"Encoder {name}: {used} stands for it."
+    if fitted := [name for name, row in rows.items() if FITTED in terms(row)]:
         yield f"Fitted on ID images, the others on names: {', '.join(fitted)}."
-    for name, method in methods.items():
-        if method["sees_order"]:
+    for name, row in rows.items():
+        if LEARNS in terms(row):
             yield (
                 f"{name} learns from the test images: ID and OOD come as one stream, shuffled by the seed, afresh for "
                 "each OOD set. Its figures depend on the order and on the mix."
             )
-        if method["on_vectors"]:
-            told = ", ".join(f"{key}={value}" for key, value in method["on_vectors"].items())
+        if kept := row.config["method"]["on_vectors"]:
+            told = ", ".join(f"{key}={value}" for key, value in kept.items())
             yield f"{name} is measured on vectors, without its step of the pixels: {told}."
     used_taus = sorted(row.config["learned"]["tau"] for row in outcome.rows if _is_lowered(row))
     if used_taus:
@@ -124,7 +121,11 @@ def _unread(outcome: Outcome) -> list[str]:
     inside = {row.id: row.unread_id for row in outcome.rows}
     outside = {row.ood: (row.unread_ood, row.unread_ood + row.n_ood) for row in outcome.rows}
     # ID photos that a seed leaves out, to fit on them, are not in a row: there is no total to name.
-    lines = [f"{title(outcome, n)}: {unread:,} images could not be read." for n, unread in inside.items() if unread]
+    lines = [
+        f"{title(outcome, name)}: {unread:,} image{'s' * (unread > 1)} could not be read."
+        for name, unread in inside.items()
+        if unread
+    ]
     for name in measured_sets(outcome):
         unread, total = outside[name]
         if unread:

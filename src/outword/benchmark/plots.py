@@ -38,7 +38,6 @@ def write_plots(outcome: Outcome, folder: Path) -> list[Path]:
     if not outcome.rows:
         return []
     folder = folder / "plots"
-    (folder / PANELS).mkdir(parents=True, exist_ok=True)
     for old in [*folder.glob("*-*.svg"), *folder.glob("*-*.png"), *(folder / PANELS).glob("*-*.svg")]:
         old.unlink()  # an earlier run may have had more of them
     matplotlib = need("matplotlib", "a plot", extra="bench")
@@ -46,7 +45,7 @@ def write_plots(outcome: Outcome, folder: Path) -> list[Path]:
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # shown as a box, which will do
         for picture in _pictures(outcome):
-            paths += _save(picture, folder)
+            paths += save(picture, folder)
     return paths
 
 
@@ -73,8 +72,9 @@ def picture_name(kind: str, *numbers: int) -> str:
     return "-".join([kind, *(str(number + 1) for number in numbers)])
 
 
-def _save(picture: Picture, folder: Path) -> list[Path]:
-    """Write a figure whole, and its panels one by one."""
+def save(picture: Picture, folder: Path) -> list[Path]:
+    """Write a figure whole as SVG and PNG to `folder`, and its panels one by one to `folder`/panels."""
+    (folder / PANELS).mkdir(parents=True, exist_ok=True)
     figure = picture.draw()
     paths = [_write(figure, folder / f"{picture.name}.{suffix}") for suffix in ("svg", "png")]
     for number in range(len(picture.panels)):

@@ -13,26 +13,18 @@ from outword.benchmark.facts import conditions_section, warnings_of
 from outword.benchmark.markup import to_html
 from outword.benchmark.plots import PANELS, picture_name
 from outword.benchmark.results import Outcome, Worst
-from outword.benchmark.summary import (
-    Condition,
-    Lead,
-    condition_text,
-    entries,
-    lead,
-    measured_sets,
-    paper_entries,
-    ranking,
-    title,
-    varying,
-)
+from outword.benchmark.summary import Condition, condition_text, entries, paper_entries, ranking, title, varying
 from outword.benchmark.table import Table
 from outword.benchmark.tables import make_tables
+from outword.benchmark.theory_plot import CAPTION, NAME
+from outword.benchmark.verdict import verdict, weakness
 from outword.errors import ImageError, OutwordError
 from outword.files import whole_file
 from outword.images import open_image, thumbnail
 from outword.page import escape, photo, score_text, wild_words
 
 SHOWN = 12  # images of a kind
+LONG = ("all", "points")  # tables that are folded
 Read = Callable[[Sequence[str]], Mapping[str, bytes | ImageError]]
 
 
@@ -44,20 +36,23 @@ def write_report(
     read: Read | None = None,
     command: str = "",
     tables: Sequence[Table] | None = None,
+    headline: str = "",
 ) -> None:
     """Write the report of a run to `path`; the file appears whole or not at all.
 
     Args:
         outcome: the run.
         path: of the HTML file.
-        figures: what `write_plots` gave, or other SVG files, which are shown in this order.
+        figures: what `write_plots` or `theorem_figures` gave.
         read: gives the bytes of images, or what is wrong with them, by their paths below the data root; without it
             there are no thumbnails.
         command: the command line that repeats the run.
         tables: those of the run by default.
+        headline: the answer in a few sentences, where it is not a matter of which method wins.
     """
     made = make_tables(outcome) if tables is None else tables
-    parts = list(_parts(outcome, figures, made, read))
+    parts = [("answer", "In short", f'<p class="verdict">{escape(headline)}</p>')] if headline else []
+    parts += _parts(outcome, figures, made, read)
     parts.append(("conditions", "Conditions", conditions_section(outcome, command)))
     template = Template((resources.files("outword") / "benchmark" / "report.html").read_text(encoding="utf-8"))
     page = template.substitute(
@@ -83,7 +78,7 @@ def _parts(
         yield "all", "All figures", _folded("Show the long table", _tables(tables[1:]))
     else:
         yield "curves", "Figures", _sweeps(outcome, figures)
-        long = [table for table in tables if table.name == "all"]
+        long = [table for table in tables if table.name in LONG]
         yield "figures", "Tables", _tables([table for table in tables if table not in long], headed=True)
         if long:
             yield "all", "All figures", _folded("Show the long table", _tables(long))
@@ -115,31 +110,8 @@ def _winners(outcome: Outcome) -> str:
         "figures are averaged over OOD sets and seeds. The winner is picked on the images on which it is measured, "
         "which flatters it a little, the more so the closer the methods are."
     )
-    lines = _each(outcome, lambda _, condition: f'<p class="verdict">{_verdict(outcome, condition)}</p>')
+    lines = _each(outcome, lambda _, condition: f'<p class="verdict">{verdict(outcome, condition)}</p>')
     return f'{lines}\n<p class="small">{told}</p>'
-
-
-def _verdict(outcome: Outcome, condition: Condition) -> str:
-    """Who has the highest mean AUROC, by how much, and how sure that is."""
-    ranked, sets = ranking(outcome, condition), len(measured_sets(outcome))
-    if not ranked:
-        return "No method has figures on all OOD sets."
-    best, figure = ranked[0]
-    over = f"mean AUROC over {sets} OOD sets" if sets > 1 else "AUROC"
-    first = f"<b>{escape(best)}</b> has the highest {over}, <b>{100 * figure:.2f} %</b>."
-    own = paper_entries(outcome, condition)[:1]
-    rivals = dict.fromkeys([*(name for name, _ in ranked[1:2]), *(name for name in own if name != best)])
-    leads = [_lead_text(lead(outcome, condition, best, rival), rival in own) for rival in rivals]
-    return " ".join([first, *leads] if leads else [first, "No other method was measured."])
-
-
-def _lead_text(found: Lead, is_papers: bool) -> str:
-    behind = escape(found.behind) + (", the paper's method," if is_papers else "")
-    doubt = "" if found.separable else ": <b>not separable</b>, as the interval contains 0"
-    return (
-        f"It leads {behind} by {100 * found.points:.2f} points (95 % interval {100 * found.low:.2f} to "
-        f"{100 * found.high:.2f}; ahead in {100 * found.share:.1f} % of the samples){doubt}."
-    )
 
 
 # Where it fails
@@ -165,7 +137,8 @@ def _failures_of(outcome: Outcome, condition: Condition, method: str, read: Read
     for found, heading, what in parts:
         cards = "".join(_card(outcome, wrong, seen[wrong.path]) for wrong in found)
         lists += f'<h5>{heading} <small>{what}</small></h5>\n<ol class="cards">{cards}</ol>\n' if found else ""
-    return f"<h4>{escape(method)}</h4>\n{lists or '<p>No image is kept.</p>'}"
+    told = f"<p>{weakness(outcome, condition, method)}</p>"
+    return f"<h4>{escape(method)}</h4>\n{told}\n{lists or '<p>No image is kept.</p>'}"
 
 
 def _card(outcome: Outcome, wrong: Worst, jpeg: bytes) -> str:
@@ -190,7 +163,7 @@ def _thumbnails(paths: Sequence[str], read: Read | None) -> dict[str, bytes]:
 
 
 def _dots(figures: Sequence[Path], number: int) -> str:
-    told = "Mean over OOD sets and seeds; lines are 95 % bootstrap intervals over images. The paper's method is marked."
+    told = "Mean over OOD sets and seeds; lines are 95 % bootstrap intervals over images. The paper's method is orange."
     return _panels(figures, picture_name("dots", number), told)
 
 
@@ -202,10 +175,8 @@ def _curves(figures: Sequence[Path], number: int) -> str:
 
 
 def _sweeps(outcome: Outcome, figures: Sequence[Path]) -> str:
-    if not outcome.rows:  # figures that are not ours
-        return "\n".join(
-            _figure([path], "") for path in figures if path.suffix == ".svg" and path.parent.name != PANELS
-        )
+    if outcome.suite.kind == "theorem":
+        return _panels(figures, NAME, CAPTION)
     told = "Mean over OOD sets (bold), each OOD set (thin); bands are ± one standard deviation over seeds."
     return _each(
         outcome,

@@ -10,11 +10,13 @@ import numpy as np
 
 from outword.benchmark.bootstrap import difference, interval
 from outword.benchmark.results import Array, Outcome, Row
+from outword.detectors import Need
 
 Condition = tuple[str, str, str]
 AXES = {"id": "ID set", "encoder": "Encoder", "corpus": "Words"}
 SOURCE_METHOD = "debiased"  # the paper's own
 AUROC, FPR95 = 0, 1  # columns of `Outcome.replicates`
+FITTED, LEARNS = "fitted on ID images", "learns from the test images"
 
 
 class Value(NamedTuple):
@@ -125,15 +127,21 @@ def points(outcome: Outcome, condition: Condition, entry: str, parameter: str) -
     return {value: found[value] for value in sorted(found, key=float)}
 
 
-def ranking(outcome: Outcome, condition: Condition) -> list[tuple[str, float]]:
-    """The methods with their mean AUROC over the OOD sets, best first; equal ones in the order of the suite."""
-    sets = measured_sets(outcome)
+def terms(row: Row) -> list[str]:
+    """What the method of a row sees besides names and words: `FITTED`, `LEARNS`, both, or nothing."""
+    method = row.config["method"]
+    return [FITTED] * (Need.ID_IMAGES.value in method["needs"]) + [LEARNS] * bool(method["sees_order"])
+
+
+def ranking(outcome: Outcome, condition: Condition, figure: str = "auroc") -> list[tuple[str, float]]:
+    """The methods with their mean AUROC, or FPR95, over the OOD sets, best first; equal ones in the suite's order."""
+    sets, sign = measured_sets(outcome), -1 if figure == "auroc" else 1
     found = [
         (name, value.mean)
         for name in entries(outcome, condition)
-        if (value := average(outcome.select(condition, entry=name, point=""), sets, "auroc"))
+        if (value := average(outcome.select(condition, entry=name, point=""), sets, figure))
     ]
-    return sorted(found, key=lambda pair: -pair[1])
+    return sorted(found, key=lambda pair: sign * pair[1])
 
 
 def paper_entries(outcome: Outcome, condition: Condition) -> list[str]:

@@ -23,7 +23,7 @@ LABELS = {
     "B": "B, number of groups",
     "K": "K, number of labels",
 }
-DECADES = 1.5  # values that span more have a logarithmic axis
+DECADES = 1.2  # values that span more have a logarithmic axis
 SIDES = (
     ("auroc", "AUROC, % (higher is better)", BLUE, "o"),
     ("fpr95_id", "FPR95, % (lower is better)", VERMILLION, "s"),

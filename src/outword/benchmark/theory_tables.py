@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from outword.benchmark.table import Cell, Column, Label, Line, Table
-from outword.benchmark.theory import BEYOND, Curve, Point, Slope
+from outword.benchmark.theory import BEYOND, SLACK, Curve, Point, Slope
 
 AGAINST = {"m": "m", "n": "n", "both": "m = n"}
 CURVE = (Column("Vectors", "setting"), Column("κ", "scale", "count"), Column("against", "axis"))
@@ -15,6 +16,47 @@ FIT = (("slope", "slope"), ("low", "low"), ("high", "high"), ("first", "from siz
 def theorem_tables(curves: Sequence[Curve]) -> list[Table]:
     """The tables "slopes" and "points"; equal curves give equal tables."""
     return [_slopes(curves), _points(curves)] if curves else []
+
+
+def theorem_headline(curves: Sequence[Curve]) -> str:
+    """What was found, in a few sentences: which slopes are −1/2, and what the printed bound is worth."""
+    if not curves:
+        return ""
+    goal = f"a slope of −0.5 ± {SLACK:g}"
+    over_all = _count(curves, [curve.slope for curve in curves], f"have {goal} over all sizes")
+    beyond = _count(curves, [curve.beyond for curve in curves], f"do from {BEYOND} knees on")
+    return f"{over_all} {beyond} {_bound_text(curves)}"
+
+
+def _count(curves: Sequence[Curve], slopes: Sequence[Slope | None], what: str) -> str:
+    """How many slopes meet the goal, and at which scales the others do not."""
+    fitted = [(curve.scale, slope.meets_goal) for curve, slope in zip(curves, slopes, strict=True) if slope]
+    met = sum(meets for _, meets in fitted)
+    told = f"{met} of {len(fitted)} curves {what}"
+    scales = {scale: [meets for own, meets in fitted if own == scale] for scale, _ in fitted}
+    off = [f"κ = {k:g} ({own.count(False)} of {len(own)})" for k, own in scales.items() if not all(own)]
+    told += f", the others are at {', '.join(off)}" if off else ""
+    lacking = len(curves) - len(fitted)
+    return told + (f"; {lacking} have too few sizes for that." if lacking else ".")
+
+
+def _bound_text(curves: Sequence[Curve]) -> str:
+    shares = {curve.scale: 0.0 for curve in curves}
+    least = dict.fromkeys(shares, inf)
+    for curve in curves:
+        for point in curve.points:
+            shares[curve.scale] = max(shares[curve.scale], (point.worst or 0.0) / point.bound)
+            least[curve.scale] = min(least[curve.scale], point.bound)
+    broken = [f"κ = {scale:g}" for scale, share in shares.items() if share > 1]
+    told = f"The printed bound is broken at {', '.join(broken)}" if broken else "The printed bound is broken nowhere"
+    told += f": δ of the worst image is at most {max(shares.values()):.3g} of it."
+    empty = [scale for scale, low in least.items() if low >= 1]
+    if empty:
+        told += (
+            f" It is vacuous from κ = {min(empty):g} on: no size that was measured brings it below 1, and a δ of 1 is "
+            "a factor of e in the score."
+        )
+    return told
 
 
 def _slopes(curves: Sequence[Curve]) -> Table:
