@@ -247,6 +247,6 @@ def test_what_is_missing_is_said_before_words_are_encoded(sets, monkeypatch):
 
     monkeypatch.setattr("outword.compare.prepare", stop)
     given = ["--id", sets / "id", "--ood", sets / "far", "--methods", "debiased,glmcm,eoe"]
-    told = call("compare", sets / "labels.txt", *given, code=1).stderr
+    told = call("compare", sets / "labels.txt", *given, code=130).stderr
     assert "left out: glmcm: glmcm needs patches: mini has none" in told
     assert "left out: eoe" in told
