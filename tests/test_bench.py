@@ -137,7 +137,7 @@ def test_without_a_training_set_everything_is_scored(root, clip, short_corpora, 
     seen = call("bench", "table1-imagenet1k", *given).stdout
     assert {(row["entry"], row["n_id"], row["seed"]) for row in rows_of(tmp_path / "r")} == {("mcm", N_CLASSES, 0)}
     assert "- knn: skipped: knn needs ID images" in seen
-    assert "- ImageNet-1k, training set: missing, so that methods that need ID images are left out" in seen
+    assert "- ImageNet-1k, training set: missing, so that there are no photos to fit on: get: " in seen
 
 
 def test_each_line_of_a_table_is_told_apart(root, clip, short_corpora, tmp_path):
@@ -430,6 +430,32 @@ def test_kill_and_resume(point, own, tmp_path):
     assert tables_of(out) == tables_of(tmp_path / "whole")
     assert (out / "report.html").exists()
     assert {row["key"] for row in rows_of(out)} == {row["key"] for row in rows_of(tmp_path / "whole")}
+
+
+def test_each_encoder_reads_the_labels_itself(own, clip, tmp_path):
+    """Label vectors are kept from one method to the next, but not from one encoder to the next."""
+    both, alone = tmp_path / "both", tmp_path / "alone"
+    given = ["folder", "--data", own, "--methods", "mcm,maxlogit", "--seeds", 1, "--samples", 20]
+    call("bench", *given, "-o", both, "--encoder", "mini", "--encoder", clip)
+    call("bench", *given, "-o", alone, "--encoder", clip)
+    keys = [[row["key"] for row in rows_of(folder) if row["encoder"] == clip] for folder in (both, alone)]
+    figures = [[row["auroc"] for row in rows_of(folder) if row["encoder"] == clip] for folder in (both, alone)]
+    assert keys[0] == keys[1] != []
+    assert figures[0] == figures[1]
+    assert {row["encoder"] for row in rows_of(both)} == {"mini", clip}
+
+
+def test_one_photo_a_class_leaves_none_to_fit_on(own, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(own, data)
+    (data / "id/tabby_cat/raccoon.jpg").unlink()
+    (data / "id/space shuttle/rocket.jpg").unlink()
+    seen = run(data, tmp_path / "r").stdout
+    assert {(row["entry"], row["n_id"], row["chance"]) for row in rows_of(tmp_path / "r")} == {
+        ("debiased", 2, True),
+        ("mcm", 2, False),
+    }
+    assert "- knn: skipped: knn needs ID images" in seen
 
 
 def test_two_at_once(own, tmp_path):

@@ -153,12 +153,13 @@ class Runner:
         # All methods of the suite decide, whichever are asked for: that must not change what is scored.
         fitted = any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in self.suite.methods)
         train = self._train(encoder) if fitted else None
-        split = fitted and train is None and self.suite.train == FOLDER
+        self._remembered.clear()
         for found in inside:
             photos = self._encoded(encoder, found)
             if photos is None or not ood:
                 continue
-            self._look(photos, train, ood, split=split)
+            split = fitted and train is None and self.suite.train == FOLDER and self._halves(photos)
+            self._look(photos, train, ood)
             self._tasks.clear()
             for corpus in self.suite.corpora or ("",):
                 cells = list(self._cells((photos.name, name, corpus), taking))
@@ -167,7 +168,15 @@ class Runner:
                     self.report(f"{place}, seed {cell.seed}", number, len(cells))
                     self._run_cell(cell, encoder, photos, train, ood, split=split)
 
-    def _look(self, photos: Photos, train: Photos | None, ood: Sequence[Photos], *, split: bool) -> None:
+    def _halves(self, photos: Photos) -> bool:
+        """Whether there are photos to draw for fitting: classes with two at least; says how many."""
+        drawn = len(half(photos.shown, np.arange(len(photos.paths)), 0))
+        if drawn:
+            told = f"each seed draws {drawn:,} of {len(photos.paths):,} photos to fit on; the others are scored"
+            self._skip("set", photos.name, told)
+        return drawn > 0
+
+    def _look(self, photos: Photos, train: Photos | None, ood: Sequence[Photos]) -> None:
         """Say what is odd about the ID photos: some without a class, classes without photos, photos that come twice."""
         known, n = photos.shown >= 0, len(photos.paths)
         if known.any() and not known.all():
@@ -176,10 +185,6 @@ class Runner:
         if known.any() and (bare := sorted({*range(len(photos.labels))} - {*photos.shown.tolist()})):
             more = f" and {len(bare) - 1:,} more labels" if len(bare) > 1 else ""
             self._skip("set", photos.name, f"no photo shows {list(photos.labels)[bare[0]]}{more}")
-        if split:
-            fitted = len(half(photos.shown, np.arange(n), 0))
-            told = f"each seed draws {fitted:,} of {n:,} photos to fit on; the others are scored"
-            self._skip("set", photos.name, told)
         for other in [*ood, *([train] if train else [])]:
             if twice := len(photos.contents & other.contents):
                 where = "the photos to fit on" if other is train else f"those of {other.name}"
@@ -216,9 +221,7 @@ class Runner:
                 self._skip("set", photos.name, f"{(photos.shown < 0).sum():,} photos show no label by their folder")
             return photos
         if name != FOLDER or (self.root / "train").exists():
-            self._skip(
-                "set", found.data_set.name, f"missing, so that methods that need ID images are left out: {found.advice}"
-            )
+            self._skip("set", found.data_set.name, f"missing, so that there are no photos to fit on: {found.advice}")
         return None
 
     def _wants(self, encoder: Encoder, entry: Entry) -> tuple[Need, ...]:
