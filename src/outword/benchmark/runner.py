@@ -169,12 +169,14 @@ class Runner:
                     self._run_cell(cell, encoder, photos, train, ood, split=split)
 
     def _halves(self, photos: Photos) -> bool:
-        """Whether there are photos to draw for fitting: classes with two at least; says how many."""
+        """Whether there are photos to draw for fitting, that is, most classes have two or more; says how many."""
+        _, counts = np.unique(photos.shown, return_counts=True)
+        if np.mean(counts > 1) < 0.5:
+            return False
         drawn = len(half(photos.shown, np.arange(len(photos.paths)), 0))
-        if drawn:
-            told = f"each seed draws {drawn:,} of {len(photos.paths):,} photos to fit on; the others are scored"
-            self._skip("set", photos.name, told)
-        return drawn > 0
+        told = f"each seed draws {drawn:,} of {len(photos.paths):,} photos to fit on; the others are scored"
+        self._skip("set", photos.name, told)
+        return True
 
     def _look(self, photos: Photos, train: Photos | None, ood: Sequence[Photos]) -> None:
         """Say what is odd about the ID photos: some without a class, classes without photos, photos that come twice."""
