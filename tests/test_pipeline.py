@@ -156,7 +156,7 @@ def test_a_probe_from_a_store_and_from_python_is_the_same(train, tiny, words_fil
         (
             {"method": "eoe"},
             InputError,
-            "eoe needs a word list of yours, one word a line: pass --corpus FILE (compare: --words FILE",
+            "eoe needs a word list of yours, one word a line: pass --corpus FILE, to compare --words FILE",
             "confused with",
         ),
         ({"method": "mcm", "id_images": "x"}, ParameterError, "mcm does not look at ID images", "leave them out"),

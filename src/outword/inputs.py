@@ -45,8 +45,7 @@ def lacking(
         return InputError(f"{method} needs ID images: pass --id-images FOLDER", hint=_STORES)
     if Need.WILD in wants and vectors.corpus == "" and not corpus:
         return InputError(
-            f"{method} needs a word list of yours, one word a line: pass --corpus FILE (compare: --words FILE, "
-            "bench: ROOT/words.txt)",
+            f"{method} needs a word list of yours, one word a line: pass --corpus FILE, to compare --words FILE",
             hint="for example what your classes are confused with",
         )
     if Need.PATCHES in wants and "patches" not in encoder.offers:

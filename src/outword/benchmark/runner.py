@@ -263,7 +263,8 @@ class Runner:
                 self._measure(cell, setting, chance, task, encoder, photos, ood)
         except OutwordError as error:
             at = f", {cell.point}" if cell.point else ""
-            self._skip("method", f"{cell.entry.shown}{at}", error.message, cell.condition)
+            reason = error.message.partition(": pass --")[0]  # options of other verbs: see the help of this one
+            self._skip("method", f"{cell.entry.shown}{at}", reason, cell.condition)
 
     def _task(self, cell: Cell, photos: Photos, train: Photos | None, *, split: bool, seed: int) -> Task:
         """The task of a cell, which all methods of a seed share."""
