@@ -444,3 +444,13 @@ def test_input_of_a_wrong_kind():
         outword.fit(LABELS, method="knn", id_images=np.zeros((3, 4)))
     with pytest.raises(InputError, match=r"there is no corpus file nothing\.txt"):
         outword.fit(LABELS, corpus="nothing.txt")
+
+
+def test_parameters_of_the_miner(words_file):
+    made = outword.fit(LABELS, corpus=words_file, miner="random", miner_params={"size": 7, "seed": 3}, n_groups=2)
+    assert len(made.wild) == 7
+    assert made.card["miner"]["parameters"] == {"size": 7, "seed": 3}
+    with pytest.raises(ParameterError, match='unknown parameter of random "sise"'):
+        outword.fit(LABELS, corpus=words_file, miner="random", miner_params={"sise": 7})
+    with pytest.raises(ParameterError, match="size must be a whole number, got 'many'"):
+        outword.fit(LABELS, corpus=words_file, miner="random", miner_params={"size": "many"})
