@@ -287,7 +287,7 @@ def test_what_is_odd_about_the_photos_is_told(own, tmp_path):
     assert "- id: no photo shows pizza." in seen
     assert "- id: each seed draws 2 of 5 photos to fit on; the others are scored." in seen
     assert "- id: 1 photos are among those of far, too." in seen
-    assert "- ood: sets.zip in ROOT/ood are no sets, and left out." in seen
+    assert "- ood: left out, since a set is a folder or an archive: sets.zip." in seen
     shutil.copytree(data / "id", data / "train")
     seen = run(data, tmp_path / "s").stdout
     assert "- id: 5 photos are among the photos to fit on, too." in seen
@@ -299,6 +299,65 @@ def test_which_methods_are_asked_for_does_not_change_what_is_scored(own, tmp_pat
         call("bench", "folder", "--data", own, "-o", tmp_path / name, "--methods", methods, "--seeds", 1)
     figures = [[row["auroc"] for row in rows_of(tmp_path / name) if row["entry"] == "mcm"] for name in "rs"]
     assert figures[0] == figures[1]
+
+
+def test_photos_are_fitted_on_only_where_a_method_asks(own, tmp_path):
+    shutil.copytree(own, tmp_path / "data")
+    shutil.copytree(own / "id", tmp_path / "data" / "train")
+    run(tmp_path / "data", tmp_path / "r", "--methods", "mcm")
+    assert not (tmp_path / "r" / "store" / "folder-train").exists()
+    assert {row["n_id"] for row in rows_of(tmp_path / "r")} == {4}
+
+
+def test_photos_without_a_class_are_scored_not_fitted_on(own, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(own, data)
+    for photo in ("leaves", "stairs", "tripod", "helmet"):
+        shutil.copy(PHOTOS / f"{photo}.jpg", data / "id")
+    seen = run(data, tmp_path / "r").stdout
+    assert "- id: each seed draws 2 of 8 photos to fit on; the others are scored." in seen
+    assert {row["n_id"] for row in rows_of(tmp_path / "r")} == {6}
+    assert {r["config"]["id_images"]["count"] for r in rows_of(tmp_path / "r") if r["entry"] == "knn"} == {2}
+
+
+def test_odd_names_of_sets(own, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(own, data)
+    for name in (b"folder", b"average", b"far.npy", b"\xff", b"empty"):
+        folder = data / "ood" / os.fsdecode(name)
+        folder.mkdir()
+        if name != b"empty":
+            shutil.copy(PHOTOS / "leaves.jpg", folder)
+    seen = run(data, tmp_path / "r").stdout
+    oods = {row["ood"] for row in rows_of(tmp_path / "r")}
+    assert oods == {"far", "textures", "ood-folder-", "ood-average-", "ood-far.npy-", "\\xff"}
+    assert "- ood: " not in seen
+    assert "- empty: missing, skipped: put photos into ROOT/ood/empty/" in seen
+
+
+def test_the_same_twice(own, root, tmp_path):
+    given = ["--encoder", "mini", "--encoder", "mini", "--methods", "mcm"]
+    run(own, tmp_path / "r", *given)
+    with (tmp_path / "r" / "tables" / "all.csv").open() as file:
+        assert {line["seeds"] for line in csv.DictReader(file)} == {"2"}
+    shutil.copytree(own, tmp_path / "data")
+    shutil.copytree(root / "dtd", tmp_path / "data" / "textures")
+    toml = tmp_path / "own.toml"
+    toml.write_text('title = "T"\nid = ["folder"]\nood = ["textures", "folder"]\nmethods = ["mcm"]\n')
+    told = call("bench", toml, "--data", tmp_path / "data", "-o", tmp_path / "s", code=2).stderr
+    assert "OOD sets must have different names, got two called textures" in told
+
+
+def test_a_set_that_is_gone_is_not_in_the_report(own, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(own, data)
+    (data / "ood/cats").mkdir()
+    shutil.copy(PHOTOS / "cat.jpg", data / "ood/cats/tom.jpg")
+    run(data, tmp_path / "r")
+    assert "tom.jpg" in (tmp_path / "r" / "report.html").read_text()
+    shutil.rmtree(data / "ood/cats")
+    run(data, tmp_path / "r")
+    assert "tom.jpg" not in (tmp_path / "r" / "report.html").read_text()
 
 
 def test_own_sets_beside_those_of_the_catalogue(own, root, tmp_path):
@@ -331,6 +390,10 @@ def test_a_set_without_a_readable_photo_is_a_line(own, tmp_path):
     shutil.copytree(own, data)
     (data / "ood/bad").mkdir()
     (data / "ood/bad/a.jpg").write_bytes(b"no photo")
+    only = tmp_path / "only"
+    shutil.copytree(data, only, ignore=shutil.ignore_patterns("far", "textures"))
+    told = run(only, tmp_path / "s", code=2).stderr
+    assert "nothing could be run (bad: skipped: ROOT/ood/bad has no image that can be read)" in told
     seen = run(data, tmp_path / "r").stdout
     assert "- bad: skipped: ROOT/ood/bad has no image that can be read." in seen
     assert {row["ood"] for row in rows_of(tmp_path / "r")} == {"far", "textures"}

@@ -87,6 +87,11 @@ class Store:
         """Why a row has no vector; "" if it has one."""
         return self._errors.get(number, "")
 
+    def digest(self, path: str) -> bytes:
+        """sha256 of the content that a path has."""
+        at = 32 * self._newest[os.fsencode(path)]
+        return bytes(self._digests[at : at + 32])
+
     def contents(self) -> dict[bytes, int]:
         """sha256 of all file contents that were seen, each with the number of a row that has it."""
         digests = (bytes(self._digests[at : at + 32]) for at in range(0, len(self._digests), 32))

@@ -74,9 +74,14 @@ class OwnSet(DataSet):
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
+    def names(self) -> list[str]:
+        """The labels without their prompts."""
+        return list(self.labels)
+
+    @cached_property
     def keys(self) -> dict[str, int]:
         """Numbers of the labels, as `class_among` wants them."""
-        return label_keys(list(self.labels))
+        return label_keys(self.names)
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,14 @@ def folder_ood(root: str | os.PathLike[str]) -> list[Found]:
     sets = [path for path in entries if path.is_dir() or is_archive(path)]
     plain = [path.name if path.is_dir() else _without_suffix(path.name) for path in sets]
     names = [path.name if plain.count(short) > 1 else short for path, short in zip(sets, plain, strict=True)]
-    found = [_own(name, path) for name, path in zip(names, sets, strict=True)]
+    found = [_own(_set_name(name), path) for name, path in zip(names, sets, strict=True)]
     return found or [_own("ood", top / "<set>")]
+
+
+def _set_name(name: str) -> str:
+    """What a folder's set is called: readable as text, and no word that stands for something else in results."""
+    shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return f"ood-{shown}-" if shown in (FOLDER, TRAIN, "average") or shown.endswith(".npy") else shown
 
 
 def archives(root: Path, data_set: DataSet) -> dict[Path, str]:
@@ -291,7 +302,7 @@ def _own(name: str, top: Path, labels: Mapping[str, str] | None = None) -> Found
 def _own_set(name: str, top: Path, labels: Mapping[str, str] | None = None) -> OwnSet:
     return OwnSet(
         name=name,
-        title={FOLDER: "id", TRAIN: "train"}.get(name, name),
+        title={FOLDER: "id", TRAIN: "train"}.get(name, name),  # no OOD set has these names
         about="photos of your own",
         licence="yours",
         source="yours",
@@ -308,7 +319,7 @@ def _own_class(data_set: OwnSet, folder: PurePath) -> str | None:
     """The nearest folder below the top with the name of a label."""
     below = PurePath(os.fspath(folder).removeprefix(data_set.top))
     number = class_among(below.parts[::-1], data_set.keys)
-    return None if number is None else list(data_set.labels)[number]
+    return None if number is None else data_set.names[number]
 
 
 def _without_suffix(name: str) -> str:

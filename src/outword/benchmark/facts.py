@@ -64,8 +64,6 @@ def _unread(outcome: Outcome) -> Iterator[str]:
     for name, photos in outcome.unread.items():
         for path, reason in photos[:UNREAD]:
             yield f"{title(outcome, name)}: {path}: {reason.rstrip('.')}."
-        if len(photos) > UNREAD:
-            yield f"{title(outcome, name)}: {len(photos) - UNREAD:,} more."
 
 
 def _commits(outcome: Outcome) -> list[str]:

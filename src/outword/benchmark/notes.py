@@ -118,8 +118,11 @@ def _in(outcome: Outcome, places: list[tuple[str, ...]]) -> str:
 
 
 def _unread(outcome: Outcome) -> list[str]:
-    inside = {row.id: row.unread_id for row in outcome.rows}
-    outside = {row.ood: (row.unread_ood, row.unread_ood + row.n_ood) for row in outcome.rows}
+    inside: dict[str, int] = {}
+    outside: dict[str, tuple[int, int]] = {}
+    for row in outcome.rows:  # encoders may differ in what they can read
+        inside[row.id] = max(inside.get(row.id, 0), row.unread_id)
+        outside[row.ood] = max(outside.get(row.ood, (0, 0)), (row.unread_ood, row.unread_ood + row.n_ood))
     # ID photos that a seed leaves out, to fit on them, are not in a row: there is no total to name.
     lines = [
         f"{title(outcome, name)}: {unread:,} image{'s' * (unread > 1)} could not be read."

@@ -34,12 +34,14 @@ class Photos:
         paths: of the photos, or their names inside an archive.
         vectors: (n_photos, dim), unit rows.
         unread: path and reason of those that could not be read.
+        contents: sha256 of their files.
     """
 
     found: Found
     paths: list[str]
     vectors: Vectors
     unread: list[tuple[str, str]]
+    contents: frozenset[bytes] = frozenset()
 
     @property
     def name(self) -> str:
@@ -53,11 +55,6 @@ class Photos:
         top = f"{self.found.where}{os.sep}"
         digest.update("\0".join(path.removeprefix(top) for path in self.paths).encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
-
-    @cached_property
-    def contents(self) -> frozenset[bytes]:
-        """A digest of each vector: equal photos have equal ones."""
-        return frozenset(hashlib.blake2b(row.data, digest_size=16).digest() for row in self.vectors)
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -102,7 +99,8 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
     store.mkdir(parents=True, exist_ok=True)
     embed(encoder, _noted(set_items(found), seen), folder, report=report)
     now = open_store(folder, encoder.fingerprint, encoder.name)
-    gone = [path for path, _ in now.rows() if path not in seen and _below(path, found.paths)]
+    old = (path for path, _ in now.rows() if path not in seen)
+    gone = [path for path in old if f"{path}{os.sep}".startswith(_tops(found))]
     with whole_file(marker) as temporary:
         text = json.dumps({"listing": listing, "rows": len(now), "gone": gone})
         temporary.write_text(text, encoding="utf-8")
@@ -126,8 +124,9 @@ def _photos(found: Found, store: Store, gone: frozenset[str]) -> Photos:
     paths: list[str] = []
     unread = []
     vectors = np.empty((len(store), store.dim), np.float32)
+    tops = _tops(found)
     for path, vector in store.rows():
-        if path in gone or not _below(path, found.paths):
+        if path in gone or not f"{path}{os.sep}".startswith(tops):
             continue
         if isinstance(vector, ImageError):
             unread.append((path, vector.message))
@@ -136,12 +135,12 @@ def _photos(found: Found, store: Store, gone: frozenset[str]) -> Photos:
             paths.append(path)
     if not paths:
         raise InputError(f"{found.where} has no image that can be read", hint="look at the files")
-    return Photos(found, paths, vectors[: len(paths)], unread)
+    return Photos(found, paths, vectors[: len(paths)], unread, frozenset(map(store.digest, paths)))
 
 
-def _below(path: str, tops: Iterable[Path]) -> bool:
-    """Whether a path is one of some, or lies below it."""
-    return any(path == top or path.startswith(f"{top}{os.sep}") for top in map(os.fspath, tops))
+def _tops(found: Found) -> tuple[str, ...]:
+    """What the path of a photo of a set begins with, a separator behind it."""
+    return tuple(f"{path}{os.sep}" for path in found.paths)
 
 
 def _noted(items: Iterator[Item], seen: set[str]) -> Iterator[Item]:

@@ -13,7 +13,16 @@ from outword.benchmark.facts import conditions_section, warnings_of
 from outword.benchmark.markup import to_html
 from outword.benchmark.plots import PANELS, picture_name
 from outword.benchmark.results import Outcome, Worst
-from outword.benchmark.summary import Condition, condition_text, entries, paper_entries, ranking, title, varying
+from outword.benchmark.summary import (
+    Condition,
+    condition_text,
+    entries,
+    measured_sets,
+    paper_entries,
+    ranking,
+    title,
+    varying,
+)
 from outword.benchmark.table import Table
 from outword.benchmark.tables import make_tables
 from outword.benchmark.theory_plot import CAPTION, NAME
@@ -125,7 +134,8 @@ def _failures(outcome: Outcome, condition: Condition, read: Read | None) -> str:
 
 def _failures_of(outcome: Outcome, condition: Condition, method: str, read: Read | None) -> str:
     rows = outcome.select(condition, entry=method, seed=0)
-    worst = outcome.worst(rows[0]) if rows else []
+    kept = outcome.worst(rows[0]) if rows else []
+    worst = [one for one in kept if one.inside or one.set in measured_sets(outcome)]  # a set may be gone since
     accepted = sorted((one for one in worst if not one.inside), key=lambda one: -one.score)[:SHOWN]
     rejected = sorted((one for one in worst if one.inside), key=lambda one: one.score)[:SHOWN]
     parts = [

@@ -164,7 +164,7 @@ class Results:
         """See that the folder is empty, or holds an earlier run of this suite."""
         card = self.folder / "suite.txt"
         other = card.read_text(encoding="utf-8").strip() if card.exists() else ""
-        if other and other != suite and (self._path.exists() or (self.folder / "tables").exists()):
+        if other and other != suite and any((self.folder / name).exists() for name in (ROWS, "curves.jsonl")):
             raise InputError(
                 f"{self.folder} holds results of the suite {other}, not of {suite}",
                 hint=f"give another folder with -o; --store {self.folder / 'store'} shares the embeddings",

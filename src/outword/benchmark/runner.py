@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -89,6 +90,10 @@ class Runner:
         """Run what is not done yet; all rows, in the order of the suite, and what was left out."""
         inside = [find_set(self.root, name) for name in self.suite.id]
         outside = [found for name in self.suite.ood for found in self._outside(name)]
+        names = [found.data_set.name for found in outside]
+        if twice := [name for name in names if names.count(name) > 1]:
+            told = f"OOD sets must have different names, got two called {twice[0]}"
+            raise InputError(told, hint="rename your folder")
         present = [self._present(sets) for sets in (inside, outside)]
         for what, there, sets in zip(("ID", "OOD"), present, (inside, outside), strict=True):
             if not there:
@@ -106,10 +111,10 @@ class Runner:
             else:
                 self._run_encoder(name, encoder, *present)
         if not self._rows:
-            reasons = "; ".join(f"{left.what}: {left.reason}" for left in self.skipped if left.kind != "set")
+            why = [left for left in self.skipped if left.kind != "set" or left.reason.startswith("skipped")]
+            reasons = "; ".join(f"{left.what}: {left.reason}" for left in why)
             raise InputError(f"nothing could be run ({reasons})", hint="provide what is lacking")
-        ood = tuple(found.data_set.name for found in outside)
-        suite = replace(self.suite, ood=ood, methods=tuple(self._asked()))
+        suite = replace(self.suite, ood=tuple(names), methods=tuple(self._asked()))
         return Outcome(suite, self.results.folder, self._rows, self.skipped, self._titles, self._unread)
 
     def _asked(self) -> list[Entry]:
@@ -121,11 +126,11 @@ class Runner:
         if name != FOLDER:
             return [find_set(self.root, name)]
         found = folder_ood(self.root)
-        used = {path for one in found for path in one.paths}
-        loose = [path for path in (self.root / "ood").glob("[!.]*") if path not in used]
+        used = {place for one in found for place in one.data_set.folders}
+        loose = [path for path in (self.root / "ood").glob("[!.]*") if str(path) not in used]
         if loose:
             more = f" and {len(loose) - 1:,} more" if len(loose) > 1 else ""
-            self._skip("set", "ood", f"{min(loose).name}{more} in ROOT/ood are no sets, and left out")
+            self._skip("set", "ood", f"left out, since a set is a folder or an archive: {min(loose).name}{more}")
         return found
 
     def _present(self, sets: Sequence[Found]) -> list[Found]:
@@ -139,7 +144,7 @@ class Runner:
         return [found for found in sets if found.status != "missing"]
 
     def _skip(self, kind: str, what: str, reason: str, where: Condition | tuple[()] = ()) -> None:
-        told = reason.replace(str(self.root), "ROOT")  # so that tables do not differ between machines
+        told = reason.replace(f"{self.root}{os.sep}", "ROOT/")  # so that tables do not differ between machines
         skipped = Skipped(kind, what, told, where)
         if skipped not in self.skipped:
             self.skipped.append(skipped)
@@ -151,14 +156,15 @@ class Runner:
             if entry.shown not in [one.shown for one in taking]:
                 self._skip("method", entry.shown, f"it is for {', '.join(entry.encoders)}")
         # All methods of the suite decide, whichever are asked for: that must not change what is scored.
-        fitted = any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in self.suite.methods)
-        train = self._train(encoder) if fitted else None
+        fitted = self._any_fitted(encoder, self.suite.methods)
+        there = self._train() if fitted else None
+        train = self._encoded_train(encoder, there) if there and self._any_fitted(encoder, taking) else None
         self._remembered.clear()
         for found in inside:
             photos = self._encoded(encoder, found)
             if photos is None or not ood:
                 continue
-            split = fitted and train is None and self.suite.train == FOLDER and self._halves(photos)
+            split = fitted and there is None and self.suite.train == FOLDER and self._halves(photos)
             self._look(photos, train, ood)
             self._tasks.clear()
             for corpus in self.suite.corpora or ("",):
@@ -170,8 +176,9 @@ class Runner:
 
     def _halves(self, photos: Photos) -> bool:
         """Whether there are photos to draw for fitting, that is, most classes have two or more; says how many."""
-        _, counts = np.unique(photos.shown, return_counts=True)
-        if np.mean(counts > 1) < 0.5:
+        known = photos.shown[photos.shown >= 0] if (photos.shown >= 0).any() else photos.shown
+        _, counts = np.unique(known, return_counts=True)
+        if np.mean(counts > 1) <= 0.5:
             return False
         drawn = len(half(photos.shown, np.arange(len(photos.paths)), 0))
         told = f"each seed draws {drawn:,} of {len(photos.paths):,} photos to fit on; the others are scored"
@@ -207,24 +214,32 @@ class Runner:
             self._unread[photos.name] = [(below(path, self.root), reason) for path, reason in photos.unread[:UNREAD]]
         return photos
 
-    def _train(self, encoder: Encoder) -> Photos | None:
-        """The photos to fit on, if there are any."""
+    def _train(self) -> Found | None:
+        """Where the photos to fit on lie, if there are any."""
         name = self.suite.train
         if name is None:
             return None
         found = find_set(self.root, TRAIN if name == FOLDER else name)
         self._titles[found.data_set.name] = found.data_set.title
         if found.status != "missing":
-            (there,) = self._present([found])
-            photos = self._encoded(encoder, there)
-            if photos and photos.unread:
-                self._skip("set", photos.name, f"{len(photos.unread):,} images could not be read")
-            if photos and (photos.shown < 0).any():
-                self._skip("set", photos.name, f"{(photos.shown < 0).sum():,} photos show no label by their folder")
-            return photos
-        if name != FOLDER or (self.root / "train").exists():
-            self._skip("set", found.data_set.name, f"missing, so that there are no photos to fit on: {found.advice}")
+            return self._present([found])[0]
+        if name != FOLDER:
+            self._skip("set", name, f"missing, so that there are no photos to fit on: {found.advice}")
+        elif (self.root / "train").exists():
+            self._skip("set", found.data_set.name, f"missing: {found.advice}")
         return None
+
+    def _encoded_train(self, encoder: Encoder, found: Found) -> Photos | None:
+        photos = self._encoded(encoder, found)
+        if photos and photos.unread:
+            self._skip("set", photos.name, f"{len(photos.unread):,} images could not be read")
+        if photos and (photos.shown < 0).any():
+            self._skip("set", photos.name, f"{(photos.shown < 0).sum():,} photos show no label by their folder")
+        return photos
+
+    def _any_fitted(self, encoder: Encoder, entries: Sequence[Entry]) -> bool:
+        """Whether a method needs ID images."""
+        return any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in entries)
 
     def _wants(self, encoder: Encoder, entry: Entry) -> tuple[Need, ...]:
         """What a method needs; nothing where its parameters are wrong, which is said later."""

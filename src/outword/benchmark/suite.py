@@ -190,7 +190,26 @@ def _value(hint: Any, value: Any, where: str) -> Any:
 
 
 def _check(suite: Suite, where: str) -> None:
+    """See that a suite names what exists, nothing twice, and lacks nothing."""
     whole_number(f"seeds in {where}", suite.seeds, hint="the paper's is 5")
+    if not suite.name.strip():
+        raise InputError(f"name in {where} must not be empty", hint="leave it out: it is that of the file")
+    for key in ("id", "ood", "encoders", "corpora"):
+        if len(set(getattr(suite, key))) < len(getattr(suite, key)):
+            raise InputError(f"{key} in {where} must name nothing twice", hint="remove one of them")
+    _check_methods(suite, where)
+    for sweep in suite.sweep:
+        _check_sweep(sweep, where)
+    for group, sets in suite.groups.items():
+        if stray := [name for name in sets if name not in suite.ood]:
+            raise InputError(
+                f"{group} in {where} must name OOD sets of the suite, got {stray[0]}", hint="add it to ood"
+            )
+    if lacking := _lacking(suite):
+        raise InputError(f"{where} must have the key {lacking}", hint="see docs/benchmark.md")
+
+
+def _check_methods(suite: Suite, where: str) -> None:
     for entry in suite.methods:
         if entry.method not in DETECTORS:
             raise unknown(f"method in {where}", entry.method, DETECTORS, "outword list methods")
@@ -205,19 +224,15 @@ def _check(suite: Suite, where: str) -> None:
         if len(set(shown)) < len(shown):
             told = f"methods in {where} must have different names, got {', '.join(shown)}"
             raise ParameterError(told, hint="add name=")
-    for sweep in suite.sweep:
-        if sweep.parameter not in SWEPT:
-            raise unknown(f"parameter in {where}", sweep.parameter, SWEPT, "docs/benchmark.md")
-        for value in sweep.values if sweep.parameter in WHOLE else ():
-            whole_number(f"{sweep.parameter} in {where}", value, hint="write it without a point")
-    for group, sets in suite.groups.items():
-        if stray := [name for name in sets if name not in suite.ood]:
-            raise InputError(
-                f"{group} in {where} must name OOD sets of the suite, got {stray[0]}", hint="add it to ood"
-            )
-    lacking = _lacking(suite)
-    if lacking:
-        raise InputError(f"{where} must have the key {lacking}", hint="see docs/benchmark.md")
+
+
+def _check_sweep(sweep: Sweep, where: str) -> None:
+    if sweep.parameter not in SWEPT:
+        raise unknown(f"parameter in {where}", sweep.parameter, SWEPT, "docs/benchmark.md")
+    if len({f"{value:g}" for value in sweep.values}) < len(sweep.values):
+        raise InputError(f"{sweep.parameter} in {where} must have no value twice", hint="remove one of them")
+    for value in sweep.values if sweep.parameter in WHOLE else ():
+        whole_number(f"{sweep.parameter} in {where}", value, hint="write it without a point")
 
 
 def _lacking(suite: Suite) -> str | None:

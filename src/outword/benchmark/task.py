@@ -55,7 +55,8 @@ class Task:
         kept = classes >= 0
         if not kept.any():
             return None
-        counts = Counter(list(self.labels)[number] for number in classes[kept])
+        names = list(self.labels)
+        counts = Counter(names[number] for number in classes[kept])
         whole = kept.all() and len(rows) == len(photos.paths)
         vectors = photos.vectors if whole else photos.vectors[rows[kept]]
         return IdImages(vectors, classes[kept], dict(counts), photos.unread)
@@ -84,13 +85,14 @@ def make_task(photos: Photos, train: Photos | None, *, seed: int, n_labels: int 
 
 
 def half(shown: Indices, rows: Indices, seed: int) -> Indices:
-    """Half of the rows of each class, rounded down, drawn by the seed; sorted.
+    """Half of the rows of each class, rounded down, drawn by the seed; sorted. Without any class, half of all.
 
     >>> half(np.array([0, 0, 0, 1]), np.arange(4), seed=0)
     array([2])
     """
     rng = np.random.default_rng([seed, len(rows)])
-    own = (rng.permutation(rows[shown[rows] == number]) for number in np.unique(shown[rows]))
+    known = rows[shown[rows] >= 0] if (shown[rows] >= 0).any() else rows
+    own = (rng.permutation(known[shown[known] == number]) for number in np.unique(shown[known]))
     return np.sort(np.concatenate([rows[:0], *(one[: len(one) // 2] for one in own)]))
 
 

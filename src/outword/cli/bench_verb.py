@@ -60,8 +60,9 @@ def command(
     was stopped goes on where it was. A set that is not in ROOT is a line in the table.
 
     The suite "folder" takes ROOT/id/<class>/*.jpg and ROOT/ood/<set>/*.jpg; a set may be a tar or a Parquet file.
-    Photos to fit on are in ROOT/train/<class>; without that each seed draws half of ROOT/id for it. ROOT/labels.txt
-    has names instead of those of the class folders, ROOT/words.txt words for methods that want a list of yours.
+    Photos to fit on are in ROOT/train/<class>; without that each seed draws half of ROOT/id for it, if most classes
+    have two photos or more. ROOT/labels.txt has names instead of those of the class folders, ROOT/words.txt words for
+    methods that want a list of yours.
 
     \b
     Example:
@@ -92,7 +93,8 @@ def command(
                 report=meter,
             )
     except KeyboardInterrupt:
-        console().print("the same command goes on where it was")
+        if chosen.kind != "theorem":
+            console().print("the same command goes on where it was")
         raise
     _tell(tables, Path(folder))
 
@@ -106,7 +108,7 @@ def _chosen(suite: Suite, encoders: tuple[str, ...], seeds: int | None, own: boo
         if equals and name not in suite.encoders and re.fullmatch(r"[\w.-]+", name):
             raise unknown(f"encoder of {suite.name}", name, suite.encoders, "outword list suites --long")
     stand_in = {name: encoder for name, equals, encoder in parts if equals and name in suite.encoders}
-    instead = tuple("".join(part) for part in parts if not (part[1] and part[0] in suite.encoders))
+    instead = tuple(dict.fromkeys("".join(part) for part in parts if not (part[1] and part[0] in suite.encoders)))
     if instead and stand_in:
         hint = f"the suite has {', '.join(suite.encoders)}"
         raise InputError("--encoder must be given with NAME= always or never", hint=hint)
