@@ -51,6 +51,13 @@ def fill(folder, names, first):
         path.write_bytes(noise(first + number))
 
 
+@pytest.fixture(autouse=True)
+def few_plots(request, monkeypatch):
+    """Plots take most of a short run: the tables of the paper draw them, and so do killed runs, which are processes."""
+    if "table_of_the_paper" not in request.node.name:
+        monkeypatch.setattr("outword.benchmark.bench.write_plots", lambda outcome, folder: [])
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     """The sets of Tables 1 to 5 in the layouts that people have; SUN has a photo that is damaged."""
