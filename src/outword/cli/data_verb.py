@@ -43,8 +43,8 @@ def check(root: Path, names: tuple[str, ...], suite: str | None, checksums: bool
     """Look below the folder ROOT for sets, all of the catalogue by default.
 
     A table says of each whether it is present, missing or incomplete. What to download by hand, and how to lay it out,
-    is said on stderr. "folder" stands for sets of your own in ROOT/id, ROOT/train and ROOT/ood. Exits with 0 if all
-    that was asked for is present, else with 1.
+    is said on stderr. "folder" stands for sets of your own in ROOT/id, ROOT/train and ROOT/ood. Exits with 1 if
+    a set that was asked for, by name or by --suite, is not there as a whole.
 
     \b
     Example:
@@ -64,7 +64,8 @@ def check(root: Path, names: tuple[str, ...], suite: str | None, checksums: bool
     for path, good in verified.items():
         if not good:
             say(f"{path}: its checksum is not that of the published file; download it again", soft_wrap=True)
-    if any(found.status != "present" for found in sets) or not all(verified.values()):
+    lacking = any(found.status != "present" for found in sets) and (names or suite)
+    if lacking or not all(verified.values()):
         raise click.exceptions.Exit(1)
 
 
