@@ -1,6 +1,7 @@
 """Tests leave the user's cache alone, and share what takes seconds to make."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,14 @@ def call(*args, code=0):
         raise result.exception
     assert result.exit_code == code, result.stderr
     return result
+
+
+def lay_out(root, chosen):
+    """Copy demo photos into folders: their names by folder."""
+    for folder, names in chosen.items():
+        (root / folder).mkdir(parents=True)
+        for name in names:
+            shutil.copy(PHOTOS / f"{name}.jpg", root / folder)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -18,7 +18,7 @@ from PIL import Image
 import outword
 from archives import write_tar
 from bad_images import encoded
-from conftest import PHOTOS, call
+from conftest import PHOTOS, call, lay_out
 from outword.benchmark import imagenet, measure
 from outword.benchmark.bench import bench
 from outword.benchmark.photos import Photos
@@ -180,10 +180,7 @@ def own(tmp_path_factory):
         "ood/textures": ["gravel", "grass", "brick"],
         "ood/far": ["retina", "galaxies"],
     }
-    for folder, names in chosen.items():
-        (top / folder).mkdir(parents=True)
-        for photo in names:
-            shutil.copy(PHOTOS / f"{photo}.jpg", top / folder)
+    lay_out(top, chosen)
     return top
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import outword
-from conftest import PHOTOS, call
+from conftest import PHOTOS, call, lay_out
 from outword.compare import SEED, Chunk, Entrant, compare, means
 from outword.detectors import DETECTORS, MCM, AdaNeg, VectorDetector
 from outword.errors import InputError
@@ -37,10 +37,7 @@ def sets(tmp_path_factory):
         "train/espresso": ["coffee"],
         "train/Space Shuttle": ["shuttle", "rocket"],
     }
-    for folder, names in chosen.items():
-        (root / folder).mkdir(parents=True)
-        for name in names:
-            shutil.copy(PHOTOS / f"{name}.jpg", root / folder)
+    lay_out(root, chosen)
     return root
 
 

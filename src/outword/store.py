@@ -73,6 +73,10 @@ class Store:
                 error = self.error(number)
                 yield os.fsdecode(path), ImageError(error) if error else vector
 
+    def paths(self) -> Iterator[str]:
+        """The paths, in the order of `rows`; no vector is read."""
+        return map(os.fsdecode, sorted(self._newest))
+
     def vectors(self, numbers: Sequence[int]) -> Vectors:
         """Vectors (n, dim) of rows by number; each shard that has some of them is read once."""
         wanted = np.asarray(numbers, dtype=np.int64)

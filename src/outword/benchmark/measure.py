@@ -17,7 +17,7 @@ from outword.benchmark.bootstrap import interval, resampled
 from outword.benchmark.catalogue import set_items
 from outword.benchmark.photos import Indices, Photos
 from outword.benchmark.provenance import commit, versions
-from outword.benchmark.results import Array, Row
+from outword.benchmark.results import Row
 from outword.benchmark.suite import Entry
 from outword.benchmark.task import Task
 from outword.compare import stream_scores
@@ -27,6 +27,7 @@ from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.files import sha256_bytes
 from outword.metrics import aupr, auroc, fpr_at_tpr
+from outword.numerics import Array
 from outword.pipeline import CORPUS, Detector, check_inputs, make_detector, make_miner
 from outword.prompts import get_prompts
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from outword.benchmark.picture import BLUE, DASHES, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Picture
-from outword.benchmark.results import Array, Outcome, Row
+from outword.benchmark.results import Condition, Outcome, Row
 from outword.benchmark.summary import (
     AUROC,
     FITTED,
     FPR95,
     LEARNS,
-    Condition,
     average,
     mean_interval,
     measured_sets,
@@ -26,6 +25,7 @@ from outword.benchmark.summary import (
 )
 from outword.encoders.doors import need
 from outword.metrics import auroc, threshold_at_tpr
+from outword.numerics import Array
 from outword.page import visible
 
 BEST = 5  # methods with a ROC curve, besides the paper's

@@ -99,8 +99,8 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
     store.mkdir(parents=True, exist_ok=True)
     embed(encoder, _noted(set_items(found), seen), folder, report=report)
     now = open_store(folder, encoder.fingerprint, encoder.name)
-    old = (path for path, _ in now.rows() if path not in seen)
-    gone = [path for path in old if f"{path}{os.sep}".startswith(_tops(found))]
+    tops = _tops(found)
+    gone = [path for path in now.paths() if path not in seen and f"{path}{os.sep}".startswith(tops)]
     with whole_file(marker) as temporary:
         text = json.dumps({"listing": listing, "rows": len(now), "gone": gone})
         temporary.write_text(text, encoding="utf-8")

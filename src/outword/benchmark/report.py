@@ -12,9 +12,8 @@ from string import Template
 from outword.benchmark.facts import conditions_section, warnings_of
 from outword.benchmark.markup import to_html
 from outword.benchmark.plots import PANELS, picture_name
-from outword.benchmark.results import Outcome, Worst
+from outword.benchmark.results import Condition, Outcome, Worst
 from outword.benchmark.summary import (
-    Condition,
     condition_text,
     entries,
     measured_sets,

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from outword.benchmark.suite import Suite
 from outword.errors import InputError
 from outword.files import whole_file
+from outword.numerics import Array
 
 ROWS = "rows.jsonl"
-Array = NDArray[np.float64]
+Condition = tuple[str, str, str]  # ID set, encoder, corpus
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ class Outcome:
     titles: Mapping[str, str] = field(default_factory=dict)  # of the sets, by name
     unread: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)  # path and reason, by set
 
-    def conditions(self) -> list[tuple[str, str, str]]:
+    def conditions(self) -> list[Condition]:
         """(id, encoder, corpus), in the order of the suite."""
         return list(dict.fromkeys((row.id, row.encoder, row.corpus) for row in self.rows))
 
-    def select(self, condition: tuple[str, str, str] | None = None, **wanted: Any) -> list[Row]:
+    def select(self, condition: Condition | None = None, **wanted: Any) -> list[Row]:
         """The rows of a condition with these values, such as entry="mcm"."""
         return [
             row

@@ -14,7 +14,7 @@ import numpy as np
 from outword.benchmark.catalogue import TRAIN, Found, find_set, folder_ood
 from outword.benchmark.measure import Measured, Place, Setting, make_rows, row_keys, score_sets, settle
 from outword.benchmark.photos import Photos, encoded
-from outword.benchmark.results import Outcome, Results, Row, Skipped
+from outword.benchmark.results import Condition, Outcome, Results, Row, Skipped
 from outword.benchmark.suite import FOLDER, SWEPT, Entry, Suite
 from outword.benchmark.task import Task, half, make_task
 from outword.benchmark.worst import below, worst_images
@@ -28,7 +28,6 @@ from outword.wild import Report, quiet
 
 SAMPLES = 1000  # of the bootstrap
 UNREAD = 10  # photos of a set that are named
-Condition = tuple[str, str, str]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from outword.benchmark.bootstrap import difference, interval
-from outword.benchmark.results import Array, Outcome, Row
+from outword.benchmark.results import Condition, Outcome, Row
 from outword.detectors import Need
+from outword.numerics import Array
 
-Condition = tuple[str, str, str]
 AXES = {"id": "ID set", "encoder": "Encoder", "corpus": "Words"}
 SOURCE_METHOD = "debiased"  # the paper's own
 AUROC, FPR95 = 0, 1  # columns of `Outcome.replicates`

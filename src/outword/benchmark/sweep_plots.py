@@ -9,9 +9,10 @@ import numpy as np
 
 from outword.benchmark.notes import PAPER_VALUES
 from outword.benchmark.picture import BLUE, DASHES, GREY, VERMILLION, Picture
-from outword.benchmark.results import Array, Outcome
-from outword.benchmark.summary import Condition, average, measured_sets, on_set, points, title
+from outword.benchmark.results import Condition, Outcome
+from outword.benchmark.summary import average, measured_sets, on_set, points, title
 from outword.encoders.doors import need
+from outword.numerics import Array
 from outword.page import visible
 
 LABELS = {

@@ -10,10 +10,9 @@ import numpy as np
 from outword.benchmark.markup import WRITERS
 from outword.benchmark.notes import all_notes, main_notes, sweep_notes
 from outword.benchmark.published import Published, published
-from outword.benchmark.results import Outcome, Row
+from outword.benchmark.results import Condition, Outcome, Row
 from outword.benchmark.summary import (
     AXES,
-    Condition,
     Value,
     average,
     axis_text,

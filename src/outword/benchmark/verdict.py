@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from outword.benchmark.results import Outcome
+from outword.benchmark.results import Condition, Outcome
 from outword.benchmark.summary import (
-    Condition,
     Lead,
     lead,
     measured_sets,

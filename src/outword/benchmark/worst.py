@@ -10,8 +10,9 @@ import numpy as np
 
 from outword.benchmark.measure import Measured
 from outword.benchmark.photos import Indices, Photos
-from outword.benchmark.results import Array, Worst
+from outword.benchmark.results import Worst
 from outword.metrics import threshold_at_tpr
+from outword.numerics import Array
 from outword.pipeline import Detector
 from outword.stream import FIRED
 
