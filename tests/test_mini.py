@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from outword.encoders import get_encoder
+from outword.encoders import get_encoder, ort
 from outword.encoders.mini import DATA, PREPROCESSING, Mini, batches
 from outword.files import sha256_bytes, sha256_file
 from outword.testing import check_encoder
@@ -157,7 +157,7 @@ def test_fingerprint_is_that_of_the_files():
 def test_towers_are_loaded_when_needed_and_torch_never():
     code = """
 import sys
-from outword.encoders import get_encoder
+from outword.encoders import get_encoder, ort
 mini = get_encoder("mini")
 mini.coverage(["cat"])
 assert "onnxruntime" not in sys.modules
@@ -166,6 +166,16 @@ assert "_image_tower" not in vars(mini) and "_text_tower" in vars(mini)
 assert not {"torch", "tokenizers", "transformers"} & set(sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [("1", 1), ("2, 1", 2), ("64", 4), ("0", 4), ("all", 4), ("", 4)],  # of 4 processors
+)
+def test_a_session_keeps_to_its_share_of_the_processors(monkeypatch, asked, given):
+    monkeypatch.setattr(ort, "usable_cpus", lambda: 4)
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert ort.session(DATA / "matmul.onnx").get_session_options().intra_op_num_threads == given
 
 
 def test_the_card_is_what_the_encoder_says(mini):

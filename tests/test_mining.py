@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from outword.errors import InputError, ParameterError
-from outword.kernels import neighbour_density
+from outword.kernels.numpy_mining import neighbour_density
 from outword.mining import MINERS, Conjugated, Density, Every, Quantile, Random
 from outword.numerics import neighbour_distance_sums, unit_rows
 from outword.testing import check_miner, planted_world

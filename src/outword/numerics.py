@@ -15,8 +15,10 @@ CELLS = 1 << 22  # of a matrix that is held at a time: 32 MB in float64
 UNIT_TOLERANCE = 1e-6  # what rounding to float32 leaves of a unit vector's norm
 
 
-def matrix(values: ArrayLike, name: str, dim: int | None = None) -> NDArray[np.floating]:
-    """`values` as a finite two-dimensional float array; `name` is what an error calls it.
+def matrix(values: ArrayLike, name: str, dim: int | None = None, *, finite: bool = True) -> NDArray[np.floating]:
+    """`values` as a two-dimensional float array; `name` is what an error calls it.
+
+    `finite=False` leaves it to the caller to see that there is no NaN or infinity.
 
     >>> matrix([[1, 2]], "labels").shape
     (1, 2)
@@ -30,7 +32,7 @@ def matrix(values: ArrayLike, name: str, dim: int | None = None) -> NDArray[np.f
             f"{name} must have {dim} columns like the labels, got {array.shape[1]}",
             hint="encode images, labels and words with the same encoder",
         )
-    if not np.isfinite(array).all():
+    if finite and not np.isfinite(array).all():
         raise InputError(f"{name} must be finite, got NaN or infinity", hint="drop the rows that are not finite")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 

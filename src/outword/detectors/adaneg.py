@@ -8,8 +8,10 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from outword.checks import number, whole_number
+from outword.detectors.base import VectorDetector
 from outword.detectors.entropy import negative_entropy
 from outword.detectors.memory import Memory
 from outword.detectors.neglabel import NegLabel
@@ -80,22 +82,31 @@ class AdaNeg(NegLabel):
         self.natural_cut_ = None  # NegLabel's cut is not on this scale
         self.reset()
 
+    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
+        """Score of each image, (n_images,) float64, in the order given; always with numpy.
+
+        Args:
+            images: (n_images, dim).
+            patches: not looked at.
+        """
+        return VectorDetector.score(self, images)
+
     def _score(self, images: Array) -> Array:
         blocks = range(0, len(images), BLOCK)
         return np.concatenate([self._stream(images[start : start + BLOCK]) for start in blocks])
 
     def _stream(self, images: Array) -> Array:
         """Scores of a block, as if its images came one by one."""
-        logits = images @ self._bank.T / self.temperature
+        logits = images @ self._columns.T / self.temperature
         text = self._combine(self._masses(logits))
         stored = list(self._stored(logits, text))
         for labels, cosines in self._memory.proxies(images, self.beta):
             logits[:, labels] = cosines / self.temperature
         for i, label, entropy in stored:
-            if self._memory.store(label, self._bank[label], images[i], entropy):
+            if self._memory.store(label, self._columns[label], images[i], entropy):
                 rest = images[i:]  # this image and those after it see the change
                 logits[i:, label] = self._memory.cosines(label, rest, self.beta) / self.temperature
-        return self._combine(self._masses(logits)) + self.weight * text
+        return np.asarray(self._combine(self._masses(logits)) + self.weight * text)
 
     def _masses(self, logits: Array) -> Array:
         return grouped_log_sum_exp(logits, [slice(first, last) for first, last in pairwise(self._offsets)])

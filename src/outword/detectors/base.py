@@ -188,10 +188,10 @@ class VectorDetector(ABC):
             )
         return found.astype(np.int64)
 
-    def _checked(self, images: ArrayLike) -> NDArray[np.floating]:
+    def _checked(self, images: ArrayLike, *, finite: bool = True) -> NDArray[np.floating]:
         if not self._fitted:
             raise InputError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(...)")
-        return matrix(images, "images", self.labels_.shape[1])
+        return matrix(images, "images", self.labels_.shape[1], finite=finite)
 
     def _unit_images(self, images: ArrayLike) -> Array:
         return unit_rows(self._checked(images), "images", UNIT_TOLERANCE)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from outword.checks import number
 from outword.detectors.base import Classes
-from outword.detectors.grouped import GroupedDetector, natural_odds
+from outword.detectors.grouped import GroupedDetector, exp, mean_share, natural_odds
 from outword.errors import ParameterError
 from outword.numerics import Array, log_sum_exp, unit_rows
 
@@ -32,7 +32,7 @@ class Debiased(GroupedDetector):
         g    = mean_i e^{h(x, v_i)}                positive mean,  v_i = unit(y_i + sigma eps_i)
 
     With `r = g / (P/K)` and `c = |G| / ((1 - tau) K)` a group's term is `1 / (1 - c tau r + q_b/a)`, and that is how it
-    is computed, in the log domain. Its largest value is `1 / (1 - c tau)`, so S may exceed 1. Noise (sigma > 0) can
+    is computed, from log masses. Its largest value is `1 / (1 - c tau)`, so S may exceed 1. Noise (sigma > 0) can
     push `c tau r` above 1 for a single image; S then stops at ten times that value.
 
     `tau <= K / (K + |G|)` keeps the denominator positive for every image. Short label lists break that rule, and
@@ -78,7 +78,8 @@ class Debiased(GroupedDetector):
 
     def log_odds(self, images: ArrayLike) -> Array:
         """`log S' / (1 - S')` with `S' = (1 - c tau) S`: without noise the order of S, but it never saturates."""
-        log_m, log_qa = self._terms(self._log_masses(self._unit_images(images)))
+        m, log_qa = self._terms(self._log_masses(self._unit_images(images)))
+        log_m = np.log(m)
         log_sum = np.logaddexp(log_m, log_qa)
         return log_sum_exp(log_m - log_sum) - log_sum_exp(log_qa - log_sum)
 
@@ -124,19 +125,20 @@ class Debiased(GroupedDetector):
         )
 
     def _positives(self) -> list[Array]:
-        return [self._y, self.positives_]
+        return [self._y, self.positives_] if self.sigma else [self._y]  # without noise g = P / K, and P is known
 
-    def _combine(self, masses: Array) -> Array:
-        log_m, log_qa = self._terms(masses)
-        return np.asarray(np.exp(-np.logaddexp(log_m, log_qa)).mean(axis=1))
+    def _combine(self, masses: Any) -> Any:
+        return mean_share(*self._terms(masses))
 
-    def _terms(self, masses: Array) -> tuple[Array, Array]:
-        """`log(1 - c tau r)`, (n, 1), and `log(q_b / a)`, (n, n_groups)."""
-        log_p, log_v, log_q = masses[:, :1], masses[:, 1:2], masses[:, 2:]
+    def _terms(self, masses: Any) -> tuple[Any, Any]:
+        """`1 - c tau r`, a number or (n, 1), and `log(q_b / a)`, (n, n_groups)."""
         c = self.groups_.shape[1] / ((1 - self.tau_) * len(self.labels_))
+        log_p = masses[:, :1]
+        log_qa = masses[:, len(self._positives()) :] - (log_p + np.log1p(-self.tau_))
+        if not self.sigma:
+            return max(1 - c * self.tau_, SMALLEST_TERM), log_qa
         least = max((1 - c * self.tau_) / NOISE_GAIN, SMALLEST_TERM)
-        log_m = np.log(np.maximum(1 - c * self.tau_ * np.exp(log_v - log_p), least))
-        return log_m, log_q - log_p - np.log1p(-self.tau_)
+        return (1 - c * self.tau_ * exp(masses[:, 1:2] - log_p)).clip(min=least), log_qa
 
 
 def largest_tau(n_labels: int, group_size: int) -> float:

@@ -13,13 +13,14 @@ from outword.checks import whole_number
 from outword.detectors.base import Classes, VectorDetector
 from outword.detectors.needs import Need
 from outword.errors import InputError, ParameterError
-from outword.kernels import grouped_logsumexp
-from outword.numerics import Array, unit_rows
+from outword.kernels import Bank, Choice, chosen, make_bank, to_numpy
+from outword.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 Groups = NDArray[np.int64]
+HOST_BLOCK, DEVICE_BLOCK = 1 << 13, 1 << 16  # images that are scored at a time
 
 
 @dataclass
@@ -68,21 +69,75 @@ class GroupedDetector(VectorDetector):
         self.groups_ = check_groups(self.groups_, len(u))
         parts = self._positives()
         sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
-        self._bank, self._offsets = np.concatenate([*parts, u[self.groups_.ravel()]]), np.cumsum([0, *sizes])
+        self._columns, self._offsets = np.concatenate([*parts, u[self.groups_.ravel()]]), np.cumsum([0, *sizes])
+        self._banks: dict[Choice, Bank] = {}
 
     def _positives(self) -> list[Array]:
         """The sets of positive vectors whose masses `_combine` is given."""
         return [self._y]
 
+    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
+        """Score of each image, (n_images,) float64. Rows that are not unit vectors are normalised.
+
+        The backend that is `chosen` (see `outword.kernels`) computes. Where that is a device, images may lie there
+        already: a tensor of torch is taken as it is.
+
+        Args:
+            images: (n_images, dim).
+            patches: not looked at.
+        """
+        choice = chosen()
+        hosted = choice.backend == "numpy"
+        given = hasattr(images, "is_cuda") and not hosted
+        x: Any = self._checked_tensor(images) if given else self._checked(images, finite=hosted)
+        bank, size = self._bank(choice), HOST_BLOCK if hosted else DEVICE_BLOCK
+        out = np.empty(len(x))
+        for start in range(0, len(x), size):
+            rows = x[start : start + size]
+            masses = bank.log_masses(unit_rows(rows, "images", UNIT_TOLERANCE) if hosted else rows)
+            out[start : start + size] = to_numpy(self._combine(masses))
+        if np.isnan(out).any():  # what a device makes of an image that has no direction
+            row = int(np.isnan(out).argmax())
+            raise InputError(f"images must be finite and not zero, row {row} is not", hint="drop that row")
+        return out
+
+    def _checked_tensor(self, images: Any) -> Any:
+        self._checked(np.zeros((0, images.shape[-1])))  # that it is fitted, and the dimension
+        if images.ndim != 2:
+            raise InputError(
+                f"images must be a two-dimensional tensor, got shape {tuple(images.shape)}", hint="one row a vector"
+            )
+        return images
+
+    def _bank(self, choice: Choice) -> Bank:
+        if choice not in self._banks:
+            self._banks[choice] = make_bank(self._columns, self._offsets, self.temperature, choice)
+        return self._banks[choice]
+
     def _log_masses(self, images: Array) -> Array:
-        return grouped_logsumexp(images / self.temperature, self._bank, self._offsets)
+        return np.asarray(self._bank(Choice("numpy", "float64")).log_masses(images))
 
     def _score(self, images: Array) -> Array:
-        return self._combine(self._log_masses(images))
+        return np.asarray(self._combine(self._log_masses(images)))
 
     @abstractmethod
-    def _combine(self, masses: Array) -> Array:
-        """Scores from log masses: the columns are the sets of positives, then the groups."""
+    def _combine(self, masses: Any) -> Any:
+        """Scores from log masses, an array or a tensor: the columns are the sets of positives, then the groups."""
+
+
+def mean_share(m: Any, log_ratio: Any) -> Any:
+    """`mean_b 1 / (m + e^{log_ratio_b})`, (n_images,), of arrays (n_images, n_groups) or tensors.
+
+    >>> mean_share(1.0, np.log([[1.0, 3.0]]))
+    array([0.375])
+    """
+    return (1 / (m + exp(log_ratio))).mean(1)
+
+
+def exp(x: Any) -> Any:
+    """`e^x` of an array or a tensor; what is too large is infinite, and a share of it 0."""
+    with np.errstate(over="ignore"):
+        return x.exp() if hasattr(x, "exp") else np.exp(x)
 
 
 def natural_odds(n_labels: int, group_size: int) -> float:

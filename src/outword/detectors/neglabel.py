@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-
-from outword.detectors.grouped import GroupedDetector, natural_odds
-from outword.numerics import Array
+from outword.detectors.grouped import GroupedDetector, mean_share, natural_odds
 
 
 @dataclass
@@ -37,6 +34,6 @@ class NegLabel(GroupedDetector):
         odds = natural_odds(len(self.labels_), self.groups_.shape[1])
         self.natural_cut_ = odds / (1 + odds)
 
-    def _combine(self, masses: Array) -> Array:
+    def _combine(self, masses: Any) -> Any:
         log_p, log_q = masses[:, :1], masses[:, 1:]
-        return np.asarray(np.exp(log_p - np.logaddexp(log_p, log_q)).mean(axis=1))
+        return mean_share(1.0, log_q - log_p)

@@ -6,20 +6,27 @@ import os
 from pathlib import Path
 from typing import Any
 
+from outword.kernels.threads import usable_cpus
+
+__all__ = ["session", "threads", "usable_cpus"]
+
 
 def session(path: Path) -> Any:
-    """An onnxruntime session on all the processors that this process may use."""
+    """An onnxruntime session with as many threads as `threads` says."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = usable_cpus()
+    options.intra_op_num_threads = threads()
     # Idle threads would spin and take the processor from decoding: 12 instead of 17 images a second on a busy machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def usable_cpus() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def threads() -> int:
+    """Threads of a session: the usable processors, or `OMP_NUM_THREADS` where that is less.
+
+    onnxruntime does not look at that variable by itself. A Ray actor sets it to its share of the processors; with
+    threads for all of them in each actor, they get in each other's way.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # "4,2" where parallel regions nest
+    return min(usable_cpus(), int(asked)) if asked.isdecimal() and int(asked) > 0 else usable_cpus()

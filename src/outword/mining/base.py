@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.errors import ParameterError
-from outword.kernels.numpy_blas import Progress
+from outword.kernels.threads import Progress
 
 Indices = NDArray[np.int64]
 

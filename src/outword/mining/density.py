@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from outword.checks import whole_number
 from outword.errors import ParameterError
 from outword.kernels import neighbour_density
-from outword.kernels.numpy_blas import BLOCK_ROWS, Progress
+from outword.kernels.threads import Progress
 from outword.mining.base import Indices, Miner, adjective_mask, fraction, ranked
-from outword.numerics import Array, matrix, unit_rows
+from outword.numerics import Array, blocks, matrix, unit_rows
 
 SMALLEST_SUM = 1e-12  # equal words are at distance 0, less rounding
 
@@ -96,12 +96,11 @@ def _released_log_density(words: ArrayLike, alpha: int, progress: Progress | Non
     raw = matrix(words, "words").astype(np.float64)
     lengths, unit = np.linalg.norm(raw, axis=1), unit_rows(raw, "words")
     out = np.empty(len(unit))
-    for start in range(0, len(unit), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
+    for rows in blocks(len(unit), len(unit)):
         distance = lengths[rows, None] + lengths - 2 * unit[rows] @ unit.T
         distance.partition(alpha, axis=1)
         nearest = np.maximum(distance[:, : alpha + 1], np.finfo(float).eps)
         out[rows] = np.log(nearest).mean(axis=1)
         if progress:
-            progress(min(start + BLOCK_ROWS, len(unit)), len(unit))
+            progress(min(rows.stop, len(unit)), len(unit))
     return out

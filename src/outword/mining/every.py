@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.kernels.numpy_blas import Progress
+from outword.kernels.threads import Progress
 from outword.mining.base import Indices, Miner
 from outword.numerics import matrix
 

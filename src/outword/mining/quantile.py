@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.errors import InputError
-from outword.kernels.numpy_blas import Progress
+from outword.kernels.threads import Progress
 from outword.mining.base import Indices, Miner, adjective_mask, fraction, ranked
 from outword.numerics import Array, matrix, unit_rows
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.checks import whole_number
-from outword.kernels.numpy_blas import Progress
+from outword.kernels.threads import Progress
 from outword.mining.base import Indices, Miner
 from outword.numerics import matrix
 
