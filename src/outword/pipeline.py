@@ -29,12 +29,13 @@ from outword.images import ImageLike
 from outword.inputs import lacking
 from outword.labels import check_labels
 from outword.mining import MINERS, Miner
-from outword.numerics import Array, log_sum_exp, softmax, unit_rows
+from outword.numerics import Array, softmax, unit_rows
 from outword.prompts import Prompts, get_prompts
 from outword.wild import Report, encode_words, mine, quiet
 
 UNCALIBRATED = "uncalibrated"
 CORPUS = "wordnet"
+BLOCK = 512  # rows that become unit vectors together: their float64 copies stay in the cache, four times as fast
 PathLike = str | os.PathLike[str]
 Shares = list[tuple[str, float]]
 T = TypeVar("T")
@@ -229,24 +230,23 @@ class Detector:
         """
         if (learned := self.vectors.class_logits(images)) is not None:
             return self._learned_evidence(*learned, top)
-        cosines = (images.astype(np.float32) @ self._text_rows().T).astype(np.float64)
         temperature = self.card["encoder"]["temperature"]
         if not self.vectors.own_temperature:
             temperature = self.vectors.params().get("temperature", temperature)
-        h, k = cosines / temperature, len(self.labels)
-        log_p = log_sum_exp(h[:, :k])[:, None]
-        in_one = np.arange(len(self.wild))[None] if self.wild else np.zeros((0, 1), np.int64)
-        groups = self.vectors.state().get("groups", in_one)
-        h_wild = h[:, k + groups]  # (n_images, n_groups, size)
-        log_sums = np.logaddexp(log_p, log_sum_exp(h_wild)) if len(groups) else log_p
-        log_mean = log_sum_exp(-log_sums)[:, None] - math.log(log_sums.shape[1])
-        for_labels = np.exp(h[:, :k] + log_mean)
-        for_words = np.exp(h_wild - log_sums[:, :, None]).reshape(len(h), -1)
-        words = [self.wild[i] for i in groups.ravel()]
+        groups = self._groups()
+        if self._rows is None:
+            self._rows = self._text_rows(groups)
+        cosines = images.astype(np.float32) @ self._rows.T
+        words = cosines[:, len(self.labels) :].reshape(len(cosines), *groups.shape)
+        for_labels, near, for_words = _shares(cosines[:, : len(self.labels)], words, temperature, top)
         return [
-            Evidence(_largest(p, self.labels, top), _largest(q, words, top))
-            for p, q in zip(for_labels, for_words, strict=True)
+            Evidence(_largest(p, self.labels, top), _largest(q, [self.wild[i] for i in groups[b].ravel()], top))
+            for p, b, q in zip(for_labels, near, for_words, strict=True)
         ]
+
+    def _groups(self) -> NDArray[np.int64]:
+        """The groups of wild words, (n_groups, size) indices; one of them all where the method deals none."""
+        return self.vectors.state().get("groups", np.arange(len(self.wild))[None])
 
     def _learned_evidence(self, classes: NDArray[np.int64], logits: Array, top: int) -> list[Evidence]:
         shares = np.zeros((len(logits), len(self.labels)))
@@ -255,7 +255,7 @@ class Detector:
 
     def audit(self, top: int = 20) -> list[tuple[str, str, float]]:
         """Mined words closest to an ID label, as (word, label, cosine): likely positives among the wild words."""
-        rows, k = self._text_rows(), len(self.labels)
+        rows, k = self._text_rows(np.arange(len(self.wild))), len(self.labels)
         cosines = rows[k:] @ rows[:k].T
         nearest, closest = cosines.argmax(axis=1), cosines.max(axis=1, initial=-1)
         order = np.argsort(-closest, kind="stable")[:top]
@@ -267,12 +267,11 @@ class Detector:
         card = {**self.card, "calibration": stored}
         artifact.save(path, artifact.Saved(card, self.vectors.state(), self.labels, self.wild))
 
-    def _text_rows(self) -> NDArray[np.float32]:
-        """Unit vectors of labels, then wild words, for explanations; float32 is enough there."""
-        if self._rows is None:
-            parts = [self.vectors.labels_] + ([] if self.vectors.wild_ is None else [self.vectors.wild_])
-            self._rows = np.concatenate([unit_rows(part).astype(np.float32) for part in parts])
-        return self._rows
+    def _text_rows(self, words: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Unit vectors of the labels, then of these wild words, for explanations; float32 is enough there."""
+        parts = [self.vectors.labels_] + ([] if self.vectors.wild_ is None else [self.vectors.wild_[words.ravel()]])
+        blocks = (part[start : start + BLOCK] for part in parts for start in range(0, len(part), BLOCK))
+        return np.concatenate([unit_rows(block).astype(np.float32) for block in blocks])
 
 
 @dataclass(frozen=True)
@@ -542,6 +541,42 @@ def _lookup(kind: str, name: str, registry: Mapping[str, T], see: str) -> T:
     if name not in registry:
         raise unknown(kind, name, registry, see)
     return registry[name]
+
+
+def _shares(
+    labels: NDArray[np.float32], words: NDArray[np.float32], temperature: float, top: int
+) -> tuple[Array, NDArray[np.int64], Array]:
+    """Shares of all labels and of the words that can be among the `top` largest; see `Detector.evidence`.
+
+    With `m_b` the largest cosine of the labels and group b, all masses of that group are divided by `e^{m_b / T}`, so
+    that they neither overflow nor vanish together. The `top` largest words lie in the `top` groups whose largest
+    words have the largest shares: each of these groups has one that is no smaller than any word outside of them.
+
+    Args:
+        labels: cosines (n_images, n_labels).
+        words: cosines (n_images, n_groups, size); overwritten. `size` may be 0.
+        temperature: T, the divisor of cosines.
+        top: how many words are wanted, at least 1.
+
+    Returns:
+        Shares of the labels (n_images, n_labels); the groups (n_images, up to `top`) in rising order; shares of their
+        words (n_images, up to `top` * size).
+    """
+    scale = np.float32(1 / temperature)
+    top_label = labels.max(axis=1, keepdims=True)
+    top_word = words.max(axis=2, initial=-np.inf)
+    m = np.maximum(top_label, top_word)
+    words -= m[:, :, None]
+    words *= scale
+    q = np.exp(words, out=words)
+    p = np.exp((labels - top_label) * scale)  # in the measure of the labels alone
+    to_group = np.exp((top_label - m) * scale)  # from that measure to the group's
+    sums = p.sum(axis=1, keepdims=True) * to_group + q.sum(axis=2, dtype=np.float64)  # tells 1 - 1e-9 from 1
+    for_labels = p * (to_group / sums).mean(axis=1, keepdims=True)
+    largest = np.exp((top_word - m) * scale) / sums
+    near = np.sort(np.argsort(-largest, axis=1, kind="stable")[:, :top], axis=1)
+    for_words = np.take_along_axis(q, near[:, :, None], 1) / np.take_along_axis(sums, near, 1)[:, :, None]
+    return for_labels, near, for_words.reshape(len(words), -1)
 
 
 def _largest(shares: Array, names: Sequence[str], top: int) -> Shares:

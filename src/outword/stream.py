@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -38,14 +37,6 @@ class Row:
     error: str = ""
 
 
-@dataclass
-class Clock:
-    """Seconds spent on encoding, scoring and evidence, and on waiting for pixels."""
-
-    working: float = 0.0
-    waiting: float = 0.0
-
-
 def open_sources(detector: Detector, paths: Iterable[PathLike]) -> list[Store | list[PathLike]]:
     """Sort out what may be scored: stores are opened, and what lies between them are paths for `find_images`."""
     sources: list[Store | list[PathLike]] = []
@@ -69,32 +60,28 @@ def _open(detector: Detector, path: PathLike) -> Store:
         return open_store(path, detector.encoder.fingerprint, detector.encoder.name)
 
 
-def score_sources(
-    detector: Detector, sources: Sequence[Store | list[PathLike]], *, clock: Clock | None = None
-) -> Iterator[tuple[Row, Pixels | None]]:
+def score_sources(detector: Detector, sources: Sequence[Store | list[PathLike]]) -> Iterator[tuple[Row, Pixels | None]]:
     """Score what `open_sources` gave, in order; the encoder is needed for images only."""
     for source in sources:
         if isinstance(source, Store):
-            yield from ((row, None) for row in score_store(detector, source, clock=clock))
+            yield from ((row, None) for row in score_store(detector, source))
         else:
-            yield from score_files(detector, find_images(source), clock=clock)
+            yield from score_files(detector, find_images(source))
 
 
-def score_files(
-    detector: Detector, paths: Iterable[PathLike], *, clock: Clock | None = None
-) -> Iterator[tuple[Row, Pixels | None]]:
+def score_files(detector: Detector, paths: Iterable[PathLike]) -> Iterator[tuple[Row, Pixels | None]]:
     """Score files in order: a row each, with the encoder's view of the image; a bad image is a row with an error."""
     encoder = detector.encoder
-    return _scored(detector, encoder.pixels_ahead(paths), detector.score_pixels, encoder.chunk, clock or Clock())
+    return _scored(detector, encoder.pixels_ahead(paths), detector.score_pixels, encoder.chunk)
 
 
-def score_store(detector: Detector, store: Store, *, clock: Clock | None = None) -> Iterator[Row]:
+def score_store(detector: Detector, store: Store) -> Iterator[Row]:
     """Score the vectors of a store, in the order of their paths."""
 
     def score(vectors: Array) -> Scored:
         return detector.vectors.score(vectors), vectors
 
-    return (row for row, _ in _scored(detector, store.rows(), score, STORED, clock or Clock()))
+    return (row for row, _ in _scored(detector, store.rows(), score, STORED))
 
 
 def _scored(
@@ -102,17 +89,10 @@ def _scored(
     loaded: Iterator[tuple[PathLike, Array | OutwordError]],
     score: Callable[[Array], Scored],
     size: int,
-    clock: Clock,
 ) -> Iterator[tuple[Row, Array | None]]:
     """Rows of what was loaded, scored `size` at a time; `score` gives the scores and the vectors that were scored."""
-    since = time.perf_counter()
     while chunk := list(islice(loaded, size)):
-        ready = time.perf_counter()
-        rows = _rows(detector, chunk, score)
-        clock.waiting += ready - since
-        clock.working += time.perf_counter() - ready
-        yield from rows
-        since = time.perf_counter()
+        yield from _rows(detector, chunk, score)
 
 
 def _rows(

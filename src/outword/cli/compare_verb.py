@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
@@ -205,6 +203,9 @@ def _show(rows: Sequence[Row], kind: str) -> None:
         lines = [[TITLES[name] for name in names], ["---"] * len(names), *cells]
         click.echo("\n".join(f"| {' | '.join(line)} |" for line in lines))
     else:
+        from rich.console import Console
+        from rich.table import Table
+
         table = Table(box=None, pad_edge=False, header_style="bold")
         for name in names:
             table.add_column(TITLES[name], justify="left" if name in ("method", "ood") else "right", no_wrap=True)

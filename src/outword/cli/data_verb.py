@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from outword.cli.choices import Named
 from outword.cli.talk import Meter, console
@@ -123,6 +121,9 @@ def _facts(found: Found, verified: dict[Path, bool]) -> dict[str, object]:
 
 
 def _print(root: Path, sets: Sequence[Found], verified: dict[Path, bool]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("set", "status", "images", "of", "where", *(["checksums"] if verified else [])):
         table.add_column(title, justify="right" if title in ("images", "of") else "left", no_wrap=True)

@@ -7,9 +7,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from outword.cli.talk import Meter, console
 
@@ -23,6 +20,10 @@ def command(html: str) -> None:
     Example:
       outword demo
     """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from outword.cli.score_verb import check_outputs, page_row, page_summary
     from outword.images import find_images
     from outword.labels import read_labels

@@ -7,9 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from outword.cli.options import elsewhere_option, runtime_options
 from outword.cli.talk import console
@@ -59,6 +56,10 @@ def command(
 
 
 def _tell(photo: str, told: Explanation) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     out = Console(highlight=False)
     threshold = "none" if told.threshold is None else f"{told.threshold:.4g}"
     out.print(Text(f"{photo}: {told.verdict}, score {told.score:.4f}, threshold {threshold}"))
@@ -73,6 +74,10 @@ def _tell(photo: str, told: Explanation) -> None:
 
 
 def _audit(detector: Detector, top: int, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     rows = detector.audit(top)
     if as_json:
         click.echo(json.dumps([{"word": w, "label": y, "cosine": c} for w, y, c in rows]))

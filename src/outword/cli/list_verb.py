@@ -7,8 +7,6 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from outword.cli.choices import KINDS, registry
 
@@ -45,6 +43,9 @@ def command(kind: str, long: bool, as_json: bool) -> None:
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in rows[0]:
         table.add_column(column, overflow="fold")

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from PIL import Image
 
 from outword.cli.options import elsewhere_option, runtime_options
-from outword.cli.talk import Meter, console, note_order
+from outword.cli.talk import Meter, note_order
 from outword.cli.writers import FORMATS, open_writer
 from outword.errors import InputError, OutwordError
 
 if TYPE_CHECKING:
-    from outword.page import PageRow, Summary
+    from outword.page import PageRow, Sample, Summary
     from outword.pipeline import Detector
     from outword.store import Store
     from outword.stream import Pixels, Row
@@ -60,18 +59,17 @@ def command(
     counts = run(found, paths, output=output, kind=kind, html=html, strict=strict)
     total = sum(counts.values())
     parts = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    console().print(f"{total:,} images: {parts}" if total else "no images found")
+    click.echo(f"{total:,} images: {parts}" if total else "no images found", err=True)
 
 
 def run(
     detector: Detector, paths: tuple[str, ...], *, output: str | None, kind: str | None, html: str | None, strict: bool
 ) -> Counter[str]:
     """Score, write and count; the counts are by verdict, with `error` for what could not be read."""
-    from outword.page import Sample, write_page
     from outword.stream import open_sources, score_sources
 
     counts: Counter[str] = Counter()
-    sample = Sample()
+    sample = _sample() if html else None
     sources = open_sources(detector, paths)
     if any(isinstance(source, list) for source in sources):
         detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
@@ -83,16 +81,30 @@ def run(
             write(row)
             counts[row.verdict or "error"] += 1
             meter("score", sum(counts.values()), total())
-            if html:
+            if sample is not None:
                 sample.add(page_row(detector, row, pixels))
-    if html:
-        sample.illustrate(_view)
-        write_page(Path(html), sample, title="outword", summary=page_summary(detector))
+    if html and sample is not None:
+        _write_page(Path(html), sample, detector)
     return counts
+
+
+def _sample() -> Sample:
+    from outword.page import Sample
+
+    return Sample()
+
+
+def _write_page(path: Path, sample: Sample, detector: Detector) -> None:
+    from outword.page import write_page
+
+    sample.illustrate(_view)
+    write_page(path, sample, title="outword", summary=page_summary(detector))
 
 
 def page_row(detector: Detector, row: Row, pixels: Pixels | None) -> PageRow:
     """What the page shows of a row."""
+    from PIL import Image
+
     from outword.images import thumbnail
     from outword.page import PageRow
 
