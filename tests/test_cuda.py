@@ -9,10 +9,12 @@ if not torch.cuda.is_available():
 
 from transformers import CLIPConfig, CLIPModel  # noqa: E402
 
-from outword.detectors import ODIN  # noqa: E402
+from outword.detectors import ODIN, Debiased  # noqa: E402
 from outword.encoders.preprocess import Preprocess  # noqa: E402
 from outword.encoders.towers import Towers  # noqa: E402
 from outword.encoders.transformers import from_parts  # noqa: E402
+from outword.kernels import chosen, using  # noqa: E402
+from outword.mining import Density  # noqa: E402
 
 
 class Words:
@@ -110,3 +112,13 @@ def test_the_step_of_odin_goes_uphill(precision, pixels):
     assert (after > before).mean() > 0.9
     cpu = encoder(device="cpu").encode_perturbed(pixels, detector.gradient, 0.0014)
     np.testing.assert_allclose(after, detector.score(cpu), rtol=1e-4)
+
+
+def test_scoring_and_mining_follow_the_encoder_to_the_device():
+    vectors = encoder().encode_texts([str(number) for number in range(1, 301)])
+    assert chosen() == ("triton", "float32")
+    detector = Debiased(n_groups=5).fit(vectors[:100], vectors[100:])
+    with using("numpy"):
+        want, rep = detector.score(vectors), Density(alpha=10).rep(vectors)
+    np.testing.assert_allclose(detector.score(vectors), want, atol=1e-5)
+    np.testing.assert_allclose(Density(alpha=10).rep(vectors), rep, atol=1e-12)

@@ -21,7 +21,7 @@ from outword.detectors import Debiased
 from outword.kernels.numpy_blas import Bank
 from outword.kernels.numpy_mining import BLOCK_ROWS, neighbour_density
 from outword.numerics import unit_rows
-from perf.cores import one_core
+from perf.cores import one_core, peak_mb
 from perf.tables import Goal, Table, times
 
 IMAGES, LABELS, GROUPS, SIZE, ALPHA, TEMPERATURE = 10_000, 1000, 100, 120, 100, 0.01
@@ -283,12 +283,6 @@ def plain_torch(x, u):
     masses = (x @ u.T / TEMPERATURE).exp()
     inside, wild = masses[:, :LABELS].sum(1), masses[:, 2 * LABELS :].view(len(x), GROUPS, SIZE).sum(2)
     return (inside[:, None] / (inside[:, None] + wild)).mean(1)
-
-
-def peak_mb() -> float:
-    """The largest resident size of this process so far, on Linux; `getrusage` would count that of its parent too."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
 
 
 def _call(bank: Bank, images: np.ndarray):

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from outword.files import whole_file
+from perf.cores import peak_mb
 from perf.jpegs import HEIGHT, PHOTOS, WIDTH, write_jpegs
 from perf.start_up import save_detector
 from perf.tables import Goal, Table, markdown
@@ -123,7 +124,7 @@ def watch(detector: str, folder: str) -> dict[str, Any]:
         "parts": parts,
         "encoder in all": spent["encoder"],
         "processors": usage.ru_utime + usage.ru_stime,
-        "peak": usage.ru_maxrss / 1024,
+        "peak": peak_mb(),
     }
 
 
