@@ -1,6 +1,5 @@
 """Every backend of the kernels against the float64 reference; Triton is interpreted where there is no CUDA device."""
 
-import os
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -9,8 +8,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 CUDA = torch.cuda.is_available()
-if not CUDA:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are first imported
 
 from outword.detectors import Debiased, NegLabel  # noqa: E402
 from outword.errors import InputError, MissingExtraError, ParameterError  # noqa: E402

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from outword.checks import number
 from outword.detectors.base import Classes
 from outword.detectors.grouped import GroupedDetector, exp, mean_share, natural_odds
-from outword.errors import ParameterError
+from outword.errors import InputError, ParameterError
 from outword.numerics import Array, log_sum_exp, unit_rows
 
 CAP_RATIO = 0.7  # |G| / K up to which the cap leaves tau alone
@@ -89,6 +89,8 @@ class Debiased(GroupedDetector):
         self.positives_ = unit_rows(self._y + self.sigma * noise) if self.sigma else self._y
 
     def _prepare(self) -> None:
+        if self.positives_.shape != self._y.shape:
+            raise InputError("positives must be as many as labels", hint="fit it again")
         super()._prepare()
         n_labels, size = len(self.labels_), self.groups_.shape[1]
         self.tau_ = self.tau_for(n_labels, size)
@@ -125,7 +127,7 @@ class Debiased(GroupedDetector):
         )
 
     def _positives(self) -> list[Array]:
-        return [self._y, self.positives_] if self.sigma else [self._y]  # without noise g = P / K, and P is known
+        return [self._y, self.positives_] if self.sigma else [self._y]  # without noise g = P / K
 
     def _combine(self, masses: Any) -> Any:
         return mean_share(*self._terms(masses))
