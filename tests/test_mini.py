@@ -157,7 +157,7 @@ def test_fingerprint_is_that_of_the_files():
 def test_towers_are_loaded_when_needed_and_torch_never():
     code = """
 import sys
-from outword.encoders import get_encoder, ort
+from outword.encoders import get_encoder
 mini = get_encoder("mini")
 mini.coverage(["cat"])
 assert "onnxruntime" not in sys.modules

@@ -228,9 +228,13 @@ def test_blas_is_held_by_the_first_and_freed_by_the_last(two_threads):
     before, inside = blas_threads(), []
     meet = threading.Barrier(2, timeout=30)
 
+    def work(item):
+        if item == 0:
+            meet.wait()  # both are within
+        inside.append(max(blas_threads()))
+
     def call():
-        threads.spread(lambda item: inside.append(max(blas_threads())), range(20))
-        meet.wait()
+        threads.spread(work, range(20))
 
     callers = [threading.Thread(target=call) for _ in range(2)]
     for caller in callers:
@@ -247,6 +251,30 @@ def test_one_blas_thread_means_one_worker():
         here = []
         threads.spread(lambda item: here.append(threading.get_ident()), range(3))
     assert here == [threading.get_ident()] * 3
+
+
+def test_a_call_within_a_call_does_not_wait_for_itself(two_threads):
+    done = []
+    threads.spread(lambda item: threads.spread(done.append, range(3)), range(4))
+    assert sorted(done) == [0] * 4 + [1] * 4 + [2] * 4
+
+
+def test_work_goes_on_when_the_main_thread_has_ended():
+    code = """
+import threading, time
+from outword.kernels import threads
+threads.usable_cpus = lambda: 2
+threads.blas.threads = lambda: 2
+threads.spread(lambda item: None, range(4))
+def late():
+    threading.main_thread().join()
+    done = []
+    threads.spread(done.append, range(4))
+    print(sorted(done))
+threading.Thread(target=late).start()
+"""
+    found = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    assert found.stdout == "[0, 1, 2, 3]\n", found.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -8,10 +8,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from outword.checks import number, whole_number
-from outword.detectors.base import VectorDetector
 from outword.detectors.entropy import negative_entropy
 from outword.detectors.memory import Memory
 from outword.detectors.neglabel import NegLabel
@@ -81,15 +79,6 @@ class AdaNeg(NegLabel):
         super()._prepare()
         self.natural_cut_ = None  # NegLabel's cut is not on this scale
         self.reset()
-
-    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
-        """Score of each image, (n_images,) float64, in the order given; always with numpy.
-
-        Args:
-            images: (n_images, dim).
-            patches: not looked at.
-        """
-        return VectorDetector.score(self, images)
 
     def _score(self, images: Array) -> Array:
         blocks = range(0, len(images), BLOCK)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from outword.checks import number
 from outword.detectors.needs import Need
 from outword.errors import InputError
+from outword.kernels import using
 from outword.numerics import UNIT_TOLERANCE, Array, blocks, matrix, unit_rows
 
 if TYPE_CHECKING:
@@ -164,7 +165,8 @@ class VectorDetector(ABC):
     def _try_out(self) -> None:
         """Score one image, to see that the arrays belong together."""
         row = np.eye(1, self.labels_.shape[1])
-        self.score(row, patches=row[:, None])
+        with using("numpy"):
+            self.score(row, patches=row[:, None])
         self.reset()
         learned = self.class_logits(row)
         if learned is not None and learned[1].shape != (1, len(learned[0])):

@@ -136,8 +136,8 @@ class Debiased(GroupedDetector):
         """`1 - c tau r`, a number or (n, 1), and `log(q_b / a)`, (n, n_groups)."""
         c = self.groups_.shape[1] / ((1 - self.tau_) * len(self.labels_))
         log_p = masses[:, :1]
-        log_qa = masses[:, len(self._positives()) :] - (log_p + np.log1p(-self.tau_))
-        if not self.sigma:
+        log_qa = masses[:, self._n_positives :] - (log_p + np.log1p(-self.tau_))
+        if self._n_positives == 1 or not self.tau_:
             return max(1 - c * self.tau_, SMALLEST_TERM), log_qa
         least = max((1 - c * self.tau_) / NOISE_GAIN, SMALLEST_TERM)
         return (1 - c * self.tau_ * exp(masses[:, 1:2] - log_p)).clip(min=least), log_qa

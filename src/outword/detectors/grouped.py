@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Groups = NDArray[np.int64]
-HOST_BLOCK, DEVICE_BLOCK = 1 << 13, 1 << 16  # images that are scored at a time
+HOST_CELLS, DEVICE_CELLS = 1 << 22, 1 << 25  # log masses that are held at a time, or 512 for each image
 
 
 @dataclass
@@ -70,7 +70,8 @@ class GroupedDetector(VectorDetector):
         parts = self._positives()
         sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
         self._columns, self._offsets = np.concatenate([*parts, u[self.groups_.ravel()]]), np.cumsum([0, *sizes])
-        self._banks: dict[Choice, Bank] = {}
+        self._n_positives = len(parts)
+        self._banks: dict[tuple[Choice, float], Bank] = {}
 
     def _positives(self) -> list[Array]:
         """The sets of positive vectors whose masses `_combine` is given."""
@@ -86,11 +87,13 @@ class GroupedDetector(VectorDetector):
             images: (n_images, dim).
             patches: not looked at.
         """
+        if type(self)._score is not GroupedDetector._score:
+            return super().score(images)
         choice = chosen()
         hosted = choice.backend == "numpy"
         given = hasattr(images, "is_cuda") and not hosted
         x: Any = self._checked_tensor(images) if given else self._checked(images, finite=hosted)
-        bank, size = self._bank(choice), HOST_BLOCK if hosted else DEVICE_BLOCK
+        bank, size = self._bank(choice), max(1, (HOST_CELLS if hosted else DEVICE_CELLS) // max(512, len(self.groups_)))
         out = np.empty(len(x))
         for start in range(0, len(x), size):
             rows = x[start : start + size]
@@ -110,9 +113,13 @@ class GroupedDetector(VectorDetector):
         return images
 
     def _bank(self, choice: Choice) -> Bank:
-        if choice not in self._banks:
-            self._banks[choice] = make_bank(self._columns, self._offsets, self.temperature, choice)
-        return self._banks[choice]
+        key = choice, self.temperature
+        if key not in self._banks:
+            self._banks[key] = make_bank(self._columns, self._offsets, self.temperature, choice)
+        return self._banks[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_banks": {}}  # they are made again where they are needed, perhaps on another device
 
     def _log_masses(self, images: Array) -> Array:
         return np.asarray(self._bank(Choice("numpy", "float64")).log_masses(images))

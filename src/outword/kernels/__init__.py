@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from outword.checks import number, whole_number
 from outword.errors import InputError
 from outword.kernels.choice import Choice, chosen, using
 from outword.kernels.threads import Progress
@@ -56,6 +57,7 @@ def grouped_logsumexp(
     >>> grouped_logsumexp([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[0], [0, 1]]).round(4)
     array([[1.    , 1.3133]])
     """
+    number("temperature", temperature, least=1e-6, hint="CLIP's is 0.01")
     vectors = unit_rows(bank, "bank", UNIT_TOLERANCE)
     order, offsets = _runs(groups, len(vectors))
     made = make_bank(vectors[order], offsets, temperature, chosen(backend, precision))
@@ -105,9 +107,10 @@ def neighbour_density(
     choice = chosen(backend)
     given = choice.backend != "numpy" and hasattr(words, "is_cuda")
     vectors: Any = words if given else matrix(words, "words")
-    if not 1 <= alpha < len(vectors):
+    whole_number("alpha", alpha, hint="the paper's is 100")
+    if alpha >= len(vectors):
         raise InputError(
-            f"alpha must be from 1 to the number of words less one ({len(vectors) - 1}), got {alpha!r}",
+            f"alpha must be less than the number of words ({len(vectors)}), got {alpha}",
             hint="lower alpha, or give more words",
         )
     if choice.backend == "numpy":
@@ -133,7 +136,8 @@ def _runs(groups: Any, n_columns: int) -> tuple[NDArray[np.integer] | slice, NDA
     """Rows in an order in which groups are runs, and where the runs begin and end."""
     if len(groups) and np.ndim(groups[0]) == 0 and not isinstance(groups[0], slice):
         offsets = np.asarray(groups)
-        if offsets[0] != 0 or offsets[-1] != n_columns or (np.diff(offsets) < 1).any():
+        rise = offsets.dtype.kind in "iu" and bool((np.diff(offsets) > 0).all())
+        if not rise or offsets[0] != 0 or offsets[-1] != n_columns:
             raise InputError(
                 f"offsets must rise from 0 to the number of rows ({n_columns}), got {offsets.tolist()}",
                 hint="no group may be empty; or give the rows of each group",
@@ -141,8 +145,13 @@ def _runs(groups: Any, n_columns: int) -> tuple[NDArray[np.integer] | slice, NDA
         return slice(None), offsets
     whole = np.arange(n_columns)
     parts = [whole[group] if isinstance(group, slice) else np.asarray(group) for group in groups]
-    if not parts or not all(len(part) and part.min() >= 0 and part.max() < n_columns for part in parts):
+    if not parts or not all(_are_rows(part, n_columns) for part in parts):
         raise InputError(
             f"groups must be one or more, none empty, of rows from 0 to {n_columns - 1}", hint="leave empty groups out"
         )
     return np.concatenate(parts), np.cumsum([0, *map(len, parts)])
+
+
+def _are_rows(indices: NDArray[Any], n_columns: int) -> bool:
+    whole = indices.dtype.kind in "iu" and indices.ndim == 1
+    return whole and len(indices) > 0 and indices.min() >= 0 and indices.max() < n_columns

@@ -19,7 +19,7 @@ PRECISIONS = {  # by backend; the first is what it takes unless told otherwise
     "torch-cuda": ("float64", "float32", "float16"),
     "triton": ("float32", "float16"),
 }
-NEEDS = {"torch-cpu": ("torch",), "torch-cuda": ("torch",), "triton": ("torch", "triton")}
+DESCRIPTORS = "triton.tools.tensor_descriptor"  # old versions of Triton have none
 
 
 class Choice(NamedTuple):
@@ -38,14 +38,13 @@ def chosen(backend: str | None = None, precision: str | None = None) -> Choice:
     That is Triton where torch is loaded and has started on a CUDA device, as it has when the encoder runs there, and
     numpy everywhere else. It never depends on the size of the work, so that a score does not depend on its batch.
 
-    >>> chosen("numpy"), chosen("triton", "float16")
-    (Choice(backend='numpy', precision='float64'), Choice(backend='triton', precision='float16'))
+    >>> chosen("numpy"), chosen("numpy", "float32")
+    (Choice(backend='numpy', precision='float64'), Choice(backend='numpy', precision='float32'))
     """
-    if backend is None and precision is None:
-        told = _told.get() or _from_environment()
-        if told:
-            return told
-    return _checked(backend or _automatic(), precision)
+    told = None if backend else _told.get() or _from_environment()
+    if told and precision is None:
+        return told
+    return _checked(backend or (told.backend if told else _automatic()), precision)
 
 
 @contextmanager
@@ -77,7 +76,12 @@ def _automatic() -> str:
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not cuda.is_initialized():
         return "numpy"
-    return "triton" if find_spec("triton") else "torch-cuda"
+    return "triton" if _has_triton() else "torch-cuda"
+
+
+def _has_triton() -> bool:
+    """Whether Triton is there, in a version that the kernels run on."""
+    return find_spec("triton") is not None and find_spec(DESCRIPTORS) is not None
 
 
 def _checked(backend: str, precision: str | None) -> Choice:
@@ -92,7 +96,19 @@ def _checked(backend: str, precision: str | None) -> Choice:
             f"precision must be one of {', '.join(known)} with {backend}, got {precision!r}",
             hint="leave it out",
         )
-    for module in NEEDS.get(backend, ()):
-        if not find_spec(module):
-            raise MissingExtraError(f"the backend {backend} needs {module}", hint=f"pip install {module}")
+    if backend != "numpy" and not find_spec("torch"):
+        raise MissingExtraError(f"the backend {backend} needs torch", hint="pip install torch")
+    if backend == "triton" and not _has_triton():
+        raise MissingExtraError("the backend triton needs Triton 3.6 or later", hint='pip install "triton>=3.6"')
+    if backend in ("torch-cuda", "triton") and not _has_device():
+        raise ParameterError(
+            f"the backend {backend} needs a CUDA device, torch sees none", hint=f"leave it out, or unset {VARIABLE}"
+        )
     return Choice(backend, precision or known[0])
+
+
+def _has_device() -> bool:
+    """Whether there is a CUDA device, or Triton interprets its kernels on the CPU."""
+    import torch
+
+    return torch.cuda.is_available() or os.environ.get("TRITON_INTERPRET", "") == "1"

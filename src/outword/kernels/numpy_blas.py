@@ -30,8 +30,9 @@ class Bank:
 
     In float32 the mean m of the bank is taken out first, `x.u = x.(u - m) + x.m`, which is exact and leaves smaller
     numbers to round. With r the largest `|u - m|`, log masses of a unit x are off by at most
-    `(dim + 4) 2^-24 r / temperature + 1e-5`; on CLIP's scale, 0.01, they are off by about 1e-5. In float64 the same
-    bound holds with 2^-53, and 1e-14 for 1e-5; images scored together change a result by no more than that rounding.
+    `(dim + 4) 2^-24 r / temperature + 1e-5`; on CLIP's scale, 0.01, they are off by about 1e-5. In float64 the mean
+    stays, and the bound is `(dim + 4) 2^-53 / temperature + 1e-14`. Images scored together change a result by no more
+    than that rounding.
 
     Args:
         vectors: (n_columns, dim), unit rows; the members of a group are neighbours.

@@ -1,11 +1,13 @@
-"""Threads for numpy: one pool a process, as many threads as BLAS would use, and BLAS held to one thread meanwhile."""
+"""Threads for numpy: one pool a process, and BLAS held to one thread while it works."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -31,46 +33,70 @@ def workers() -> int:
 def spread(work: Callable[[Item], object], items: Iterable[Item], after: Callable[[int], None] | None = None) -> None:
     """Call `work` on every item, on all cores; numpy lets go of the interpreter in between.
 
-    One item, or one core, stays on the calling thread. Calls from several threads share the pool, so that they never
-    have more threads than cores. After an error, or Ctrl-C, what has begun ends and the rest is dropped. `work` must
-    not call `spread`.
+    The calling thread works too, and threads of the pool help as they are free: so a call never waits for another's,
+    and several calls together have little more than one thread a core. After an error, or Ctrl-C, what has begun ends
+    and the rest is dropped.
 
     Args:
         work: writes its result itself.
         items: what it is called with.
-        after: called on the calling thread with the number of items done, in the order of the items.
+        after: called on the calling thread with the number of items done so far.
     """
-    todo = list(items)
-    if len(todo) < 2 or workers() < 2:
-        for done, item in enumerate(todo, start=1):
-            work(item)
-            if after:
-                after(done)
-        return
-    with blas:
-        futures = [_pool().submit(work, item) for item in todo]
+    todo, done = deque(items), list[None]()
+
+    def drain(tell: Callable[[int], None] | None = None) -> None:
         try:
-            for done, future in enumerate(futures, start=1):
-                future.result()
-                if after:
-                    after(done)
+            while todo:
+                try:
+                    item = todo.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                work(item)
+                done.append(None)
+                if tell:
+                    tell(len(done))
+        except BaseException:
+            todo.clear()
+            raise
+
+    many = min(workers(), len(todo))
+    if many < 2:
+        drain(after)
+        return
+    helpers: list[Future[None]] = []
+    with blas:
+        try:
+            for _ in range(many - 1):
+                with suppress(RuntimeError):  # the interpreter is shutting down: alone then
+                    helpers.append(_pool().submit(drain))
+            drain(after)
         finally:
-            for future in futures:
-                future.cancel()
-            wait(futures)
+            todo.clear()
+            wait([helper for helper in helpers if not helper.cancel()])
+        for helper in helpers:
+            if not helper.cancelled():
+                helper.result()
+    if after:
+        after(len(done))
 
 
 class Blas:
     """Holds BLAS to one thread while anyone is within: `with blas: ...`.
 
-    The number is the process's, so the first to come in sets it and the last to go puts it back.
+    The number is the process's, so the first to come in sets it and the last to go puts it back. Other code that limits
+    BLAS at the same time, in a thread of its own, may put it back to what it saw.
     """
 
     def __init__(self) -> None:
         self._lock, self._within, self._allowed = threading.Lock(), 0, [1]
 
     def threads(self) -> int:
-        """How many threads BLAS uses when it is not held; 1 where it is none that can be held."""
+        """How many threads BLAS uses when it is not held; 1 where it is none that can be held.
+
+        One on OpenMP cannot: there each thread has a number of its own.
+        """
+        if any(getattr(library, "threading_layer", "") == "openmp" for library in _libraries()):
+            return 1
         with self._lock:
             return min(self._allowed if self._within else [library.num_threads for library in _libraries()], default=1)
 
@@ -113,7 +139,7 @@ def _libraries() -> list[Any]:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers(), thread_name_prefix="outword")
+    return ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword")
 
 
 if hasattr(os, "register_at_fork"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
@@ -11,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 
 from outword.errors import InputError
+from outword.kernels.threads import Progress
 from outword.numerics import UNIT_TOLERANCE, Array
 
 CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # of a matrix that is held at a time
-Progress = Callable[[int, int], None]
 
 
 class Bank:
@@ -49,12 +48,14 @@ class Bank:
 
         float64. An image that is zero or not finite has NaN everywhere.
         """
-        parts = []
-        for start in range(0, len(images), self._block):
-            x = unit_on(images[start : start + self._block], self._device)
-            logits = (x.to(self._columns.dtype) @ self._columns.T).to(self._sums)
-            parts.append(self._masses(logits.mul_(self._scale)))
-        return torch.cat(parts) if parts else torch.zeros((0, sum(count for _, count in self._runs)))
+        empty = torch.zeros((0, sum(count for _, count in self._runs)), dtype=torch.float64, device=self._device)
+        parts = [empty]
+        with torch.no_grad(), torch.autocast(self._device.type, enabled=False):
+            for start in range(0, len(images), self._block):
+                x = unit_on(images[start : start + self._block], self._device)
+                logits = (x.to(self._columns.dtype) @ self._columns.T).to(self._sums)
+                parts.append(self._masses(logits.mul_(self._scale)))
+        return torch.cat(parts)
 
     def _masses(self, logits: torch.Tensor) -> torch.Tensor:
         masses, start = [], 0
@@ -67,7 +68,7 @@ class Bank:
 
 def neighbour_density(words: Any, alpha: int, *, device: str = "cpu", progress: Progress | None = None) -> Array:
     """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, in float64."""
-    raw = torch.as_tensor(words, device=device)
+    raw = tensor_on(words, torch.device(device))
     lengths = row_lengths(raw, "words")
     size = max(1, CELLS[raw.device.type] // len(raw))
     sums = []
@@ -96,11 +97,20 @@ def unit_on(images: Any, device: torch.device) -> torch.Tensor:
 
     A row that is zero or not finite becomes NaN.
     """
-    x = torch.as_tensor(images, device=device)
-    x = x if x.dtype == torch.float64 else x.float()
+    x = tensor_on(images, device)
     lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
     lengths = torch.where((lengths - 1).abs() <= UNIT_TOLERANCE, 1.0, lengths)
-    return x / torch.where(lengths < torch.inf, lengths, torch.nan)[:, None].to(x.dtype)
+    return (x / torch.where(lengths < torch.inf, lengths, torch.nan)[:, None]).to(x.dtype)
+
+
+def tensor_on(values: Any, device: torch.device) -> torch.Tensor:
+    """An array or a tensor on a device, row after row, in float64 if it is that, else in float32."""
+    if not isinstance(values, torch.Tensor):
+        array = np.asarray(values)
+        kind = np.float64 if array.dtype.itemsize > 4 else np.float32
+        values = torch.from_numpy(np.require(array, kind, ["C", "W"]))  # torch wants its own bytes in plain order
+    kept: torch.Tensor = values.detach()
+    return kept.to(device, torch.promote_types(kept.dtype, torch.float32)).contiguous()
 
 
 def row_lengths(rows: torch.Tensor, name: str) -> torch.Tensor:

@@ -16,7 +16,6 @@ of their cosines in float64. So a bad guess costs time and never changes a resul
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,8 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from outword.kernels.torch_blas import CELLS, nearest_sums, row_lengths
+from outword.kernels.threads import Progress
+from outword.kernels.torch_blas import CELLS, nearest_sums, row_lengths, tensor_on
 from outword.kernels.triton_scoring import STEP, TILE, device, resident
 from outword.numerics import Array
 
@@ -35,7 +35,6 @@ MOST_ALPHA = 400  # above it, sorting what was marked costs more than it saves
 FEWEST = 16_384  # words, under which a sample says too little
 FEW = 4  # words whose vectors are read together
 BITS = 1 << 33  # that are held at a time: 1 GB
-Progress = Callable[[int, int], None]
 
 
 def neighbour_density(
@@ -50,7 +49,7 @@ def neighbour_density(
         fewest: with fewer words than that all cosines are computed in float64.
         seed: of the sample; it has no part in the result.
     """
-    raw = torch.as_tensor(words, device=device())
+    raw = tensor_on(words, device())
     lengths = row_lengths(raw, "words")
     if len(raw) < fewest or alpha > MOST_ALPHA:
         return _plainly(raw, lengths, torch.arange(len(raw), device=raw.device), alpha, progress).cpu().numpy()
@@ -100,7 +99,7 @@ class _Miner:
         """Sums of some rows; `settled` says of which they hold."""
         part = self.half[rows]
         thresholds = self._thresholds(part)
-        bits = self._tiles(_mark, part, self.half, thresholds, 32, torch.int32)
+        bits = self._tiles(_mark, part, self.half, 32, torch.int32, thresholds)
         grid, (dim, width) = (len(part),), (self.raw.shape[1], self.half.shape[1])
         power = triton.next_power_of_2(width)
         marked = torch.empty((len(part), self.space), dtype=torch.int32, device=part.device)
@@ -121,11 +120,11 @@ class _Miner:
 
     def _thresholds(self, part: torch.Tensor) -> torch.Tensor:
         """About the RANK-th largest product of each row with the sample: that of the largest of every 16."""
-        largest = self._tiles(_maxima, part, self.sample, self.lengths, 16, torch.float32)
+        largest = self._tiles(_maxima, part, self.sample, 16, torch.float32)
         return torch.topk(largest, RANK, dim=1).values[:, -1] - self.margin
 
     def _tiles(
-        self, kernel: Any, part: torch.Tensor, columns: torch.Tensor, thresholds: torch.Tensor, per: int, kind: Any
+        self, kernel: Any, part: torch.Tensor, columns: torch.Tensor, per: int, kind: Any, *more: torch.Tensor
     ) -> torch.Tensor:
         """Run a kernel over all tiles; it leaves one number for every `per` columns."""
         width = triton.cdiv(len(columns), TILE) * (TILE // per)
@@ -134,7 +133,7 @@ class _Miner:
         kernel[(programs,)](
             TensorDescriptor.from_tensor(part, (TILE, STEP)),
             TensorDescriptor.from_tensor(columns, (TILE, STEP)),
-            thresholds, out, len(part), len(columns),
+            *more, out, len(part), len(columns),
             WIDTH=part.shape[1], SIZE=TILE, DEPTH=STEP, PER=per, PROGRAMS=programs, num_warps=4, num_stages=3,
         )  # fmt: skip
         return out
@@ -170,10 +169,10 @@ def _product(rows, columns, turn, n_rows, n_columns, WIDTH: tl.constexpr, SIZE: 
 
 @triton.jit
 def _maxima(
-    rows, columns, thresholds, out, n_rows, n_columns,
+    rows, columns, out, n_rows, n_columns,
     WIDTH: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr, PER: tl.constexpr, PROGRAMS: tl.constexpr,
 ):  # fmt: skip
-    """The largest of every PER products of a row; thresholds are not looked at."""
+    """The largest of every PER products of a row."""
     count: tl.constexpr = SIZE // PER
     n_tiles = tl.cdiv(n_columns, SIZE)
     for turn in tl.range(tl.program_id(0), tl.cdiv(n_rows, SIZE) * n_tiles, PROGRAMS, flatten=True):

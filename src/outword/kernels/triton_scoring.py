@@ -15,6 +15,7 @@ added in float64 at the end. Texts of one model are alike, so what is rounded is
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ import triton.language as tl
 from numpy.typing import NDArray
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from outword.kernels.torch_blas import tensor_on
 from outword.numerics import UNIT_TOLERANCE, Array
 
 TILE = 128  # images and columns of a tile
 STEP = 64  # dimensions that are multiplied at a time
-BLOCK = 1 << 16  # images that are scored together
+BLOCK = 1 << 16  # images that are scored together, fewer where there are many tiles
 LOW = 2048.0  # 2^11: what the lower halves are multiplied with, so that they are not too small for float16
 LOG2E = 1.4426950408889634
 
@@ -63,12 +65,14 @@ class Bank:
 
         float64, or float32 where the precision is float16. An image that is zero or not finite has NaN everywhere.
         """
-        parts = [self._block(images[start : start + BLOCK]) for start in range(0, len(images), BLOCK)]
+        size = min(BLOCK, max(TILE, TILE * BLOCK // len(self._used)))
+        with at_device(self._device):
+            parts = [self._block(images[start : start + size]) for start in range(0, len(images), size)]
         empty = torch.zeros((0, len(self._first) - 1), device=self._device)
         return torch.cat(parts) if len(parts) > 1 else next(iter(parts), empty)
 
     def _block(self, images: Any) -> torch.Tensor:
-        x = torch.as_tensor(images, device=self._device).contiguous()
+        x = tensor_on(images, self._device)
         n, n_tiles, n_groups = len(x), len(self._used), len(self._first) - 1
         high = torch.empty((n, self._high.shape[1]), dtype=torch.float16, device=self._device)
         low = torch.empty_like(high) if self._split else high
@@ -101,20 +105,19 @@ def _halve(
 
     An image that is zero or not finite has NaN there, and so for all of its masses.
     """
-    wide: tl.constexpr = tl.float64 if SPLIT else tl.float32
     row = tl.program_id(0).to(tl.int64)
     k = tl.arange(0, POWER)
-    values = tl.load(x + row * stride + k, mask=k < DIM, other=0.0).to(wide)
+    values = tl.load(x + row * stride + k, mask=k < DIM, other=0.0).to(tl.float64)
     length = tl.sqrt(tl.sum(values * values, 0))
     fine = (length > 0) & (length < float("inf"))
-    divisor = tl.where(fine & (tl.abs(length - 1) > tolerance), length, 1.0).to(wide)
+    divisor = tl.where(fine & (tl.abs(length - 1) > tolerance), length, 1.0)
     values = tl.where(fine, values * (1 / divisor), 0.0)
-    along = tl.sum(values * tl.load(mean + k, mask=k < DIM, other=0.0).to(wide), 0)
-    tl.store(shift + row, tl.where(fine, along * scale, float("nan")).to(tl.float64))
+    along = tl.sum(values * tl.load(mean + k, mask=k < DIM, other=0.0), 0)
+    tl.store(shift + row, tl.where(fine, along * scale, float("nan")))
     upper = values.to(tl.float16)
     tl.store(high + row * WIDTH + k, upper, mask=k < WIDTH)
     if SPLIT:
-        tl.store(low + row * WIDTH + k, ((values - upper.to(wide)) * 2048).to(tl.float16), mask=k < WIDTH)
+        tl.store(low + row * WIDTH + k, ((values - upper.to(tl.float64)) * 2048).to(tl.float16), mask=k < WIDTH)
 
 
 @triton.jit
@@ -194,7 +197,12 @@ def tiles_of(offsets: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[n
 
 def device() -> torch.device:
     """The current CUDA device; the CPU where Triton interprets, which is slow and for tests."""
-    return torch.device("cpu" if interpreted() else "cuda")
+    return torch.device("cpu") if interpreted() else torch.device("cuda", torch.cuda.current_device())
+
+
+def at_device(chosen: torch.device) -> AbstractContextManager[object]:
+    """A block whose kernels run on this device, whatever the current one is."""
+    return nullcontext() if chosen.type == "cpu" else torch.cuda.device(chosen)
 
 
 def interpreted() -> bool:
