@@ -4,8 +4,8 @@
     python benchmarks/run.py --device cuda -o cuda.json       (a few minutes)
     python benchmarks/run.py --device cpu --only cpu texts
 
-Every table is measured in this run, its rows in turns. Tables go to stdout as Markdown, and into a JSON file with the
-date, the machine and the versions.
+Every table is measured in this run. Rows take turns, but for those that take minutes, which have a note. Tables go to
+stdout as Markdown, and into a JSON file with the date, the machine and the versions.
 """
 
 from __future__ import annotations
@@ -13,19 +13,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
-import platform
 import sys
 from dataclasses import asdict
-from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from outword.files import whole_file
+from perf.facts import circumstances
 from perf.tables import markdown
 
 SECTIONS = {"cpu": ["cpu", "end_to_end", "start_up", "encoder", "texts"], "cuda": ["cuda"]}
-PACKAGES = ["outword", "numpy", "onnxruntime", "torch", "triton"]
 
 
 def main() -> None:
@@ -35,16 +31,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=sorted({name for names in SECTIONS.values() for name in names}))
     parser.add_argument("-o", "--output", type=Path, help="the JSON file; performance-DEVICE.json by default")
     args = parser.parse_args()
+    names = args.only or SECTIONS[args.device]
+    if stray := set(names) - set(SECTIONS[args.device]):
+        parser.error(f"--only {' '.join(sorted(stray))} has nothing for {args.device}")
     output = args.output or Path(f"performance-{args.device}.json")
-    facts = {
-        "command": f"python benchmarks/run.py {' '.join(sys.argv[1:])}",
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "machine": machine(args.device),
-        "versions": {name: found for name in PACKAGES if (found := installed(name))},
-    }
+    facts = {"command": f"python benchmarks/run.py {' '.join(sys.argv[1:])}", **circumstances(args.device)}
     print(f"{facts['command']}\n\n{facts['date']}, {facts['machine']}, {facts['versions']}\n", flush=True)
     tables = []
-    for name in args.only or SECTIONS[args.device]:
+    for name in names:
         print(f"section {name} ...", file=sys.stderr, flush=True)
         for table in importlib.import_module(f"perf.{name}").run(args.device):
             print(markdown(table) + "\n", flush=True)
@@ -53,31 +47,6 @@ def main() -> None:
                 file.write_text(json.dumps({**facts, "tables": tables}, indent=1) + "\n")
     missed = [goal["aim"] for table in tables for goal in table["goals"] if not goal["met"]]
     print(f"{len(tables)} tables in {output}; goals missed: {'; '.join(missed) or 'none'}", file=sys.stderr)
-
-
-def machine(device: str) -> str:
-    """The processor, and the GPU where it is asked for."""
-    info = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    names = [line.partition(":")[2].strip() for line in info.splitlines() if line.startswith("model name")]
-    cores = f"{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores"
-    found = f"{next(iter(names), platform.processor())}, {cores}"
-    if device == "cpu":
-        return found
-    import torch
-
-    return f"{torch.cuda.get_device_name()}, {found}"
-
-
-def installed(name: str) -> str | None:
-    """The version of a package, or None."""
-    if name == "outword":
-        from outword._version import __version__
-
-        return __version__
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 if __name__ == "__main__":

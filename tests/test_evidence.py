@@ -87,3 +87,31 @@ def test_equal_shares_come_in_the_order_of_the_groups():
     vectors = NegLabel(temperature=1.0, n_groups=3).fit([[1.0, 0.0]], [[0.0, 1.0]] * 6, groups=groups)
     (found,) = detector(vectors).evidence(np.array([[1.0, 0.0]]), top=2)
     assert [name for name, _ in found.words] == ["u4", "u1"]
+
+
+def test_order_is_kept_where_shares_vanish():
+    def at(cosine):
+        return [cosine, math.sqrt(1 - cosine**2)]
+
+    cold = NegLabel(temperature=1e-3, n_groups=2)
+    beaten = cold.fit([at(0.1), at(0.3)], [at(0.41), at(0.5), at(0.55), at(0.6)], groups=[[0, 1], [2, 3]])
+    (found,) = detector(beaten).evidence(np.array([[1.0, 0.0]], np.float32), top=2)
+    assert [name for name, _ in found.labels] == ["y1", "y0"]
+    sure = cold.fit([at(0.9)], [at(0.1), at(0.2), at(0.3), at(0.7)], groups=[[0, 1], [2, 3]])
+    (found,) = detector(sure).evidence(np.array([[1.0, 0.0]], np.float32), top=2)
+    assert found.words == [("u3", pytest.approx(math.exp(-200))), ("u2", pytest.approx(0))]
+
+
+def test_another_fit_has_other_groups():
+    labels, wild = [[1.0, 0.0]], [[0.0, 1.0], [0.6, 0.8], [0.8, 0.6], [0.28, 0.96]]
+    vectors = NegLabel(temperature=1.0).fit(labels, wild, groups=[[0, 1], [2, 3]])
+    explained = detector(vectors)
+    image = np.array([[0.0, 1.0]])
+    explained.evidence(image)
+    vectors.fit(labels, wild, groups=[[3, 2], [1, 0]])
+    assert explained.evidence(image) == detector(vectors).evidence(image)
+
+
+def test_no_images_no_evidence():
+    vectors = NegLabel(n_groups=2).fit(np.eye(3), np.eye(3)[:2])
+    assert detector(vectors).evidence(np.zeros((0, 3), np.float32)) == []

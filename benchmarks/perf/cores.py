@@ -27,5 +27,14 @@ def one_core() -> Iterator[None]:
 
 def peak_mb() -> float:
     """The largest resident size of this process so far, on Linux; `getrusage` would count that of its parent too."""
+    return _status("VmHWM")
+
+
+def resident_mb() -> float:
+    """The resident size of this process now, on Linux."""
+    return _status("VmRSS")
+
+
+def _status(name: str) -> float:
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) * 1024 / 1e6

@@ -49,11 +49,6 @@ def times(runs: Mapping[str, Run], rounds: int = 5) -> dict[str, float]:
     return {name: statistics.median(found) for name, found in spent.items()}
 
 
-def ratios(took: Mapping[str, float], base: str) -> list[dict[str, Cell]]:
-    """Rows with the time of each run, and how many times that of `base` it is."""
-    return [{"": name, "ms": t, f"times {base}": t / took[base]} for name, t in took.items()]
-
-
 def markdown(table: Table) -> str:
     """The table, its note and its goals."""
     head = list(table.rows[0])
@@ -67,4 +62,6 @@ def markdown(table: Table) -> str:
 def _text(value: Cell) -> str:
     if not isinstance(value, float):
         return "" if value is None else str(value)
+    if 0 < abs(value) < 1e-3:
+        return f"{value:.1e}"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

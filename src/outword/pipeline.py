@@ -111,7 +111,7 @@ class Detector:
         self.calibration_ = calibration
         self.elsewhere = elsewhere
         self._get_encoder = encoder
-        self._rows: NDArray[np.float32] | None = None
+        self._rows: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
 
     def __repr__(self) -> str:
         threshold = UNCALIBRATED if self.threshold_ is None else f"threshold {self.threshold_:.4g}"
@@ -233,16 +233,19 @@ class Detector:
         temperature = self.card["encoder"]["temperature"]
         if not self.vectors.own_temperature:
             temperature = self.vectors.params().get("temperature", temperature)
-        groups = self._groups()
-        if self._rows is None:
-            self._rows = self._text_rows(groups)
-        cosines = images.astype(np.float32) @ self._rows.T
-        words = cosines[:, len(self.labels) :].reshape(len(cosines), *groups.shape)
-        for_labels, near, for_words = _shares(cosines[:, : len(self.labels)], words, temperature, top)
-        return [
-            Evidence(_largest(p, self.labels, top), _largest(q, [self.wild[i] for i in groups[b].ravel()], top))
-            for p, b, q in zip(for_labels, near, for_words, strict=True)
-        ]
+        groups, k = self._groups(), len(self.labels)
+        if self._rows is None or not np.array_equal(self._rows[0], groups):
+            self._rows = groups, self._text_rows(groups)
+        cosines = images.astype(np.float32) @ self._rows[1].T
+        words = cosines[:, k:].reshape(len(cosines), *groups.shape)
+        for_labels, near, for_words = _shares(cosines[:, :k], words, temperature, top)
+        found = []
+        for key, p, b, log_q in zip(cosines, for_labels, near, for_words, strict=True):
+            best = _largest(log_q, top)
+            wild = zip(groups[b].ravel()[best], np.exp(log_q[best]), strict=True)
+            labels = [(self.labels[i], float(p[i])) for i in _largest(key[:k], top)]
+            found.append(Evidence(labels, [(self.wild[i], float(q)) for i, q in wild]))
+        return found
 
     def _groups(self) -> NDArray[np.int64]:
         """The groups of wild words, (n_groups, size) indices; one of them all where the method deals none."""
@@ -251,7 +254,7 @@ class Detector:
     def _learned_evidence(self, classes: NDArray[np.int64], logits: Array, top: int) -> list[Evidence]:
         shares = np.zeros((len(logits), len(self.labels)))
         shares[:, classes] = softmax(logits)
-        return [Evidence(_largest(row, self.labels, top), []) for row in shares]
+        return [Evidence([(self.labels[i], float(row[i])) for i in _largest(row, top)], []) for row in shares]
 
     def audit(self, top: int = 20) -> list[tuple[str, str, float]]:
         """Mined words closest to an ID label, as (word, label, cosine): likely positives among the wild words."""
@@ -549,8 +552,9 @@ def _shares(
     """Shares of all labels and of the words that can be among the `top` largest; see `Detector.evidence`.
 
     With `m_b` the largest cosine of the labels and group b, all masses of that group are divided by `e^{m_b / T}`, so
-    that they neither overflow nor vanish together. The `top` largest words lie in the `top` groups whose largest
-    words have the largest shares: each of these groups has one that is no smaller than any word outside of them.
+    that they neither overflow nor vanish together. Words are told by the logs of their shares, which keep their order
+    where the shares themselves vanish. The `top` largest words lie in the `top` groups whose largest words have the
+    largest shares: each of these groups has one that is no smaller than any word outside of them.
 
     Args:
         labels: cosines (n_images, n_labels).
@@ -559,8 +563,8 @@ def _shares(
         top: how many words are wanted, at least 1.
 
     Returns:
-        Shares of the labels (n_images, n_labels); the groups (n_images, up to `top`) in rising order; shares of their
-        words (n_images, up to `top` * size).
+        Shares of the labels (n_images, n_labels); the groups (n_images, up to `top`) in rising order; logs of the
+        shares of their words (n_images, up to `top` * size).
     """
     scale = np.float32(1 / temperature)
     top_label = labels.max(axis=1, keepdims=True)
@@ -568,19 +572,17 @@ def _shares(
     m = np.maximum(top_label, top_word)
     words -= m[:, :, None]
     words *= scale
-    q = np.exp(words, out=words)
     p = np.exp((labels - top_label) * scale)  # in the measure of the labels alone
     to_group = np.exp((top_label - m) * scale)  # from that measure to the group's
-    sums = p.sum(axis=1, keepdims=True) * to_group + q.sum(axis=2, dtype=np.float64)  # tells 1 - 1e-9 from 1
+    sums = p.sum(axis=1, keepdims=True) * to_group + np.exp(words).sum(axis=2, dtype=np.float64)  # 1 - 1e-9 is not 1
     for_labels = p * (to_group / sums).mean(axis=1, keepdims=True)
-    largest = np.exp((top_word - m) * scale) / sums
-    near = np.sort(np.argsort(-largest, axis=1, kind="stable")[:, :top], axis=1)
-    for_words = np.take_along_axis(q, near[:, :, None], 1) / np.take_along_axis(sums, near, 1)[:, :, None]
-    return for_labels, near, for_words.reshape(len(words), -1)
+    logs = np.log(sums)
+    near = np.sort(np.argsort(logs - (top_word - m) * scale, axis=1, kind="stable")[:, :top], axis=1)
+    for_words = np.take_along_axis(words, near[:, :, None], 1) - np.take_along_axis(logs, near, 1)[:, :, None]
+    return for_labels, near, for_words.reshape(len(words), near.shape[1] * words.shape[2])
 
 
-def _largest(shares: Array, names: Sequence[str], top: int) -> Shares:
-    """The `top` largest, ties by index; only candidates are sorted, since this runs once an image."""
-    enough = np.flatnonzero(shares >= np.partition(shares, -top)[-top]) if top < len(shares) else np.arange(len(shares))
-    best = enough[np.argsort(-shares[enough], kind="stable")[:top]]
-    return [(names[i], float(shares[i])) for i in best]
+def _largest(keys: NDArray[np.floating], top: int) -> NDArray[np.int64]:
+    """Indices of the `top` largest, ties by index; only candidates are sorted, since this runs once an image."""
+    enough = np.flatnonzero(keys >= np.partition(keys, -top)[-top]) if top < len(keys) else np.arange(len(keys))
+    return np.asarray(enough[np.argsort(-keys[enough], kind="stable")[:top]])

@@ -66,7 +66,7 @@ class Meter:
             self._bar.update(self._shown[task], completed=done, total=total, speed=f"{speed:,.0f} {self._unit}/s")
         elif now - self._said > EVERY:
             self._said = now
-            left = f" of {total:,}, {(total - done) / speed:,.0f} s left" if total else ""
+            left = f" of {total:,}, {(total - done) / speed:,.0f} s left" if total and done else ""
             click.echo(f"{task}: {done:,}{left}, {speed:,.1f} {self._unit}/s", err=True)
 
 

@@ -150,7 +150,7 @@ def _tools() -> tuple[Any, Any]:
         from threadpoolctl import threadpool_limits
     except ImportError:
         raise MissingExtraError(
-            'fitting a linear head needs scipy and threadpoolctl: pip install "outword[fit]"',
+            'fitting a linear head needs scipy: pip install "outword[fit]"',
             hint="or choose another method",
         ) from None
     return minimize, threadpool_limits

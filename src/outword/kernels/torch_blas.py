@@ -98,19 +98,20 @@ def unit_on(images: Any, device: torch.device) -> torch.Tensor:
     A row that is zero or not finite becomes NaN.
     """
     x = tensor_on(images, device)
+    x = x.to(torch.promote_types(x.dtype, torch.float32))
     lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
     lengths = torch.where((lengths - 1).abs() <= UNIT_TOLERANCE, 1.0, lengths)
     return (x / torch.where(lengths < torch.inf, lengths, torch.nan)[:, None]).to(x.dtype)
 
 
 def tensor_on(values: Any, device: torch.device) -> torch.Tensor:
-    """An array or a tensor on a device, row after row, in float64 if it is that, else in float32."""
+    """An array or a tensor on a device, row after row. Floats keep their type, but for float16 arrays: float32."""
     if not isinstance(values, torch.Tensor):
         array = np.asarray(values)
         kind = np.float64 if array.dtype.itemsize > 4 else np.float32
         values = torch.from_numpy(np.require(array, kind, ["C", "W"]))  # torch wants its own bytes in plain order
     kept: torch.Tensor = values.detach()
-    return kept.to(device, torch.promote_types(kept.dtype, torch.float32)).contiguous()
+    return kept.to(device, kept.dtype if kept.is_floating_point() else torch.float64).contiguous()
 
 
 def row_lengths(rows: torch.Tensor, name: str) -> torch.Tensor:

@@ -107,17 +107,22 @@ def _halve(
     """
     row = tl.program_id(0).to(tl.int64)
     k = tl.arange(0, POWER)
-    values = tl.load(x + row * stride + k, mask=k < DIM, other=0.0).to(tl.float64)
-    length = tl.sqrt(tl.sum(values * values, 0))
-    fine = (length > 0) & (length < float("inf"))
-    divisor = tl.where(fine & (tl.abs(length - 1) > tolerance), length, 1.0)
-    values = tl.where(fine, values * (1 / divisor), 0.0)
-    along = tl.sum(values * tl.load(mean + k, mask=k < DIM, other=0.0), 0)
-    tl.store(shift + row, tl.where(fine, along * scale, float("nan")))
+    wide: tl.constexpr = tl.float64 if SPLIT else tl.float32
+    values = tl.load(x + row * stride + k, mask=k < DIM, other=0.0).to(wide)
+    top = tl.max(tl.abs(values), 0)  # taken out first: squares of very long and very short rows have no float32
+    sane = (top > 1e-37) & (top < float("inf"))
+    scaled = values * (1 / tl.where(sane, top, 1.0).to(wide))
+    length = tl.sqrt(tl.sum(scaled * scaled, 0))
+    fine = sane & (length < float("inf"))
+    unit = scaled * (1 / tl.where(fine, length, 1.0).to(wide))
+    values = tl.where(tl.abs(length * top - 1) <= tolerance, values, unit)
+    values = tl.where(fine, values, 0.0)
+    along = tl.sum(values * tl.load(mean + k, mask=k < DIM, other=0.0).to(wide), 0)
+    tl.store(shift + row, tl.where(fine, along * scale, float("nan")).to(tl.float64))
     upper = values.to(tl.float16)
     tl.store(high + row * WIDTH + k, upper, mask=k < WIDTH)
     if SPLIT:
-        tl.store(low + row * WIDTH + k, ((values - upper.to(tl.float64)) * 2048).to(tl.float16), mask=k < WIDTH)
+        tl.store(low + row * WIDTH + k, ((values - upper.to(wide)) * 2048).to(tl.float16), mask=k < WIDTH)
 
 
 @triton.jit
