@@ -1,0 +1,16 @@
+"""Images through CLIP on a CUDA device: `benchmarks/encode.py gpu`, as a section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perf.tables import Table
+
+
+def run(device: str) -> Iterator[Table]:
+    """Tables of two models; none for the CPU, where `mini` is measured."""
+    if device == "cuda":
+        from encode import on_gpu
+
+        for name in ("ViT-B-16", "ViT-L-14"):
+            yield from on_gpu(name, rounds=3)
