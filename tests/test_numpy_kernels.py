@@ -197,7 +197,7 @@ def test_progress_rises_to_the_number_of_words(searched, two_threads):
     seen = []
     neighbour_density(clustered(900), 5, block=100, progress=lambda done, total: seen.append((done, total)))
     done = [d for d, _ in seen]
-    assert done == sorted(done) and done[-1] == 900 and {t for _, t in seen} == {900} and len(done) > 10
+    assert done == sorted(done) and done[-1] == 900 and {t for _, t in seen} == {900} and 0 < done[0] < 900
 
 
 def test_the_search_must_pay_and_fit():
