@@ -111,4 +111,9 @@ def _has_device() -> bool:
     """Whether there is a CUDA device, or Triton interprets its kernels on the CPU."""
     import torch
 
-    return torch.cuda.is_available() or os.environ.get("TRITON_INTERPRET", "") == "1"
+    return torch.cuda.is_available() or interpreted()
+
+
+def interpreted() -> bool:
+    """Whether Triton interprets its kernels on the CPU."""
+    return os.environ.get("TRITON_INTERPRET", "") == "1"

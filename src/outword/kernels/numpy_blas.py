@@ -98,8 +98,11 @@ class Bank:
 
 def row_blocks(n_rows: int, most: int) -> list[slice]:
     """Equal blocks of at most so many rows, as many for each core; few rows are one block."""
-    shares = workers() * -(-n_rows // (workers() * most))
-    size = min(max(-(-n_rows // max(1, shares)), FEWEST_ROWS), most)
+    if n_rows <= min(FEWEST_ROWS, most):
+        return [slice(0, n_rows)] if n_rows else []
+    cores = workers()
+    shares = cores * -(-n_rows // (cores * most))
+    size = min(max(-(-n_rows // shares), FEWEST_ROWS), most)
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 

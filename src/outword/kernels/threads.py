@@ -59,7 +59,7 @@ def spread(work: Callable[[Item], object], items: Iterable[Item], after: Callabl
             todo.clear()
             raise
 
-    many = min(workers(), len(todo))
+    many = min(workers(), len(todo)) if len(todo) > 1 else 1  # asking BLAS takes milliseconds, the first time
     if many < 2:
         drain(after)
         return

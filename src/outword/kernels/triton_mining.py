@@ -22,11 +22,10 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from outword.kernels.threads import Progress
 from outword.kernels.torch_blas import CELLS, nearest_sums, row_lengths, tensor_on
-from outword.kernels.triton_scoring import STEP, TILE, device, resident
+from outword.kernels.triton_scoring import STEP, TILE, described, device, padded, resident
 from outword.numerics import Array
 
 RANK = 16  # the threshold is about this number's place among the products with the sample
@@ -85,7 +84,7 @@ class _Miner:
         self.raw, self.lengths, self.alpha = raw, lengths, alpha
         dim = raw.shape[1]
         self.margin = 2 * error_bound(dim)
-        self.half = torch.zeros((len(raw), -(-dim // STEP) * STEP), dtype=torch.float16, device=raw.device)
+        self.half = torch.zeros((len(raw), padded(dim)), dtype=torch.float16, device=raw.device)
         for start in range(0, len(raw), 1 << 16):
             rows = slice(start, start + (1 << 16))
             self.half[rows, :dim] = (raw[rows] / lengths[rows, None]).half()
@@ -131,8 +130,7 @@ class _Miner:
         out = torch.empty((len(part), width), dtype=kind, device=part.device)
         programs = resident()
         kernel[(programs,)](
-            TensorDescriptor.from_tensor(part, (TILE, STEP)),
-            TensorDescriptor.from_tensor(columns, (TILE, STEP)),
+            described(part), described(columns),
             *more, out, len(part), len(columns),
             WIDTH=part.shape[1], SIZE=TILE, DEPTH=STEP, PER=per, PROGRAMS=programs, num_warps=4, num_stages=3,
         )  # fmt: skip

@@ -14,7 +14,6 @@ added in float64 at the end. Texts of one model are alike, so what is rounded is
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -25,6 +24,7 @@ import triton.language as tl
 from numpy.typing import NDArray
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from outword.kernels.choice import interpreted
 from outword.kernels.torch_blas import tensor_on
 from outword.numerics import UNIT_TOLERANCE, Array
 
@@ -54,11 +54,11 @@ class Bank:
         u = torch.as_tensor(vectors, dtype=torch.float64, device=self._device)
         self._mean = u.mean(dim=0)
         place, self._used, self._first = (torch.as_tensor(a, device=self._device) for a in tiles_of(offsets))
-        tiles = torch.zeros((len(self._used) * TILE, _padded(u.shape[1])), dtype=torch.float64, device=self._device)
+        tiles = torch.zeros((len(self._used) * TILE, padded(u.shape[1])), dtype=torch.float64, device=self._device)
         tiles[place, : u.shape[1]] = u - self._mean
         high = tiles.half()
-        self._high = _described(high)
-        self._low = _described(((tiles - high) * LOW).half()) if self._split else self._high
+        self._high = described(high)
+        self._low = described(((tiles - high) * LOW).half()) if self._split else self._high
 
     def log_masses(self, images: Any) -> torch.Tensor:
         """`log sum exp` of the logits of each group: images (n_images, dim) to (n_images, n_groups), on the device.
@@ -85,7 +85,7 @@ class Bank:
         tops, logs = torch.empty((2, n_tiles, n), device=self._device)
         programs = resident()
         _tile_masses[(programs,)](
-            _described(high), _described(low), self._high, self._low,
+            described(high), described(low), self._high, self._low,
             self._used, tops, logs, n, n_tiles, self._scale, 1.0,
             DIM=high.shape[1], SPLIT=self._split, SIZE=TILE, DEPTH=STEP, PROGRAMS=programs,
             num_warps=8 if self._split else 4, num_stages=3,
@@ -210,11 +210,6 @@ def at_device(chosen: torch.device) -> AbstractContextManager[object]:
     return nullcontext() if chosen.type == "cpu" else torch.cuda.device(chosen)
 
 
-def interpreted() -> bool:
-    """Whether Triton interprets its kernels on the CPU."""
-    return os.environ.get("TRITON_INTERPRET", "") == "1"
-
-
 def resident() -> int:
     """How many programs share the tiles: two a multiprocessor, so that one multiplies while the other adds up."""
     if interpreted():
@@ -222,10 +217,11 @@ def resident() -> int:
     return 2 * torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
 
 
-def _described(matrix: torch.Tensor) -> TensorDescriptor:
+def described(matrix: torch.Tensor) -> TensorDescriptor:
     """A matrix as kernels load it, tile by tile; beyond its edge there are zeros."""
     return TensorDescriptor.from_tensor(matrix, (TILE, STEP))
 
 
-def _padded(dim: int) -> int:
+def padded(dim: int) -> int:
+    """The width that vectors are padded to, with zeros."""
     return -(-dim // STEP) * STEP
