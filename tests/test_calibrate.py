@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy.stats import beta
 
-from outword.calibrate import conformal_p_values, fit_threshold, tpr_interval
+from outword.calibrate import by_hand, conformal_p_values, fit_marks, fit_threshold, tpr_interval
 from outword.errors import InputError, ParameterError
 
 
@@ -69,3 +71,65 @@ def test_bad_input():
             fit_threshold(np.arange(6.0), 1.5, method)
     with pytest.raises(ParameterError, match="method must be"):
         fit_threshold(np.arange(6.0), 0.9, "magic")
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "cut", "value"),
+    [
+        ([3, 4], [1], 2.5, 2.5),  # nothing is wrong: nothing moves
+        ([3, 4], [1], 0.5, 2.0),  # the middle between the two around it
+        ([3, 4], [1], 9.0, 2.0),
+        ([3, 4], [], 5.0, 3.0),  # only as far as it must
+        ([3, 4], [], 1.0, 1.0),
+        ([], [2], 1.0, np.nextafter(2, 9)),
+        ([], [2], 5.0, 5.0),
+        ([3, 3.5, 4], [1, 3.2], 2.0, 2.0),  # one mistake is left, wherever it goes: it stays
+        ([1], [2], 5.0, 5.0),  # two places with one mistake each: the nearer
+        ([1], [2], 0.5, 0.5),
+        ([5], [1], None, 3.0),  # a method without a cut of its own
+        ([5], [], None, 5.0),
+    ],
+)
+def test_marks_by_hand(inside, outside, cut, value):
+    assert fit_marks(inside, outside, cut).value == value
+
+
+@given(
+    inside=st.lists(st.integers(-5, 5), max_size=6),
+    outside=st.lists(st.integers(-5, 5), max_size=6),
+    cut=st.none() | st.integers(-6, 6),
+)
+def test_marks_make_the_fewest_mistakes(inside, outside, cut):
+    assume(inside or outside)
+
+    def mistakes(t):
+        return sum(s < t for s in inside) + sum(s >= t for s in outside)
+
+    threshold = fit_marks(inside, outside, cut)
+    assert mistakes(threshold.value) == min(mistakes(t) for t in np.arange(-6, 6.25, 0.25))
+    assert cut is None or mistakes(cut) > mistakes(threshold.value) or threshold.value == cut
+    assert 0 <= threshold.low <= threshold.high <= 1
+
+
+def test_the_interval_of_marks_is_that_of_clopper_and_pearson():
+    threshold = fit_marks([1, 5, 6, 7], [3, 3, 3], cut=4.0)
+    assert (threshold.tpr, threshold.n_photos, threshold.n_others) == (0.75, 4, 3)
+    assert threshold.low == pytest.approx(beta.ppf(0.05, 3, 2))
+    assert threshold.high == pytest.approx(beta.ppf(0.95, 4, 1))
+    none = fit_marks([], [3], cut=4.0)
+    assert (none.tpr, none.low, none.high) == (None, 0, 1)
+
+
+@pytest.mark.parametrize(("inside", "outside"), [([], []), ([np.nan], []), ([1], [np.inf]), ([[1]], [])])
+def test_marks_must_be_scores(inside, outside):
+    with pytest.raises(InputError, match="marks must be finite scores"):
+        fit_marks(inside, outside, 0.0)
+
+
+def test_a_threshold_says_how_it_was_found():
+    assert fit_threshold(np.arange(20), 0.95).told == "quantile at a TPR of 95% from 20 photos"
+    assert fit_marks([1, 2], [0], 3.0).told == "from marks on 2 photos of the classes and 1 others"
+    assert by_hand(2).told == "set by hand"
+    assert by_hand(2).warning == ""
+    with pytest.raises(ParameterError, match="threshold must be a finite number, got nan"):
+        by_hand(float("nan"))

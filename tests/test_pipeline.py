@@ -1,11 +1,13 @@
 """The whole chain with the embedded encoder and the demo photos."""
 
+import io
 import json
 import math
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import fields
 
 import numpy as np
@@ -15,6 +17,7 @@ from PIL import Image
 import outword
 from conftest import LABELS, PHOTOS, call
 from outword import artifact, wild
+from outword.calibrate import by_hand
 from outword.detectors import DETECTORS, Need
 from outword.embed import embed
 from outword.encoders import get_encoder
@@ -451,3 +454,38 @@ def test_parameters_of_the_miner(words_file):
         outword.fit(LABELS, corpus=words_file, miner="random", miner_params={"sise": 7})
     with pytest.raises(ParameterError, match="size must be a whole number, got 'many'"):
         outword.fit(LABELS, corpus=words_file, miner="random", miner_params={"size": "many"})
+
+
+def test_other_labels_are_fitted_as_the_first_ones_were(words_file):
+    names = {"espresso": "", "crane": "a crane, the bird"}
+    again, wanted = outword.fit(["cat", "dog"], tau=0.4, seed=3).relabel(names), outword.fit(names, tau=0.4, seed=3)
+    assert again.card == wanted.card
+    assert (again.labels, again.wild) == (wanted.labels, wanted.wild)
+    photos = sorted(PHOTOS.glob("c*.jpg"))
+    np.testing.assert_array_equal(again.score(photos), wanted.score(photos))
+    assert outword.fit(["cat", "dog"], method="mcm").relabel(["pen", "cup"]).labels == ["pen", "cup"]
+    with pytest.raises(InputError, match="cannot be made for other labels: the word list"):
+        outword.fit(["cat", "dog"], corpus=words_file, n_groups=3).relabel(["pen", "cup"])
+
+
+def test_photos_do_not_come_along_to_other_labels(train):
+    fitted = outword.fit(LABELS, method="knn", id_images=train)
+    with pytest.raises(InputError, match="the photos that it was fitted on did not come along"):
+        fitted.relabel(["pen", "cup"])
+
+
+def test_another_threshold_leaves_the_detector_as_it_is(detector):
+    moved = detector.with_threshold(by_hand(3.0))
+    assert (moved.cut, moved.verdict(2.9), detector.threshold_) == (3.0, "out", None)
+    assert moved.vectors is detector.vectors
+
+
+def test_a_zip_file_holds_what_save_writes(detector, tmp_path):
+    moved = detector.with_threshold(by_hand(3.0))
+    moved.save(tmp_path / "pets.outword")
+    with zipfile.ZipFile(io.BytesIO(moved.zipped("pets.outword"))) as file:
+        assert {name: file.read(name) for name in file.namelist()} == {
+            f"pets.outword/{path.name}": path.read_bytes() for path in (tmp_path / "pets.outword").iterdir()
+        }
+    assert moved.zipped() == moved.zipped()
+    assert outword.load(tmp_path / "pets.outword").calibration_ == by_hand(3.0)

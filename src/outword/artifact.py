@@ -9,9 +9,11 @@ pets.outword/
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,8 +46,18 @@ def save(path: str | os.PathLike[str], saved: Saved) -> Path:
     """Write a detector to `path`, replacing a detector that is there; nothing else is ever replaced."""
     target = check_target(path)
     with whole_folder(target) as new:
-        _write(new, saved)
+        for name, data in contents(saved).items():
+            (new / name).write_bytes(data)
     return target
+
+
+def zipped(saved: Saved, folder: str) -> bytes:
+    """The same as a zip file, whose one folder has this name; equal detectors give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in contents(saved).items():
+            file.writestr(zipfile.ZipInfo(f"{folder}/{name}"), data, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
@@ -74,15 +86,17 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}
 
 
-def _write(folder: Path, saved: Saved) -> None:
+def contents(saved: Saved) -> dict[str, bytes]:
+    """The files of a saved detector by name."""
     arrays = {name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}
-    (folder / VECTORS).write_bytes(serialize(arrays))
-    (folder / LABELS).write_text("".join(f"{label}\n" for label in saved.labels), encoding="utf-8")
-    (folder / WILD).write_text("".join(f"{word}\n" for word in saved.wild), encoding="utf-8")
-    files = {name: sha256_file(folder / name) for name in (VECTORS, LABELS, WILD)}
-    card = {"schema": SCHEMA, **saved.card, "files": files}
+    files = {
+        VECTORS: serialize(arrays),
+        LABELS: "".join(f"{label}\n" for label in saved.labels).encode(),
+        WILD: "".join(f"{word}\n" for word in saved.wild).encode(),
+    }
+    card = {"schema": SCHEMA, **saved.card, "files": {name: sha256_bytes(data) for name, data in files.items()}}
     card["fingerprint"] = _fingerprint(card)
-    (folder / CARD).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return {**files, CARD: (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()}
 
 
 def _fingerprint(card: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Thresholds from a few ID photos: the quantile at a target TPR, and split conformal with a finite-sample guarantee."""
+"""Thresholds: the quantile at a target TPR, split conformal with a finite-sample guarantee, from marks, or by hand."""
 
 from __future__ import annotations
 
@@ -23,24 +23,37 @@ class Threshold:
 
     Attributes:
         value: the threshold; minus infinity accepts everything.
-        method: "quantile" or "conformal".
-        tpr: the target share of ID images that are accepted.
+        method: "quantile" or "conformal"; "marks" (`fit_marks`); "hand", where someone set it.
+        tpr: the target share of ID images that are accepted; of marks, the share of the marked ID photos that is.
         n_photos: how many ID photos it was fitted on.
         low: with 90 % confidence, ...
         high: ... the true TPR at this threshold lies between `low` and `high`.
+        n_others: how many photos of other things it was fitted on.
     """
 
     value: float
-    method: CalibrationMethod
-    tpr: float
+    method: CalibrationMethod | Literal["marks", "hand"]
+    tpr: float | None
     n_photos: int
     low: float
     high: float
+    n_others: int = 0
+
+    @property
+    def told(self) -> str:
+        """How it was found, in words."""
+        if self.method == "hand":
+            return "set by hand"
+        if self.method == "marks":
+            return f"from marks on {self.n_photos} photos of the classes and {self.n_others} others"
+        return f"{self.method} at a TPR of {self.tpr:.0%} from {self.n_photos} photos"
 
     @property
     def warning(self) -> str:
         """What the user should know of a threshold from few photos; empty when the interval is narrower than 0.1."""
-        if self.value == -math.inf:
+        if self.method == "hand":
+            return ""
+        if self.value == -math.inf and self.tpr is not None:
             need = math.ceil(1 / (1 - self.tpr)) - 1 if self.tpr < 1 else 0
             advice = f"bring at least {need} photos" if need else "a tpr of 1 can promise nothing less"
             return f"{self.n_photos} photos cannot guarantee a TPR of {self.tpr}: everything is accepted; {advice}"
@@ -83,6 +96,62 @@ def fit_threshold(scores: ArrayLike, tpr: float = 0.95, method: CalibrationMetho
         raise ParameterError(f'method must be "quantile" or "conformal", got {method!r}', hint='use "quantile"')
     low, high = tpr_interval(n, rank) if rank else (1.0, 1.0)
     return Threshold(value, method, tpr, n, low, high)
+
+
+def fit_marks(inside: ArrayLike, outside: ArrayLike, cut: float | None) -> Threshold:
+    """The threshold that fits marks best: scores of photos that were said to show a class, and to show none.
+
+    It makes the fewest mistakes on the marked photos. Among equals it is as near as can be to `cut`, the threshold
+    before. If that has to move, it goes to the middle between the two marked scores around it, where there are two.
+    `low` and `high` are those of a threshold that was chosen before the photos were seen (Clopper and Pearson 1934),
+    so they promise a little too much.
+
+    Args:
+        inside: scores of marked ID photos.
+        outside: scores of photos of other things; one mark in all is enough.
+        cut: the threshold before, if there is one.
+
+    >>> fit_marks([3.0, 4.0], [1.0], cut=0.5).value
+    2.0
+    """
+    good, bad = (np.sort(np.asarray(side, dtype=np.float64)) for side in (inside, outside))
+    if good.ndim != 1 or bad.ndim != 1 or not len(good) + len(bad) or not np.isfinite([*good, *bad]).all():
+        raise InputError(
+            f"marks must be finite scores, one at least, got {np.shape(inside)} and {np.shape(outside)}",
+            hint="mark a photo as yours or as not yours",
+        )
+    value = _fewest_mistakes(good, bad, cut)
+    n, accepted = len(good), int((good >= value).sum())
+    low = tpr_interval(n, n - accepted + 1)[0] if accepted else 0.0
+    high = tpr_interval(n, n - accepted)[1] if accepted < n else 1.0
+    return Threshold(value, "marks", accepted / n if n else None, n, low, high, len(bad))
+
+
+def _fewest_mistakes(good: Array, bad: Array, cut: float | None) -> float:
+    """See `fit_marks`: between two neighbouring scores, all thresholds make the same mistakes."""
+    edges = np.unique(np.concatenate([good, bad]))
+    lows, highs = np.append(-np.inf, edges), np.append(edges, np.inf)  # a threshold t with low < t <= high
+    mistakes = np.searchsorted(good, highs) + len(bad) - np.searchsorted(bad, highs)
+    start = float(np.median(edges)) if cut is None else cut
+    away = np.maximum(0, np.maximum(lows - start, start - highs))
+    best = int(np.lexsort((away, mistakes))[0])
+    low, high = float(lows[best]), float(highs[best])
+    if cut is not None and low < cut <= high:
+        return cut
+    if math.isinf(low):
+        return high
+    return float(np.nextafter(low, math.inf)) if math.isinf(high) else low + (high - low) / 2
+
+
+def by_hand(value: float) -> Threshold:
+    """A threshold that someone chose; nothing is known of its TPR.
+
+    >>> by_hand(1.5).told
+    'set by hand'
+    """
+    if not math.isfinite(value):
+        raise ParameterError(f"threshold must be a finite number, got {value}", hint="choose one among the scores")
+    return Threshold(float(value), "hand", None, 0, 0.0, 1.0)
 
 
 def conformal_p_values(id_scores: ArrayLike, scores: ArrayLike) -> Array:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from outword import artifact
 from outword._version import __version__
 from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
-from outword.corpora import drop_labels, get_corpus
+from outword.corpora import drop_labels, get_corpus, is_named
 from outword.detectors import DETECTORS, Need, VectorDetector
 from outword.encoders import Encoder, Precision, get_encoder
 from outword.encoders.base import Pixels
@@ -266,9 +266,47 @@ class Detector:
 
     def save(self, path: PathLike) -> None:
         """Write the detector to a directory, whole or not at all."""
+        artifact.save(path, self._saved())
+
+    def zipped(self, folder: str = "detector.outword") -> bytes:
+        """The directory that `save` writes, under this name in a zip file."""
+        return artifact.zipped(self._saved(), folder)
+
+    def _saved(self) -> artifact.Saved:
         stored = artifact.finite(asdict(self.calibration_)) if self.calibration_ else None
-        card = {**self.card, "calibration": stored}
-        artifact.save(path, artifact.Saved(card, self.vectors.state(), self.labels, self.wild))
+        return artifact.Saved({**self.card, "calibration": stored}, self.vectors.state(), self.labels, self.wild)
+
+    def with_threshold(self, threshold: Threshold | None) -> Detector:
+        """The same detector with another threshold; vectors are shared, and this one stays as it is."""
+        other = copy.copy(self)
+        other.calibration_ = threshold
+        return other
+
+    def relabel(self, labels: Iterable[str] | Mapping[str, str], report: Report = quiet) -> Detector:
+        """A new detector for other labels, made as this one was; it is not calibrated.
+
+        Encoder, method, corpus, miner and prompts are the same, with the same parameters.
+        """
+        corpus = self.card["corpus"]["name"] if self.wild else None
+        own_words, own_photos = corpus is not None and not is_named(corpus), Need.ID_IMAGES in self.vectors.wants()
+        if own_words or own_photos:
+            lost = "photos that it was fitted on" if own_photos else f"word list {corpus}"
+            raise InputError(
+                f"{self.method} cannot be made for other labels: the {lost} did not come along",
+                hint='make it with "outword fit"',
+            )
+        miner = self.card.get("miner", {"name": None, "parameters": {}})
+        return fit(
+            labels,
+            encoder=self.encoder,
+            corpus=corpus,
+            method=self.method,
+            miner=miner["name"],
+            prompts=self.card["prompts"]["name"],
+            miner_params=miner["parameters"],
+            report=report,
+            **self.card["method"]["parameters"],
+        )
 
     def _text_rows(self, words: NDArray[np.int64]) -> NDArray[np.float32]:
         """Unit vectors of the labels, then of these wild words, for explanations; float32 is enough there."""

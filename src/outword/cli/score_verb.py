@@ -128,7 +128,7 @@ def page_summary(detector: Detector) -> Summary:
     from outword.page import Summary
 
     fitted = detector.calibration_
-    how = f"{fitted.method} at a TPR of {fitted.tpr:.0%} from {fitted.n_photos} photos" if fitted else ""
+    how = fitted.told if fitted else ""
     return Summary(len(detector.labels), detector.card["encoder"]["name"], detector.method, detector.cut, how)
 
 

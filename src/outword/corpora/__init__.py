@@ -12,7 +12,7 @@ from outword.corpora.wordnet import LEXFILES, SETS, named_corpus
 from outword.corpora.words import Corpus, drop_labels, fold
 from outword.errors import InputError, ParameterError, unknown
 
-__all__ = ["CORPORA", "LEXFILES", "Corpus", "drop_labels", "fold", "get_corpus"]
+__all__ = ["CORPORA", "LEXFILES", "Corpus", "drop_labels", "fold", "get_corpus", "is_named"]
 
 CONJUGATED = "conjugated:"
 CORPORA = {
@@ -56,6 +56,15 @@ def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[
         hint = "leave exclude_files out, or remove those words from the file"
         raise ParameterError(f"exclude_files is for named corpora, got it with the text file {path}", hint=hint)
     return read_corpus(path)
+
+
+def is_named(name: str) -> bool:
+    """Whether a corpus comes with the package, rather than from a text file.
+
+    >>> is_named("conjugated:wordnet"), is_named("words.txt")
+    (True, False)
+    """
+    return name.removeprefix(CONJUGATED) in SETS
 
 
 def _unconjugated(name: str) -> str:
