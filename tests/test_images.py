@@ -504,3 +504,19 @@ def test_threads_end_when_the_consumer_stops_early_or_the_source_fails():
     with pytest.raises(ParameterError):
         list(decode_ahead(broken(), lambda x: x, workers=2, ahead=8))
     assert not decoding_threads()
+
+
+def many_scans(times):
+    """A progressive JPEG whose last scan is there so many times."""
+    jpeg = encoded(picture(), "JPEG", progressive=True)
+    last = jpeg.rindex(b"\xff\xda")
+    return jpeg[:last] + jpeg[last:-2] * times + jpeg[-2:]
+
+
+def test_a_jpeg_of_very_many_scans_is_refused(tmp_path):
+    assert open_image(many_scans(1)).size == picture().size
+    for source in (many_scans(200), tmp_path / "slow.jpg"):
+        (tmp_path / "slow.jpg").write_bytes(many_scans(200))
+        with pytest.raises(ImageError, match="too many scans: 209 is over 100"):
+            open_image(source)
+    assert open_image(many_scans(50)).size == picture().size

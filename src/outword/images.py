@@ -34,6 +34,9 @@ MAX_PIXELS = 178_956_970
 MAX_BYTES = 1 << 31
 """A file larger than this is not read whole by `read_bytes`; 16-bit RGB with `MAX_PIXELS` has half of it."""
 
+MAX_SCANS = 100
+"""A JPEG with more scans than this is refused; those of cameras and the web have at most about ten."""
+
 SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".dib", ".tif", ".tiff"}
     | {".ppm", ".pgm", ".pbm", ".pnm", ".avif", ".heic", ".heif"}
@@ -58,6 +61,7 @@ _REFUSED = [  # formats that people do have, and that are not read
     (re.compile(rb"8BPS"), "Photoshop"),
     (re.compile(rb"\s*<svg|\s*<\?xml"), "SVG or XML"),
 ]
+_SCAN = b"\xff\xda"  # how a scan of a JPEG begins
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -197,8 +201,10 @@ def _decode(file: IO[bytes], min_side: int, max_pixels: int) -> Image.Image:
         file.seek(0)
         image = reader(file)
         _check_size(image, max_pixels)
-        if min_side > 0 and isinstance(image, _Jpeg):
-            image.draft(None, (2 * min_side, 2 * min_side))
+        if isinstance(image, _Jpeg):
+            _check_scans(file)
+            if min_side > 0:
+                image.draft(None, (2 * min_side, 2 * min_side))
         rgb = _finish(image, max_pixels)
     except OutwordError:
         raise
@@ -228,6 +234,21 @@ def _check_size(image: Image.Image, max_pixels: int) -> None:
         raise ImageError(f"too many pixels: {width} x {height} is over {max_pixels}", hint="shrink it first")
     if width * height == 0:
         raise ImageError(f"no pixels: {width} x {height}")
+
+
+def _check_scans(file: IO[bytes]) -> None:
+    """Refuse a JPEG with too many scans: each goes over all pixels, and a few bytes make one.
+
+    Within the pixels of a scan the bytes that are counted cannot occur.
+    """
+    place, scans, last = file.tell(), 0, b""
+    file.seek(0)
+    while block := file.read(1 << 20):
+        scans += (last + block).count(_SCAN)
+        last = block[-1:]
+    file.seek(place)
+    if scans > MAX_SCANS:
+        raise ImageError(f"too many scans: {scans} is over {MAX_SCANS}", hint="open it in a viewer and save it again")
 
 
 def _refusal(error: Exception) -> ImageError:
