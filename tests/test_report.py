@@ -14,6 +14,7 @@ from outword.benchmark.summary import lead, ranking
 from outword.benchmark.table import Column, Line, Table
 from outword.benchmark.verdict import weakness
 from outword.errors import ImageError
+from outword.page import shared_style
 from test_page import HOSTILE, Page
 
 PAPER = ("imagenet-1k", "clip-vit-b-16", "")
@@ -145,6 +146,7 @@ def test_the_page_asks_nobody_and_is_well_formed(tmp_path):
     )
     assert ("meta", "content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in page.attributes
     assert any(name == "viewport" for _, _, name in page.attributes)
+    assert shared_style() in text
     assert not {"script", "link", "iframe", "form", "object"} & set(page.tags)
     assert not re.search(r"https?:|//|url\(|@import", re.sub('base64,[^"]*', "", text))
     sources = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]

@@ -123,6 +123,7 @@ def write_page(path: Path, sample: Sample, *, title: str, summary: Summary) -> N
     rows = sample.rows()
     page = template.substitute(
         title=escape(title),
+        style=shared_style(),
         facts=_facts(summary),
         notice="" if summary.calibration else _NOTICE,
         tallies=_tallies(sample.counts),
@@ -133,6 +134,11 @@ def write_page(path: Path, sample: Sample, *, title: str, summary: Summary) -> N
     )
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")
+
+
+def shared_style() -> str:
+    """The style that all pages have in common, to be put into one that stands alone."""
+    return resources.files("outword").joinpath("style.css").read_text(encoding="utf-8").rstrip()
 
 
 _NOTICE = (

@@ -29,7 +29,7 @@ from outword.benchmark.verdict import verdict, weakness
 from outword.errors import ImageError, OutwordError
 from outword.files import whole_file
 from outword.images import open_image, thumbnail
-from outword.page import escape, photo, score_text, wild_words
+from outword.page import escape, photo, score_text, shared_style, wild_words
 
 SHOWN = 12  # images of a kind
 LONG = ("all", "points")  # tables that are folded
@@ -65,6 +65,7 @@ def write_report(
     template = Template((resources.files("outword") / "benchmark" / "report.html").read_text(encoding="utf-8"))
     page = template.substitute(
         title=escape(outcome.suite.title),
+        style=shared_style(),
         about=escape(outcome.suite.about),
         warnings="".join(f'<p class="notice" role="note">{text}</p>\n' for text in warnings_of(outcome)),
         links="".join(f'<li><a href="#{name}">{heading}</a></li>' for name, heading, _ in parts),
