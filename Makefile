@@ -4,10 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test lint clean
+.PHONY: demo serve test lint clean
 
 demo: $(VENV)/core
 	$(BIN)/outword demo
+
+serve: $(VENV)/serve
+	$(BIN)/outword serve --labels src/outword/demo/labels.txt
 
 test: $(VENV)/dev
 	$(MAKE) lint
@@ -25,10 +28,15 @@ $(VENV)/core: pyproject.toml
 	$(PIP) install --quiet --no-compile --editable .
 	touch $@
 
+$(VENV)/serve: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --no-compile --editable ".[serve]"
+	touch $@ $(VENV)/core
+
 $(VENV)/dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --no-compile --constraint constraints.txt --editable ".[dev]"
-	touch $@ $(VENV)/core
+	touch $@ $(VENV)/core $(VENV)/serve
 
 clean:
 	rm -rf $(VENV)

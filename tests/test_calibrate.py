@@ -128,7 +128,7 @@ def test_marks_must_be_scores(inside, outside):
 
 def test_a_threshold_says_how_it_was_found():
     assert fit_threshold(np.arange(20), 0.95).told == "quantile at a TPR of 95% from 20 photos"
-    assert fit_marks([1, 2], [0], 3.0).told == "from marks on 2 photos of the classes and 1 others"
+    assert fit_marks([1, 2], [0], 3.0).told == "from marks: 2 of the classes, 1 of other things"
     assert by_hand(2).told == "set by hand"
     assert by_hand(2).warning == ""
     with pytest.raises(ParameterError, match="threshold must be a finite number, got nan"):

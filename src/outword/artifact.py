@@ -54,9 +54,11 @@ def save(path: str | os.PathLike[str], saved: Saved) -> Path:
 def zipped(saved: Saved, folder: str) -> bytes:
     """The same as a zip file, whose one folder has this name; equal detectors give equal bytes."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(buffer, "w") as file:  # stored as it is: vectors hardly get smaller
         for name, data in contents(saved).items():
-            file.writestr(zipfile.ZipInfo(f"{folder}/{name}"), data, zipfile.ZIP_DEFLATED)
+            entry = zipfile.ZipInfo(f"{folder}/{name}")
+            entry.external_attr = 0o644 << 16
+            file.writestr(entry, data)
     return buffer.getvalue()
 
 

@@ -45,7 +45,7 @@ class Threshold:
         if self.method == "hand":
             return "set by hand"
         if self.method == "marks":
-            return f"from marks on {self.n_photos} photos of the classes and {self.n_others} others"
+            return f"from marks: {self.n_photos} of the classes, {self.n_others} of other things"
         return f"{self.method} at a TPR of {self.tpr:.0%} from {self.n_photos} photos"
 
     @property
@@ -117,7 +117,7 @@ def fit_marks(inside: ArrayLike, outside: ArrayLike, cut: float | None) -> Thres
     good, bad = (np.sort(np.asarray(side, dtype=np.float64)) for side in (inside, outside))
     if good.ndim != 1 or bad.ndim != 1 or not len(good) + len(bad) or not np.isfinite([*good, *bad]).all():
         raise InputError(
-            f"marks must be finite scores, one at least, got {np.shape(inside)} and {np.shape(outside)}",
+            f"marks must be finite scores, one at least, got {good.size} inside and {bad.size} outside",
             hint="mark a photo as yours or as not yours",
         )
     value = _fewest_mistakes(good, bad, cut)

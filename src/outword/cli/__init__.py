@@ -17,6 +17,7 @@ VERBS = (
     "score",
     "calibrate",
     "explain",
+    "serve",
     "compare",
     "bench",
     "data",

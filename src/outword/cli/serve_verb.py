@@ -1,0 +1,134 @@
+"""`outword serve`: verdicts over HTTP, and a page for the browser."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from outword.cli.choices import Named
+from outword.cli.options import runtime_options
+from outword.cli.talk import Meter
+from outword.errors import InputError, MissingExtraError, ParameterError
+
+if TYPE_CHECKING:
+    from outword.pipeline import Detector
+
+LIMITS = {  # of `outword.serve.limits.Limits`, where everything is explained
+    "body_bytes": "Bytes of a request.",
+    "images": "Images of a request.",
+    "pixels": "Pixels of an image.",
+    "labels": "Labels of a detector.",
+    "seconds": "To receive a request, and to answer it.",
+    "queue": "Images that may wait; more are refused with 503.",
+    "held_bytes": "Bytes of all requests together.",
+    "requests": "Requests at a time.",
+    "detectors": "Detectors in memory that clients had made.",
+    "detector_bytes": "Bytes that these may take.",
+    "batch": "Images that go through the encoder together.",
+    "wait_ms": "How long an image waits for others on their way.",
+}
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--max-images` and the like, one for each limit; a limit that is not given is not passed on."""
+    for name, text in reversed(LIMITS.items()):
+        kind = click.FloatRange(min=0, min_open=True) if name in ("seconds", "wait_ms") else click.IntRange(min=1)
+        command = click.option(f"--max-{name.replace('_', '-')}", f"max_{name}", type=kind, help=text)(command)
+    return command
+
+
+@click.command("serve")
+@click.argument("detector", type=click.Path(), required=False)
+@click.option("--labels", type=click.Path(), help="Fit a detector of these labels instead: a text file, or a folder.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
+@click.option(
+    "--token", envvar="OUTWORD_TOKEN", help="What clients must show. Better in OUTWORD_TOKEN: others see commands."
+)
+@click.option("--insecure", is_flag=True, help="Listen for other machines without a token.")
+@click.option("--encoder", type=Named("encoders"), help="With --labels; or where DETECTOR's encoder is now.")
+@runtime_options
+@limit_options
+def command(
+    detector: str | None,
+    labels: str | None,
+    host: str,
+    port: int,
+    token: str | None,
+    insecure: bool,
+    encoder: str | None,
+    runtime: dict[str, Any],
+    **given: Any,
+) -> None:
+    """Serve DETECTOR over HTTP, with a page for the browser; prints the address.
+
+    The page is at /, the API at /docs. Ctrl-C ends it when what was accepted is answered.
+
+    \b
+    Example:
+      outword serve pets.outword
+      outword serve --labels labels.txt --port 8080
+    """
+    if (detector is None) == (labels is None):
+        raise InputError("serve takes a DETECTOR or --labels", hint="for example: outword serve --labels labels.txt")
+    try:
+        from outword.serve import server
+        from outword.serve.app import create_app
+        from outword.serve.limits import Limits
+    except ImportError as error:
+        raise MissingExtraError(
+            f"the service needs {error.name}, which is not installed", hint='pip install "outword[serve]"'
+        ) from error
+    assert {field.name for field in fields(Limits)} == set(LIMITS)
+    check_token(host, token, insecure)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    with server.bind(host, port) as bound:  # before the long work: that the port is in use is said at once
+        found = _detector(detector, labels, encoder, runtime)
+        chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
+        limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
+        app = create_app(found, limits, token)
+        server.make_server(app, limits, ready=lambda: click.echo(server.address(bound))).run(sockets=[bound])
+    click.echo("stopped", err=True)
+
+
+def check_token(host: str, token: str | None, insecure: bool) -> None:
+    """Raise unless the service may be reached from `host` like this."""
+    from outword.serve.server import is_local
+
+    if token is not None and (not token.strip() or not token.isascii() or not token.isprintable()):
+        raise ParameterError("the token must be printable ASCII text, and not empty", hint="openssl rand -hex 32")
+    if token is None and not insecure and not is_local(host):
+        raise ParameterError(
+            f"other machines can reach {host}: a token is needed",
+            hint='set OUTWORD_TOKEN, for example to what "openssl rand -hex 32" prints; or say --insecure',
+        )
+
+
+def _detector(detector: str | None, labels: str | None, encoder: str | None, runtime: dict[str, Any]) -> Detector:
+    """The detector, its encoder loaded and both warm: the first request is as quick as the next."""
+    import numpy as np
+
+    from outword.encoders import get_encoder
+    from outword.labels import read_labels
+    from outword.pipeline import fit, load
+
+    if detector is not None:
+        found = load(detector, encoder=encoder, **runtime)
+    else:
+        assert labels is not None
+        names, tower = read_labels(labels), get_encoder(encoder or "mini", **runtime)
+        with Meter("words") as meter:
+            found = fit(names, encoder=tower, report=meter)
+    if found.vectors.sees_order:
+        raise InputError(
+            f"{found.method} learns from the images that it scores: clients would change each other's scores",
+            hint="serve a detector of another method",
+        )
+    found.explain(np.zeros((64, 64, 3), np.uint8))
+    found.encoder.encode_texts(["a photo"])
+    return found

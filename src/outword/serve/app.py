@@ -1,0 +1,370 @@
+"""The routes: what is asked is read, handed to the model's thread, and told in JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from fastapi import Depends, FastAPI, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from numpy.typing import NDArray
+
+from outword._version import __version__
+from outword.artifact import finite
+from outword.calibrate import Threshold, by_hand, fit_marks
+from outword.errors import ImageError
+from outword.images import Blob, open_image
+from outword.kernels.threads import blas, usable_cpus
+from outword.labels import check_labels
+from outword.pipeline import Detector
+from outword.serve import refusals, schemas
+from outword.serve.batching import Batcher
+from outword.serve.bodies import read_images
+from outword.serve.guard import Guard
+from outword.serve.handbook import handbook
+from outword.serve.judge import Job, Judgement, Vector, judge, takes_vectors
+from outword.serve.limits import DOWNLOADS, Limits
+from outword.serve.refusals import Refusal, Refused, busy
+from outword.serve.shelf import Shelf
+from outword.serve.telemetry import Telemetry
+from outword.stream import FIRED
+
+PACKAGE = Path(str(files("outword")))
+STATIC = {path.name: path for path in (*(PACKAGE / "serve" / "static").iterdir(), PACKAGE / "style.css")}
+PHOTOS = {path.name: path for path in sorted((PACKAGE / "demo" / "photos").glob("*.jpg"))}
+REFUSED: dict[int | str, dict[str, Any]] = {"4XX": {"model": Refused}, "503": {"model": Refused}}
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["images"],
+                    "properties": {
+                        "images": {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
+                    },
+                }
+            },
+            "application/json": {"schema": schemas.ScoreRequest.model_json_schema()},
+        },
+    }
+}
+JSON = [Depends(refusals.json_only)]
+CHUNK = 1 << 16  # bytes of a download that are sent at a time
+Pixels = NDArray[np.uint8]
+T = TypeVar("T")
+
+
+class Service:
+    """What the routes share: the detectors, the model's thread, threads that decode, limits and figures."""
+
+    def __init__(self, detector: Detector, limits: Limits) -> None:
+        self.limits = limits
+        self.shelf = Shelf(detector, limits)
+        self.telemetry = Telemetry()
+        self.batcher: Batcher[Job, Judgement] = Batcher(
+            self._judge, most=limits.batch, wait=limits.wait_ms / 1000, queue=limits.queue
+        )
+        self.downloads = 0
+        self._encoder = detector.encoder
+        self._threads = ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword-decode")
+        self.telemetry.queue.set_function(lambda: self.batcher.on_their_way)
+        self.telemetry.detectors.set_function(lambda: len(self.shelf))
+
+    @asynccontextmanager
+    async def running(self, app: FastAPI) -> AsyncIterator[None]:
+        """From the first request to the last."""
+        with blas:  # its threads spin after each product, in the way of the encoder's and of decoding
+            self.batcher.start()
+            yield
+            await self.batcher.stop()
+        self.shelf.close()
+        self._threads.shutdown(cancel_futures=True)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run what takes its time, away from the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def full(self) -> Refusal | None:
+        """Why images are refused right now; None when they are not."""
+        return self.batcher.overloaded() if self.batcher.full else None
+
+    async def judged(
+        self, detector: Detector, items: Sequence[Blob | Vector], top: int
+    ) -> list[Judgement | ImageError]:
+        """Judgements of images or vectors, in order; an image that cannot be read has its error."""
+        with self.batcher.room(len(items)):
+            try:
+                return await asyncio.wait_for(self._judged(detector, items, top), self.limits.seconds)
+            except asyncio.TimeoutError:
+                raise busy(f"it took more than {self.limits.seconds:g} s", 5) from None
+
+    async def _judged(
+        self, detector: Detector, items: Sequence[Blob | Vector], top: int
+    ) -> list[Judgement | ImageError]:
+        async def one(item: Blob | Vector) -> Judgement | ImageError:
+            if not isinstance(item, Blob):
+                return (await self.batcher.submit([Job(detector, top, vector=item)]))[0]
+            try:
+                pixels = await self.in_thread(partial(self._decode, item))
+            except ImageError as error:
+                return error
+            return (await self.batcher.submit([Job(detector, top, pixels=pixels)]))[0]
+
+        return list(await asyncio.gather(*map(one, items)))
+
+    def _decode(self, item: Blob) -> Pixels:
+        image = open_image(item, min_side=self._encoder.min_side, max_pixels=self.limits.pixels)
+        return self._encoder.preprocess(image)
+
+    def _judge(self, jobs: Sequence[Job]) -> list[Judgement]:
+        self.telemetry.batches.observe(len(jobs))
+        return judge(jobs)
+
+    def told(self, key: str, detector: Detector) -> schemas.DetectorAnswer:
+        """What is said of a detector."""
+        fitted, limits = detector.calibration_, self.limits
+        return schemas.DetectorAnswer(
+            id=key,
+            labels=detector.labels,
+            prompts=detector.card["label_prompts"],
+            coverage=detector.coverage,
+            method=detector.method,
+            encoder=detector.card["encoder"]["name"],
+            dim=self._encoder.dim,
+            wild_words=len(detector.wild),
+            threshold=_finite(detector.cut),
+            calibrated=fitted is not None,
+            calibration=fitted.told if fitted else "",
+            takes_embeddings=takes_vectors(detector),
+            limits=schemas.LimitsAnswer(
+                body_bytes=limits.body_bytes, images=limits.images, pixels=limits.pixels, labels=limits.labels
+            ),
+        )
+
+
+def create_app(detector: Detector, limits: Limits = Limits(), token: str | None = None) -> FastAPI:  # noqa: B008  # frozen
+    """The service of one detector as an ASGI application."""
+    service = Service(detector, limits)
+    app = FastAPI(
+        title="outword",
+        version=__version__,
+        description="Tells whether a photo shows one of your classes, given nothing but their names.",
+        lifespan=service.running,
+        docs_url=None,
+        redoc_url=None,
+        responses=REFUSED,
+    )
+    refusals.install(app)
+    _add_scoring(app, service)
+    _add_detectors(app, service)
+    _add_state(app, service)
+    _add_pages(app)
+    app.add_middleware(Guard, limits=limits, token=token, telemetry=service.telemetry, full=service.full)
+    return app
+
+
+def _add_scoring(app: FastAPI, service: Service) -> None:
+    @app.post("/v1/score", openapi_extra=BODY, tags=["scores"])
+    async def score(
+        request: Request,
+        detector: Annotated[str | None, Query(description="Its id; that of the service by default.")] = None,
+        embeddings: Annotated[bool, Query(description="Whether to give vectors, to score again later.")] = False,
+        top: Annotated[int, Query(ge=1, le=20, description="How many labels and words.")] = 3,
+    ) -> schemas.ScoreAnswer:
+        """Score images, or embeddings; higher means more in-distribution.
+
+        One bad image among several is a result with an error; if none can be read, the answer is 422.
+        """
+        key, found = service.shelf.get(detector)
+        kind, body = request.headers.get("content-type", ""), await request.body()
+        read = partial(read_images, kind, body, service.limits, found.vectors.labels_.shape[1])
+        items: Sequence[Blob | Vector] = await service.in_thread(read)
+        if not isinstance(items[0], Blob) and not takes_vectors(found):
+            raise Refusal(422, "invalid", f"{found.method} looks at more than embeddings", "send the images")
+        judged = await service.judged(found, items, top)
+        if all(isinstance(one, ImageError) for one in judged):
+            raise _unreadable(judged)
+        results = [
+            _result(found, _name(item, i), one, embeddings)
+            for i, (item, one) in enumerate(zip(items, judged, strict=True))
+        ]
+        for result in results:
+            service.telemetry.images.labels(result.verdict or "error").inc()
+        calibrated = found.calibration_ is not None
+        return schemas.ScoreAnswer(detector=key, threshold=_finite(found.cut), calibrated=calibrated, results=results)
+
+
+def _add_detectors(app: FastAPI, service: Service) -> None:
+    @app.get("/v1/detector", tags=["detectors"])
+    async def own_detector() -> schemas.DetectorAnswer:
+        """The detector that the service was started with."""
+        return service.told(*service.shelf.get(None))
+
+    @app.post("/v1/detectors", tags=["detectors"], dependencies=JSON)
+    async def make_detector(given: schemas.LabelsRequest) -> schemas.DetectorAnswer:
+        """Make a detector of labels, as the service's own was made; the same labels give the same id.
+
+        It is kept in memory. There is room for some; the least recently used goes first, and can be made again.
+        """
+        return service.told(*await service.shelf.make(check_labels(given.labels)))
+
+    @app.get("/v1/detectors/{key}", tags=["detectors"])
+    async def detector(key: str) -> schemas.DetectorAnswer:
+        """A detector by its id."""
+        return service.told(*service.shelf.get(key))
+
+    @app.post("/v1/detectors/{key}/threshold", tags=["detectors"], dependencies=JSON)
+    async def threshold(key: str, marks: schemas.Marks) -> schemas.ThresholdAnswer:
+        """The threshold that fits the scores of marked photos best; nothing is kept."""
+        _, found = service.shelf.get(key)
+        fitted = fit_marks(marks.inside, marks.outside, found.cut)
+        wrong = sum(s < fitted.value for s in marks.inside) + sum(s >= fitted.value for s in marks.outside)
+        return schemas.ThresholdAnswer(
+            threshold=_finite(fitted.value),
+            method=fitted.method,
+            calibration=fitted.told,
+            tpr=fitted.tpr,
+            low=fitted.low,
+            high=fitted.high,
+            mistakes=wrong,
+            warning=fitted.warning,
+        )
+
+    @app.post(
+        "/v1/detectors/{key}/artifact",
+        tags=["detectors"],
+        dependencies=JSON,
+        response_class=Response,
+        responses={200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}},
+    )
+    async def artifact(key: str, given: schemas.ArtifactRequest) -> Response:
+        """The detector as a zip file of the folder that `outword score` takes, with a threshold; nothing is kept."""
+        _, found = service.shelf.get(key)
+        chosen = found.with_threshold(_chosen(found, given))
+        if service.downloads >= DOWNLOADS:
+            raise busy(f"{DOWNLOADS} detectors are being downloaded already")
+        service.downloads += 1
+        try:
+            data = await service.in_thread(chosen.zipped)
+        except BaseException:
+            service.downloads -= 1
+            raise
+        headers = {
+            "content-disposition": 'attachment; filename="detector.outword.zip"',
+            "content-length": str(len(data)),
+        }
+        return StreamingResponse(_sent(service, data), media_type="application/zip", headers=headers)
+
+
+def _add_state(app: FastAPI, service: Service) -> None:
+    @app.get("/healthz", tags=["state"])
+    async def healthz() -> schemas.Status:
+        """Whether the process answers."""
+        return schemas.Status(status="ok")
+
+    @app.get("/readyz", tags=["state"])
+    async def readyz() -> schemas.Status:
+        """Whether images would be taken right now."""
+        if not service.batcher.alive:
+            raise busy("the model's thread does not run", code="not_ready")
+        if refusal := service.full():
+            raise refusal
+        return schemas.Status(status="ready")
+
+    @app.get("/metrics", tags=["state"], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def metrics() -> Response:
+        """Figures for Prometheus."""
+        return Response(service.telemetry.text(), media_type="text/plain; version=0.0.4")
+
+
+def _add_pages(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def page() -> FileResponse:
+        return _file(STATIC, "index.html")
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def static(name: str) -> FileResponse:
+        return _file(STATIC, name)
+
+    @app.get("/demo", include_in_schema=False)
+    async def demo() -> schemas.Photos:
+        return schemas.Photos(photos=list(PHOTOS))
+
+    @app.get("/demo/{name}", include_in_schema=False)
+    async def photo(name: str) -> FileResponse:
+        return _file(PHOTOS, name)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(handbook(app.openapi()))
+
+
+def _file(known: Mapping[str, Path], name: str) -> FileResponse:
+    """One of the files that are known by name; a client's text is never made into a path."""
+    if name not in known:
+        raise Refusal(404, "not_found", "there is no such file", "see /docs")
+    return FileResponse(known[name])
+
+
+def _name(item: Blob | Vector, place: int) -> str:
+    return item.name if isinstance(item, Blob) else f"embeddings[{place}]"
+
+
+def _result(detector: Detector, name: str, judged: Judgement | ImageError, embeddings: bool) -> schemas.Result:
+    if isinstance(judged, ImageError):
+        empty: dict[str, Any] = {
+            "score": None,
+            "verdict": "",
+            "label": "",
+            "labels": [],
+            "words": [],
+            "embedding": None,
+        }
+        return schemas.Result(name=name, error=judged.message, **empty)
+    return schemas.Result(
+        name=name,
+        score=judged.score,
+        verdict=detector.verdict(judged.score),
+        label=judged.evidence.labels[0][0],
+        labels=[schemas.LabelShare(label=label, share=share) for label, share in judged.evidence.labels],
+        words=[schemas.WordShare(word=w, share=share) for w, share in judged.evidence.words if share >= FIRED],
+        error="",
+        embedding=judged.vector.tolist() if embeddings else None,
+    )
+
+
+def _unreadable(judged: Sequence[Judgement | ImageError]) -> Refusal:
+    first = next(one for one in judged if isinstance(one, ImageError))
+    more = f", and {len(judged) - 1} more cannot be read" if len(judged) > 1 else ""
+    return Refusal(422, "unreadable_image", f"{first.message}{more}", first.hint)
+
+
+def _chosen(detector: Detector, given: schemas.ArtifactRequest) -> Threshold | None:
+    marked = bool(given.inside or given.outside)
+    if marked and given.threshold is not None:
+        raise Refusal(422, "invalid", "a threshold is set by hand or comes from marks", "send one of the two")
+    if marked:
+        return fit_marks(given.inside, given.outside, detector.cut)
+    return detector.calibration_ if given.threshold is None else by_hand(given.threshold)
+
+
+async def _sent(service: Service, data: bytes) -> AsyncIterator[bytes]:
+    try:
+        for start in range(0, len(data), CHUNK):
+            yield data[start : start + CHUNK]
+    finally:
+        service.downloads -= 1
+
+
+def _finite(threshold: float | None) -> float | None:
+    value: float | None = finite({"": threshold})[""]
+    return value

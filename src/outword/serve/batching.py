@@ -1,0 +1,129 @@
+"""Images of many requests go through the model together: one thread, one batch at a time, a bounded queue."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Generic, TypeVar
+
+from outword.serve.refusals import Refusal, busy
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Batcher(Generic[Item, Result]):
+    """Collects items into batches for a function that runs in a thread of its own.
+
+    While a batch is at work the next ones gather, so under load batches fill by themselves. An item that finds the
+    thread idle waits for others only if they are on their way (`room` was made for them), and no longer than `wait`.
+
+    Args:
+        work: from items to as many results, in order; only ever called from one thread.
+        most: the largest batch.
+        wait: seconds.
+        queue: the most items that may be on their way, waiting or at work.
+    """
+
+    def __init__(
+        self, work: Callable[[Sequence[Item]], Sequence[Result]], *, most: int, wait: float, queue: int
+    ) -> None:
+        self.on_their_way = 0
+        self._work, self._most, self._wait, self._queue = work, most, wait, queue
+        self._todo: deque[tuple[Item, asyncio.Future[Result]]] = deque()
+        self._arrived = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="outword-model")
+        self._speed = 0.0  # items a second, lately
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin; needs a running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """End; the server has answered what it accepted before it comes here."""
+        if self._task:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        self._thread.shutdown()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it was started and goes on."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for a single item more."""
+        return self.on_their_way >= self._queue
+
+    @contextmanager
+    def room(self, count: int) -> Iterator[None]:
+        """Make room for so many items until the block ends, or refuse them all."""
+        if self.on_their_way + count > self._queue:
+            raise self.overloaded()
+        self.on_their_way += count
+        try:
+            yield
+        finally:
+            self.on_their_way -= count
+
+    def overloaded(self) -> Refusal:
+        """The refusal; it says when the queue will have been worked off."""
+        seconds = math.ceil(self.on_their_way / self._speed) if self._speed else 1
+        return busy(f"{self.on_their_way} images are waiting, and {self._queue} are the most", min(max(seconds, 1), 60))
+
+    async def submit(self, items: Sequence[Item]) -> list[Result]:
+        """Results of items, in order; called within `room`. What is cancelled is left out of the next batches."""
+        loop = asyncio.get_running_loop()
+        futures: list[asyncio.Future[Result]] = [loop.create_future() for _ in items]
+        self._todo.extend(zip(items, futures, strict=True))
+        self._arrived.set()
+        try:
+            return list(await asyncio.gather(*futures))
+        finally:
+            for future in futures:
+                future.cancel()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            batch = await self._next_batch()
+            if not batch:
+                continue
+            began = time.monotonic()
+            try:
+                results = await loop.run_in_executor(self._thread, self._work, [item for item, _ in batch])
+                answers = list(zip(batch, results, strict=True))
+            except Exception as error:
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+                continue
+            speed = len(batch) / max(time.monotonic() - began, 1e-9)
+            self._speed = speed if not self._speed else 0.9 * self._speed + 0.1 * speed
+            for (_, future), result in answers:
+                if not future.done():
+                    future.set_result(result)
+
+    async def _next_batch(self) -> list[tuple[Item, asyncio.Future[Result]]]:
+        """The oldest items that someone still waits for."""
+        deadline: float | None = None
+        while len(self._todo) < self._most:
+            self._arrived.clear()
+            patience = None
+            if self._todo:
+                deadline = deadline or time.monotonic() + self._wait
+                patience = deadline - time.monotonic()
+                if patience <= 0 or len(self._todo) >= self.on_their_way:
+                    break
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._arrived.wait(), patience)
+        taken = [self._todo.popleft() for _ in range(min(self._most, len(self._todo)))]
+        return [(item, future) for item, future in taken if not future.done()]

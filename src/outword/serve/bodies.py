@@ -1,0 +1,129 @@
+"""What a client sent to be scored: images in a form or in JSON, or embeddings; all in memory, nothing by name."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import ValidationError
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from outword.images import Blob
+from outword.serve.judge import Vector
+from outword.serve.limits import Limits
+from outword.serve.refusals import Refusal, invalid, too_large, wrong_type
+from outword.serve.schemas import ScoreRequest
+
+FIELD = b"images"
+Many = TypeVar("Many", bound=list[Any])
+
+
+@dataclass
+class _Part:
+    headers: dict[bytes, bytes] = field(default_factory=dict)
+    data: bytearray = field(default_factory=bytearray)
+
+    @property
+    def named(self) -> tuple[bytes | None, str]:
+        """The name of the field, and that of the file."""
+        _, options = parse_options_header(self.headers.get(b"content-disposition", b""))
+        return options.get(b"name"), options.get(b"filename", b"").decode("utf-8", "replace")[:255]
+
+
+def read_images(content_type: str, body: bytes, limits: Limits, dim: int) -> list[Blob] | list[Vector]:
+    """The images of a request, or its embeddings; a refusal says what is wrong. Runs in a thread: bodies are large."""
+    kind, options = parse_options_header(content_type)
+    if kind == b"multipart/form-data":
+        return _counted(_form(options.get(b"boundary", b""), body, limits), limits)
+    if kind == b"application/json":
+        return _json(body, limits, dim)
+    raise wrong_type(content_type, "multipart/form-data or application/json")
+
+
+def _form(boundary: bytes, body: bytes, limits: Limits) -> list[Blob]:
+    """The parts of the field `images`; other fields are passed over."""
+    parts: list[_Part] = []
+    header: list[bytes] = [b"", b""]
+
+    def begin() -> None:
+        if len(parts) > 2 * limits.images:  # before they are kept; other fields may be among them
+            raise _too_many(len(parts), limits)
+        parts.append(_Part())
+
+    def end_header() -> None:
+        parts[-1].headers[header[0].lower()] = header[1]
+        header[:] = [b"", b""]
+
+    def add(place: int, data: bytes, start: int, end: int) -> None:
+        header[place] += data[start:end]
+
+    callbacks = {
+        "on_part_begin": begin,
+        "on_part_data": lambda data, start, end: parts[-1].data.extend(memoryview(data)[start:end]),
+        "on_header_field": lambda data, start, end: add(0, data, start, end),
+        "on_header_value": lambda data, start, end: add(1, data, start, end),
+        "on_header_end": end_header,
+    }
+    ended: list[bool] = []
+    try:
+        parser = MultipartParser(boundary, {**callbacks, "on_end": lambda: ended.append(True)})  # type: ignore[typeddict-item]
+        parser.write(body)
+    except FormParserError as error:
+        raise _malformed(str(error)) from None
+    if not boundary or not ended:
+        raise _malformed("its last boundary is missing")
+    files = [(part.named[1], part.data) for part in parts if part.named[0] == FIELD]
+    return [Blob(name or f"images[{i}]", bytes(data)) for i, (name, data) in enumerate(files)]
+
+
+def _json(body: bytes, limits: Limits, dim: int) -> list[Blob] | list[Vector]:
+    try:
+        given = ScoreRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise invalid(error) from None
+    if (given.images is None) == (given.embeddings is None):
+        raise Refusal(422, "invalid", 'the body must have "images" or "embeddings"', "send one of the two")
+    if given.embeddings is not None:
+        return [_vector(row, i, dim) for i, row in enumerate(_counted(given.embeddings, limits))]
+    images = _counted(given.images or [], limits)
+    return [Blob(f"images[{i}]", _decoded(text, i)) for i, text in enumerate(images)]
+
+
+def _decoded(text: str, place: int) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise Refusal(422, "invalid", f"images[{place}] is not base64", "encode the bytes of the file") from None
+
+
+def _vector(row: list[float], place: int, dim: int) -> Vector:
+    with np.errstate(over="ignore"):
+        vector = np.asarray(row, dtype=np.float32)
+    if len(vector) != dim or not np.isfinite(vector).all() or not vector.any():
+        raise Refusal(
+            422,
+            "invalid",
+            f"embeddings[{place}] must be {dim} finite numbers, not all 0",
+            "take those that ?embeddings=true gives",
+        )
+    return np.asarray(vector / np.linalg.norm(vector.astype(np.float64)), dtype=np.float32)
+
+
+def _counted(many: Many, limits: Limits) -> Many:
+    if not many:
+        raise Refusal(422, "invalid", "there is no image", 'the field is "images"')
+    if len(many) > limits.images:
+        raise _too_many(len(many), limits)
+    return many
+
+
+def _too_many(count: int, limits: Limits) -> Refusal:
+    return too_large(f"got {count:,} images", limits.images, "send several requests")
+
+
+def _malformed(why: str) -> Refusal:
+    return Refusal(400, "bad_request", f"the form cannot be read: {why}", 'curl -F "images=@photo.jpg" makes one')

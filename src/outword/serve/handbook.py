@@ -1,0 +1,69 @@
+"""The page `/docs`: the OpenAPI schema as plain HTML, with a command for each call; no script, no other host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from outword.page import escape
+
+_JSON = "-H 'Content-Type: application/json' -d"
+EXAMPLES = {
+    ("post", "/v1/score"): "curl -s -F images=@photos/cat.jpg -F images=@photos/raccoon.jpg ADDRESS/v1/score",
+    ("get", "/v1/detector"): "curl -s ADDRESS/v1/detector",
+    ("post", "/v1/detectors"): f"""curl -s {_JSON} '{{"labels": ["raccoon", "espresso"]}}' ADDRESS/v1/detectors""",
+    ("get", "/v1/detectors/{key}"): "curl -s ADDRESS/v1/detectors/ID",
+    ("post", "/v1/detectors/{key}/threshold"): (
+        f"""curl -s {_JSON} '{{"inside": [6.5, 0.9], "outside": [0.3]}}' ADDRESS/v1/detectors/ID/threshold"""
+    ),
+    ("post", "/v1/detectors/{key}/artifact"): (
+        f"""curl -s {_JSON} '{{"threshold": 1.2}}' -o detector.zip ADDRESS/v1/detectors/ID/artifact"""
+    ),
+    ("get", "/healthz"): "curl -s ADDRESS/healthz",
+    ("get", "/readyz"): "curl -s ADDRESS/readyz",
+    ("get", "/metrics"): "curl -s ADDRESS/metrics",
+}
+"""A command for each call; `ADDRESS` is that of the service, `ID` that of a detector."""
+
+
+def handbook(schema: Mapping[str, Any]) -> str:
+    """The page of an OpenAPI schema."""
+    calls = [
+        _call(method, path, about) for path, methods in schema["paths"].items() for method, about in methods.items()
+    ]
+    models = "".join(
+        f'<h3 id="{escape(name)}">{escape(name)}</h3><pre>{escape(json.dumps(model, indent=2))}</pre>'
+        for name, model in schema["components"]["schemas"].items()
+    )
+    title = f"{escape(schema['info']['title'])} {escape(schema['info']['version'])}"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{title}: the API</title><link rel="stylesheet" href="static/style.css"></head>'
+        f"<body><header><h1>{title}: the API</h1><p>{escape(schema['info']['description'])} "
+        'The schema is <a href="openapi.json">openapi.json</a>; <a href=".">the page</a> is for people. Every answer '
+        "with a status of 400 or more has the body <code>Refused</code>.</p></header>"
+        f"<main>{''.join(calls)}<h2>Bodies</h2>{models}</main></body></html>"
+    )
+
+
+def _call(method: str, path: str, about: Mapping[str, Any]) -> str:
+    parameters = "".join(
+        f"<li><code>{escape(p['name'])}</code> ({escape(p['in'])}) {escape(p.get('description', ''))}</li>"
+        for p in about.get("parameters", [])
+    )
+    takes = about.get("requestBody", {}).get("content", {})
+    body = f"<p>Takes {' or '.join(f'<code>{escape(kind)}</code>' for kind in takes)}.</p>" if takes else ""
+    answer = about["responses"]["200"].get("content", {})
+    gives = "".join(f" {_model(kind.get('schema', {}))}" for kind in answer.values())
+    return (
+        f"<h2><code>{escape(method.upper())} {escape(path)}</code></h2><p>{escape(about.get('description', ''))}</p>"
+        f"<ul>{parameters}</ul>{body}<p>Gives <code>{escape(', '.join(answer))}</code>{gives}</p>"
+        f"<pre>{escape(EXAMPLES[method, path])}</pre>"
+    )
+
+
+def _model(schema: Mapping[str, Any]) -> str:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return f'<a href="#{escape(name)}">{escape(name)}</a>' if name else ""

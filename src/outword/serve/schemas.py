@@ -1,0 +1,130 @@
+"""The bodies of requests and answers; FastAPI makes the OpenAPI schema of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Score = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ScoreRequest(_Request):
+    """Images as base64, or embeddings that were given before; one of the two."""
+
+    images: list[str] | None = Field(None, description="Image files, base64.")
+    embeddings: list[list[Score]] | None = Field(None, description="Vectors from `?embeddings=true`.")
+
+
+class LabelsRequest(_Request):
+    """Class names; as an object they may have a prompt of their own."""
+
+    labels: list[str] | dict[str, Annotated[str, Field(max_length=1000)]] = Field(
+        description="Two at least; an object gives some a prompt of their own.",
+        examples=[["tabby cat", "espresso", "space shuttle"]],
+    )
+
+
+class Marks(_Request):
+    """Scores of photos that were marked."""
+
+    inside: list[Score] = Field(default=[], description="Of photos that show one of the classes.", max_length=10_000)
+    outside: list[Score] = Field(default=[], description="Of photos that show none of them.", max_length=10_000)
+
+
+class ArtifactRequest(Marks):
+    """The threshold of the download: from marks, by hand, or as it is."""
+
+    threshold: Score | None = Field(None, description="Set by hand; not together with marks.")
+
+
+class ThresholdAnswer(BaseModel):
+    """A threshold, and what is known of it."""
+
+    threshold: float | None = Field(description="In from this score on; null accepts everything.")
+    method: str
+    calibration: str = Field(description="How it was found, in words.")
+    tpr: float | None = Field(description="Share of the photos of the classes that it accepts.")
+    low: float = Field(description="With 90 % confidence, the true share lies between `low` ...")
+    high: float = Field(description="... and `high`.")
+    mistakes: int = Field(description="Marked photos on the wrong side.")
+    warning: str
+
+
+class LimitsAnswer(BaseModel):
+    """What a request may hold."""
+
+    body_bytes: int
+    images: int
+    pixels: int
+    labels: int
+
+
+class DetectorAnswer(BaseModel):
+    """A detector."""
+
+    id: str
+    labels: list[str]
+    prompts: dict[str, str] = Field(description="Of labels that have a prompt of their own.")
+    coverage: dict[str, str] = Field(description="How well the encoder knows each label; empty if it cannot tell.")
+    method: str
+    encoder: str
+    dim: int
+    wild_words: int
+    threshold: float | None = Field(description="In from this score on; null if there is none.")
+    calibrated: bool
+    calibration: str = Field(description="How the threshold was found, in words.")
+    takes_embeddings: bool
+    limits: LimitsAnswer
+
+
+class LabelShare(BaseModel):
+    """A label and its share of the mass."""
+
+    label: str
+    share: float
+
+
+class WordShare(BaseModel):
+    """A wild word and its share of the mass of its group and the labels together."""
+
+    word: str
+    share: float
+
+
+class Result(BaseModel):
+    """One image."""
+
+    name: str = Field(description="Of the file in the form, else its place.")
+    score: float | None = Field(description="Higher means more in-distribution; null if it could not be read.")
+    verdict: str = Field(description='"in" or "out", with "(uncalibrated)" where no threshold was fitted.')
+    label: str = Field(description="The nearest.")
+    labels: list[LabelShare]
+    words: list[WordShare] = Field(description="Wild words that fired.")
+    error: str = Field(description="Why it could not be read, else empty.")
+    embedding: list[float] | None = Field(description="With `?embeddings=true`.")
+
+
+class ScoreAnswer(BaseModel):
+    """Results in the order of the images."""
+
+    detector: str
+    threshold: float | None
+    calibrated: bool
+    results: list[Result]
+
+
+class Status(BaseModel):
+    """How the service is."""
+
+    status: str
+
+
+class Photos(BaseModel):
+    """Names of the demo photos."""
+
+    photos: list[str]

@@ -1,0 +1,138 @@
+"""The server process: a socket of our own, patience that ends, and a shutdown that finishes what was accepted."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from outword.errors import InputError
+from outword.serve.limits import HEAD_SECONDS, Limits
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 is any free one. Nobody is let in before a server listens."""
+    made = None
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(place)
+    except OSError as error:
+        if made:
+            made.close()
+        raise InputError(
+            f"{host} port {port} cannot be used: {(error.strerror or str(error)).lower()}",
+            hint="choose another --port (0: any free one), or another --host",
+        ) from None
+    return made
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("::1"), is_local("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def address(bound: socket.socket) -> str:
+    """What to type into a browser."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def make_server(app: FastAPI, limits: Limits, ready: Callable[[], None]) -> Server:
+    """A server whose `run(sockets=[bound])` goes on until a signal; `ready` is called when requests are taken."""
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=round(2 * limits.seconds),  # to be received, and to be answered
+    )
+    return Server(config, ready)
+
+
+class Server(uvicorn.Server):
+    """Says when it is ready; a signal is the usual way to stop it, and no failure."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on SIGINT and SIGTERM, the second SIGINT at once; they are not raised again afterwards."""
+        if threading.current_thread() is not threading.main_thread():  # only that one may ask for signals
+            yield
+            return
+        before = {sign: signal.signal(sign, self.handle_exit) for sign in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for sign, handler in before.items():
+                signal.signal(sign, handler)
+
+
+class Protocol(H11Protocol):
+    """HTTP/1.1 whose clients must begin: a connection without a request is closed after `HEAD_SECONDS`.
+
+    That holds for a new connection, and for one whose last answer is out, whatever else of a body still comes.
+    """
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._await_request()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        super().connection_lost(exc)
+        if self._timer:
+            self._timer.cancel()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP gets the common shape too."""
+        problem = {"code": "bad_request", "message": msg, "hint": "speak HTTP/1.1"}
+        body = json.dumps({"error": problem}).encode()
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        self.transport.close()
+
+    def _await_request(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(HEAD_SECONDS, self._give_up, self.cycle)
+
+    def _give_up(self, last: object) -> None:
+        if self.cycle is last:
+            self.transport.close()
