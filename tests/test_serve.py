@@ -243,11 +243,13 @@ def test_a_token_is_asked_for_where_it_matters(detector):
             assert ask(address, "GET", path)[0] == 200
 
 
-def test_other_sites_are_kept_out(address):
+def test_other_sites_are_kept_out(address, detector):
     for host in ("example.org", "127.0.0.1.example.org", "[::2]:8000"):
         assert refused(ask(address, "GET", "/v1/detector", headers={"host": host})) == (403, "forbidden")
     for host in ("localhost", "127.0.0.1:1", "[::1]:8000"):
         told(ask(address, "GET", "/v1/detector", headers={"host": host}))
+    with in_thread(detector, local=False) as open_to_all:
+        told(ask(open_to_all, "GET", "/v1/detector", headers={"host": "example.org"}))
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 422), ("none", 422)):
         assert ask(address, "POST", "/v1/detectors", {"labels": []}, {"sec-fetch-site": site})[0] == status
 
@@ -277,7 +279,7 @@ def test_figures_for_prometheus(detector):
 def test_a_full_queue_sheds(detector, monkeypatch):
     held, go = threading.Event(), threading.Event()
     monkeypatch.setattr("outword.serve.app.judge", lambda jobs: (held.set(), go.wait(30), [])[2])
-    with in_thread(detector, Limits(queue=2)) as address:
+    with in_thread(detector, Limits(queue=2, images=2)) as address:
         waiting = threading.Thread(target=score, args=(address, CAT, RACCOON))
         waiting.start()
         assert held.wait(30)
@@ -359,12 +361,14 @@ def test_the_demo_photos_are_there(address):
     ("arguments", "message"),
     [
         ([], "serve takes a DETECTOR or --labels"),
-        (["missing.outword"], "is not a saved detector"),
-        (["--labels", "missing.txt"], "there is no label list"),
+        (["missing.outword", "--port", "0"], "is not a saved detector"),
+        (["--labels", "missing.txt", "--port", "0"], "there is no label list"),
         (["SAVED", "--labels", "x"], "serve takes a DETECTOR or --labels"),
         (["SAVED", "--host", "0.0.0.0", "--port", "0"], "a token is needed"),
         (["SAVED", "--host", "no.such.host.invalid", "--insecure"], "cannot be used"),
-        (["SAVED", "--token", ""], "the token must be"),
+        (["SAVED", "--port", "0", "--token", ""], "the token must be"),
+        (["SAVED", "--token", "a b"], "the token must be"),
+        (["SAVED", "--max-queue", "3", "--port", "0"], "queue must be a whole number of at least 64, got 3"),
     ],
 )
 def test_wrong_options(saved, arguments, message):

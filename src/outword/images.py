@@ -301,14 +301,16 @@ def _eight_bit(image: Image.Image) -> NDArray[np.uint8]:
     16-bit pixels, and 32-bit integers that fit in 16 bits, run from 0 to 65535. Floats run from 0 to the first of 1,
     255 and 65535 that holds them all. Anything else is stretched from its least to its greatest value.
     """
-    values = np.clip(np.nan_to_num(np.asarray(image, dtype=np.float32)), -1e30, 1e30)
+    values = np.array(image, dtype=np.float32)  # what follows goes in place: large images take memory enough
+    np.clip(np.nan_to_num(values, copy=False), -1e30, 1e30, out=values)
     low, high = float(values.min()), float(values.max())
     for top in (1.0, 255.0, 65535.0) if image.mode == "F" else (65535.0,):
         if low >= 0 and high <= top:
             low, high = 0.0, top
             break
-    scaled: NDArray[np.float32] = (values - np.float32(low)) * np.float32(255 / max(high - low, 1e-30))
-    return np.rint(scaled).astype(np.uint8)
+    values -= np.float32(low)
+    values *= np.float32(255 / max(high - low, 1e-30))
+    return np.rint(values, out=values).astype(np.uint8)
 
 
 def _exif(image: Image.Image) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,7 @@ def command(
         found = _detector(detector, labels, encoder, runtime)
         chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
         limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
-        app = create_app(found, limits, token)
+        app = create_app(found, limits, token, local=server.is_local(host))
         server.make_server(app, limits, ready=lambda: click.echo(server.address(bound))).run(sockets=[bound])
     click.echo("stopped", err=True)
 
@@ -100,8 +101,8 @@ def check_token(host: str, token: str | None, insecure: bool) -> None:
     """Raise unless the service may be reached from `host` like this."""
     from outword.serve.server import is_local
 
-    if token is not None and (not token.strip() or not token.isascii() or not token.isprintable()):
-        raise ParameterError("the token must be printable ASCII text, and not empty", hint="openssl rand -hex 32")
+    if token is not None and not re.fullmatch("[!-~]+", token):
+        raise ParameterError("the token must be printable ASCII without spaces", hint="openssl rand -hex 32 makes one")
     if token is None and not insecure and not is_local(host):
         raise ParameterError(
             f"other machines can reach {host}: a token is needed",

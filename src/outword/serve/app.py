@@ -8,13 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from fastapi import Depends, FastAPI, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from numpy.typing import NDArray
+from starlette.types import Receive, Scope, Send
 
 from outword._version import __version__
 from outword.artifact import finite
@@ -31,7 +33,7 @@ from outword.serve.guard import Guard
 from outword.serve.handbook import handbook
 from outword.serve.judge import Job, Judgement, Vector, judge, takes_vectors
 from outword.serve.limits import DOWNLOADS, Limits
-from outword.serve.refusals import Refusal, Refused, busy
+from outword.serve.refusals import Refusal, Refused, busy, too_large
 from outword.serve.shelf import Shelf
 from outword.serve.telemetry import Telemetry
 from outword.stream import FIRED
@@ -110,11 +112,14 @@ class Service:
     async def _judged(
         self, detector: Detector, items: Sequence[Blob | Vector], top: int
     ) -> list[Judgement | ImageError]:
+        turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
+
         async def one(item: Blob | Vector) -> Judgement | ImageError:
             if not isinstance(item, Blob):
                 return (await self.batcher.submit([Job(detector, top, vector=item)]))[0]
             try:
-                pixels = await self.in_thread(partial(self._decode, item))
+                async with turns:
+                    pixels = await self.in_thread(partial(self._decode, item))
             except ImageError as error:
                 return error
             return (await self.batcher.submit([Job(detector, top, pixels=pixels)]))[0]
@@ -151,8 +156,8 @@ class Service:
         )
 
 
-def create_app(detector: Detector, limits: Limits = Limits(), token: str | None = None) -> FastAPI:  # noqa: B008  # frozen
-    """The service of one detector as an ASGI application."""
+def create_app(detector: Detector, limits: Limits, token: str | None = None, *, local: bool = True) -> FastAPI:
+    """The service of one detector as an ASGI application; see `Guard` for `token` and `local`."""
     service = Service(detector, limits)
     app = FastAPI(
         title="outword",
@@ -161,6 +166,7 @@ def create_app(detector: Detector, limits: Limits = Limits(), token: str | None 
         lifespan=service.running,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         responses=REFUSED,
     )
     refusals.install(app)
@@ -168,7 +174,7 @@ def create_app(detector: Detector, limits: Limits = Limits(), token: str | None 
     _add_detectors(app, service)
     _add_state(app, service)
     _add_pages(app)
-    app.add_middleware(Guard, limits=limits, token=token, telemetry=service.telemetry, full=service.full)
+    app.add_middleware(Guard, limits=limits, token=token, telemetry=service.telemetry, full=service.full, local=local)
     return app
 
 
@@ -215,6 +221,9 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
 
         It is kept in memory. There is room for some; the least recently used goes first, and can be made again.
         """
+        if len(given.labels) > service.limits.labels:
+            count, hint = len(given.labels), 'for more, fit it with "outword fit"'
+            raise too_large(f"got {count:,} labels", service.limits.labels, hint)
         return service.told(*await service.shelf.make(check_labels(given.labels)))
 
     @app.get("/v1/detectors/{key}", tags=["detectors"])
@@ -262,7 +271,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
             "content-disposition": 'attachment; filename="detector.outword.zip"',
             "content-length": str(len(data)),
         }
-        return StreamingResponse(_sent(service, data), media_type="application/zip", headers=headers)
+        return _Download(service, data, headers)
 
 
 def _add_state(app: FastAPI, service: Service) -> None:
@@ -288,11 +297,11 @@ def _add_state(app: FastAPI, service: Service) -> None:
 
 def _add_pages(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
-    async def page() -> FileResponse:
+    async def page() -> Response:
         return _file(STATIC, "index.html")
 
     @app.get("/static/{name}", include_in_schema=False)
-    async def static(name: str) -> FileResponse:
+    async def static(name: str) -> Response:
         return _file(STATIC, name)
 
     @app.get("/demo", include_in_schema=False)
@@ -300,7 +309,7 @@ def _add_pages(app: FastAPI) -> None:
         return schemas.Photos(photos=list(PHOTOS))
 
     @app.get("/demo/{name}", include_in_schema=False)
-    async def photo(name: str) -> FileResponse:
+    async def photo(name: str) -> Response:
         return _file(PHOTOS, name)
 
     @app.get("/docs", include_in_schema=False)
@@ -308,11 +317,11 @@ def _add_pages(app: FastAPI) -> None:
         return HTMLResponse(handbook(app.openapi()))
 
 
-def _file(known: Mapping[str, Path], name: str) -> FileResponse:
+def _file(known: Mapping[str, Path], name: str) -> Response:
     """One of the files that are known by name; a client's text is never made into a path."""
     if name not in known:
         raise Refusal(404, "not_found", "there is no such file", "see /docs")
-    return FileResponse(known[name])
+    return Response(known[name].read_bytes(), media_type=guess_type(name)[0])
 
 
 def _name(item: Blob | Vector, place: int) -> str:
@@ -357,12 +366,23 @@ def _chosen(detector: Detector, given: schemas.ArtifactRequest) -> Threshold | N
     return detector.calibration_ if given.threshold is None else by_hand(given.threshold)
 
 
-async def _sent(service: Service, data: bytes) -> AsyncIterator[bytes]:
-    try:
-        for start in range(0, len(data), CHUNK):
-            yield data[start : start + CHUNK]
-    finally:
-        service.downloads -= 1
+class _Download(StreamingResponse):
+    """Sends data piece by piece; its place is free again however that ends, also before the first piece."""
+
+    def __init__(self, service: Service, data: bytes, headers: Mapping[str, str]) -> None:
+        super().__init__(_pieces(data), media_type="application/zip", headers=headers)
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._service.downloads -= 1
+
+
+async def _pieces(data: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), CHUNK):
+        yield data[start : start + CHUNK]
 
 
 def _finite(threshold: float | None) -> float | None:

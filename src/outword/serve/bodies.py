@@ -82,6 +82,7 @@ def _form(boundary: bytes, body: bytes, limits: Limits) -> list[Blob]:
 
 def _json(body: bytes, limits: Limits, dim: int) -> list[Blob] | list[Vector]:
     try:
+        _check_values(body, limits, dim)
         given = ScoreRequest.model_validate_json(body)
     except ValidationError as error:
         raise invalid(error) from None
@@ -91,6 +92,13 @@ def _json(body: bytes, limits: Limits, dim: int) -> list[Blob] | list[Vector]:
         return [_vector(row, i, dim) for i, row in enumerate(_counted(given.embeddings, limits))]
     images = _counted(given.images or [], limits)
     return [Blob(f"images[{i}]", _decoded(text, i)) for i, text in enumerate(images)]
+
+
+def _check_values(body: bytes, limits: Limits, dim: int) -> None:
+    """Refuse more texts, lists or numbers than the largest request has, before objects are made of them."""
+    most = {b'"': 2 * limits.images + 20, b"[": limits.images + 20, b",": limits.images * dim + 20}
+    if any(body.count(sign) > number for sign, number in most.items()):
+        raise too_large("the body has too many values", limits.images, "send several requests")
 
 
 def _decoded(text: str, place: int) -> bytes:

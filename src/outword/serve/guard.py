@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("outword.serve")
 LARGE = "/v1/score"  # the one path whose bodies hold images
 GUARDED = ("/v1/", "/metrics")  # what needs the token
-LOCAL = {"127.0.0.1", "localhost", "[::1]"}
+LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+LINGER = 2.0  # seconds in which who is refused may go on sending: a client that is cut off does not see the answer
 HEADERS = [
     (
         b"content-security-policy",
@@ -49,6 +52,7 @@ class Guard:
         token: what clients must show; None asks for none.
         telemetry: where requests are counted.
         full: whether images are to be refused right now; gives the refusal, or None.
+        local: whether only this machine is to be answered; then a web site must not get in by a name of its own.
     """
 
     def __init__(
@@ -58,8 +62,9 @@ class Guard:
         token: str | None,
         telemetry: Telemetry,
         full: Callable[[], Refusal | None],
+        local: bool,
     ) -> None:
-        self.app, self.limits, self.telemetry, self.full = app, limits, telemetry, full
+        self.app, self.limits, self.telemetry, self.full, self.local = app, limits, telemetry, full, local
         self._token = None if token is None else token.encode()
         self._held = self._requests = 0
 
@@ -68,14 +73,14 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status = time.monotonic(), 0
+        began, status, until = time.monotonic(), 0, 0.0
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, until
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, until = message["status"], time.monotonic() + self.limits.seconds
                 message = {**message, "headers": [*message["headers"], *HEADERS]}
-            await asyncio.wait_for(send(message), self.limits.seconds)  # a client that does not read is let go
+            await asyncio.wait_for(send(message), until - time.monotonic())  # who does not read is let go
 
         self._requests += 1
         try:
@@ -101,7 +106,7 @@ class Guard:
                 self._check(scope, headers)
                 body = await self._body(scope["path"], headers, receive, held)
             except Refusal as refusal:
-                await refusal.response()(scope, receive, send)
+                await _refuse(refusal, headers, receive, send)
                 return
             await self.app(scope, _given(body, receive), send)
         finally:
@@ -111,7 +116,7 @@ class Guard:
         """Refuse who may not ask, and what is not taken right now."""
         if self._requests > self.limits.requests:
             raise busy(f"{self._requests} requests are open, and {self.limits.requests} are the most")
-        if self._token is None and _host(headers) not in LOCAL:  # else a web site could bind its name to this address
+        if self._token is None and self.local and not LOCAL.fullmatch(headers.get("host", "")):
             raise Refusal(403, "forbidden", "without a token, Host must be localhost", "set a token, and send it")
         if scope["method"] != "GET" and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             raise Refusal(403, "forbidden", "a page of another site may not ask this", "ask from a program")
@@ -157,10 +162,20 @@ class Guard:
         self.telemetry.held.set(self._held)
 
 
-def _host(headers: Headers) -> str:
-    """The host that the client asked for, without the port."""
-    host = headers.get("host", "")
-    return host[: host.rindex("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
+async def _refuse(refusal: Refusal, headers: Headers, receive: Receive, send: Send) -> None:
+    """Answer at once, and end the answer when the body has come, or has not for a while."""
+    response = refusal.response()
+    await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    if refusal.status != 408 and "expect" not in headers:  # who expects to be asked does not send
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(_rest(receive), LINGER)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _rest(receive: Receive) -> None:
+    while (await receive()).get("more_body", False):
+        pass
 
 
 def _large_body(most: int) -> Refusal:

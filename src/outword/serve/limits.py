@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from outword.checks import whole_number
+
 SMALL_BODY = 1 << 20  # bytes of a request that carries no images; it is read on the event loop, so it must be quick
 HEAD_SECONDS = 10.0  # in which a connection must have sent the head of a request
 FITS = 4  # label lists that are being fitted or wait for it
@@ -41,3 +43,6 @@ class Limits:
     detector_bytes: int = 1 << 30
     batch: int = 16
     wait_ms: float = 5.0
+
+    def __post_init__(self) -> None:
+        whole_number("queue", self.queue, least=self.images, hint="a request must fit into an empty queue")

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-Score = Annotated[float, Field(allow_inf_nan=False)]
+FIELDS = 10  # of an object; no request has as many
+Score = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e100, le=1e100)]
+
+
+def _texts(given: Any) -> Any:
+    """Refuse at the first mistake: pydantic would write down each of a million, which takes seconds and gigabytes."""
+    texts = given.values() if isinstance(given, dict) else given
+    if not isinstance(given, list | dict) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("must be a list of names, or an object of names and prompts")
+    return given
 
 
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: Any) -> Any:
+        if isinstance(given, dict) and len(given) > FIELDS:
+            raise ValueError(f"an object has at most {FIELDS} fields")
+        return given
 
 
 class ScoreRequest(_Request):
@@ -23,7 +39,7 @@ class ScoreRequest(_Request):
 class LabelsRequest(_Request):
     """Class names; as an object they may have a prompt of their own."""
 
-    labels: list[str] | dict[str, Annotated[str, Field(max_length=1000)]] = Field(
+    labels: Annotated[list[str] | dict[str, Annotated[str, Field(max_length=1000)]], BeforeValidator(_texts)] = Field(
         description="Two at least; an object gives some a prompt of their own.",
         examples=[["tabby cat", "espresso", "space shuttle"]],
     )

@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import math
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from outword.errors import InputError
+from outword.serve.guard import HEADERS
 from outword.serve.limits import HEAD_SECONDS, Limits
+
+SPARE = 100  # file descriptors that are not for connections
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -35,6 +40,20 @@ def bind(host: str, port: int) -> socket.socket:
             hint="choose another --port (0: any free one), or another --host",
         ) from None
     return made
+
+
+@cache
+def most_connections() -> int:
+    """As many as there may be files open; that limit is raised first, as far as a process may."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return 500
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return max(1, soft - SPARE)
 
 
 def is_local(host: str) -> bool:
@@ -64,7 +83,8 @@ def make_server(app: FastAPI, limits: Limits, ready: Callable[[], None]) -> Serv
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=round(2 * limits.seconds),  # to be received, and to be answered
+        proxy_headers=False,
+        timeout_graceful_shutdown=math.ceil(2 * limits.seconds),  # to be received, and to be answered
     )
     return Server(config, ready)
 
@@ -78,6 +98,13 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""
+        try:
+            for bound in sockets or []:
+                bound.listen(self.config.backlog)
+        except OSError as error:  # another process bound the port too, and was quicker to listen
+            raise InputError(
+                f"the port cannot be used: {(error.strerror or str(error)).lower()}", hint="choose another --port"
+            ) from None
         await super().startup(sockets)
         if self.started:
             self._ready()
@@ -103,36 +130,58 @@ class Protocol(H11Protocol):
     """
 
     _timer: asyncio.TimerHandle | None = None
+    _stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
+        """Wait for the first request; where there would soon be no file descriptor left, nobody is let in."""
         super().connection_made(transport)
-        self._await_request()
+        if len(self.connections) > most_connections():
+            transport.abort()
+        self._await_request(None)
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
+        last = self.cycle  # the next one may have come with it, and begins now
         super().on_response_complete()
-        self._await_request()
+        self._await_request(last)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         super().connection_lost(exc)
-        if self._timer:
-            self._timer.cancel()
+        for timer in (self._timer, self._stuck):
+            if timer:
+                timer.cancel()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read."""
+        super().pause_writing()
+        self._stuck = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It reads."""
+        super().resume_writing()
+        if self._stuck:
+            self._stuck.cancel()
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP gets the common shape too."""
         problem = {"code": "bad_request", "message": msg, "hint": "speak HTTP/1.1"}
         body = json.dumps({"error": problem}).encode()
-        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        own = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+        ]
+        lines = [b"%s: %s\r\n" % pair for pair in [*own, *HEADERS]]
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + b"".join(lines) + b"\r\n" + body)
         self.transport.close()
 
-    def _await_request(self) -> None:
+    def _await_request(self, last: object) -> None:
         if self._timer:
             self._timer.cancel()
-        self._timer = self.loop.call_later(HEAD_SECONDS, self._give_up, self.cycle)
+        self._timer = self.loop.call_later(HEAD_SECONDS, self._give_up, last)
 
     def _give_up(self, last: object) -> None:
         if self.cycle is last:
-            self.transport.close()
+            self.transport.close()  # which waits until all is sent; a client that reads nothing is not waited for
+            self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)

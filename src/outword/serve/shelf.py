@@ -57,8 +57,6 @@ class Shelf:
 
         A fit goes on when who asked for it goes away: the next to ask finds it made.
         """
-        if len(labels) > self._limits.labels:
-            raise too_large(f"got {len(labels):,} labels", self._limits.labels, 'for more, fit it with "outword fit"')
         wanted = sha256_bytes(json.dumps(list(labels.items())).encode())
         if wanted not in self._making:
             if len(self._making) >= FITS:
