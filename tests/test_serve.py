@@ -27,6 +27,7 @@ from outword.serve.batching import Batcher
 from outword.serve.handbook import EXAMPLES
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal
+from outword.serve.server import most_connections
 from outword.serve.shelf import footprint
 from served import ask, form, in_thread, process
 
@@ -455,3 +456,17 @@ def test_the_process_says_where_it_is_and_ends_in_peace(saved):
         assert running.returncode == 0
     assert re.search(r"POST /v1/score 200 \d+ ms", said)
     assert said.endswith("stopped\n")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "hard", "asked", "most"),
+    [(1024, 4096, 4096, 3996), (1024, -1, 10_100, 10_000), (-1, -1, None, 10_000), (50_000, 50_000, None, 10_000)],
+)
+def test_connections_leave_file_descriptors_to_spare(monkeypatch, allowed, hard, asked, most):
+    import resource
+
+    got = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (allowed, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: got.append(limits[0]))
+    assert most_connections.__wrapped__() == most
+    assert got == ([asked] if asked else [])

@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 
 import uvicorn
@@ -21,6 +21,7 @@ from outword.errors import InputError
 from outword.serve.guard import HEADERS
 from outword.serve.limits import HEAD_SECONDS, Limits
 
+CONNECTIONS = 10_000
 SPARE = 100  # file descriptors that are not for connections
 
 
@@ -44,16 +45,17 @@ def bind(host: str, port: int) -> socket.socket:
 
 @cache
 def most_connections() -> int:
-    """As many as there may be files open; that limit is raised first, as far as a process may."""
+    """As many as there may be files open, at most `CONNECTIONS`; that limit is raised first, where it is lower."""
     try:
         import resource
     except ImportError:  # not on this system
-        return 500
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        soft = hard
-    return max(1, soft - SPARE)
+        return SPARE
+    allowed, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS + SPARE
+    if 0 <= allowed < wanted:  # below 0 there is no limit
+        allowed = wanted if hard < 0 else min(hard, wanted)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(1, min(wanted, allowed if allowed >= 0 else wanted) - SPARE)
 
 
 def is_local(host: str) -> bool:
