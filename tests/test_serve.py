@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import doctest
+import html
 import io
 import json
 import os
@@ -27,7 +28,7 @@ from outword.serve.batching import Batcher
 from outword.serve.handbook import EXAMPLES
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal
-from outword.serve.server import most_connections
+from outword.serve.server import is_local, most_connections
 from outword.serve.shelf import footprint
 from served import ask, form, in_thread, process
 
@@ -347,6 +348,8 @@ def test_the_api_page_shows_every_call(address):
     assert calls == set(EXAMPLES)
     assert all(f"{method.upper()} {path}</code>" in page for method, path in calls)
     assert "<script" not in page
+    assert "\\n" not in page
+    assert '"embeddings"' in html.unescape(page)
     assert "style=" not in page
     assert not re.search(r'(src|href)="(https?:)?//', page)
 
@@ -364,7 +367,8 @@ def test_the_demo_photos_are_there(address):
         ([], "serve takes a DETECTOR or --labels"),
         (["missing.outword", "--port", "0"], "is not a saved detector"),
         (["--labels", "missing.txt", "--port", "0"], "there is no label list"),
-        (["SAVED", "--labels", "x"], "serve takes a DETECTOR or --labels"),
+        (["SAVED", "--labels", "x"], "serve takes a DETECTOR or --labels, not both"),
+        ([CAT], "cat.jpg is a file, no detector"),
         (["SAVED", "--host", "0.0.0.0", "--port", "0"], "a token is needed"),
         (["SAVED", "--host", "no.such.host.invalid", "--insecure"], "cannot be used"),
         (["SAVED", "--port", "0", "--token", ""], "the token must be"),
@@ -377,13 +381,13 @@ def test_wrong_options(saved, arguments, message):
 
 
 def test_who_may_listen_without_a_token():
-    for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
-        check_token(host, None, insecure=False)
-    check_token("0.0.0.0", "sesame", insecure=False)
-    check_token("0.0.0.0", None, insecure=True)
-    for host in ("0.0.0.0", "::", "192.168.1.2", "example.org"):
-        with pytest.raises(ParameterError, match="a token is needed"):
-            check_token(host, None, insecure=False)
+    check_token(None, open_to_all=False, insecure=False)
+    check_token("sesame", open_to_all=True, insecure=False)
+    check_token(None, open_to_all=True, insecure=True)
+    with pytest.raises(ParameterError, match="a token is needed"):
+        check_token(None, open_to_all=True, insecure=False)
+    assert all(map(is_local, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
+    assert not any(map(is_local, ("0.0.0.0", "::", "192.168.1.2", "example.org")))
 
 
 def test_a_method_that_learns_from_what_it_scores_is_not_served(words_file, tmp_path):
@@ -422,7 +426,7 @@ def test_the_curl_commands_of_the_docs(documented):
         got = run.stdout if run.stdout.endswith("\n") else f"{run.stdout}\n"
         same = doctest.OutputChecker().check_output(wanted or "\n", got, doctest.ELLIPSIS)
         assert same, f"{command}\n{got}{run.stderr}"
-        before += [command] if command.startswith("ID=") else []
+        before += [command] if re.match("[A-Z]+=", command) else []
     commands = [command for command, _, _ in parts]
     for example in EXAMPLES.values():
         assert example.replace("ADDRESS", "http://127.0.0.1:8000").replace("ID", "$ID") in commands

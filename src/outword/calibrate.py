@@ -59,8 +59,10 @@ class Threshold:
             return f"{self.n_photos} photos cannot guarantee a TPR of {self.tpr}: everything is accepted; {advice}"
         if self.high - self.low < 0.1:
             return ""
+        if not self.n_photos:
+            return "no photo of the classes is among them: nothing is known of how many of those it accepts"
         return (
-            f"{self.n_photos} photos leave the threshold uncertain: "
+            f"{self.n_photos} photo{'s leave' if self.n_photos > 1 else ' leaves'} the threshold uncertain: "
             f"the true TPR lies between {self.low:.2f} and {self.high:.2f} with 90 % confidence"
         )
 

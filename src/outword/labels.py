@@ -34,7 +34,9 @@ def read_labels(path: str | os.PathLike[str]) -> dict[str, str]:
     return {name: prompt.strip() for name, (_, _, prompt) in zip(names, pairs, strict=True)}
 
 
-def check_labels(labels: Iterable[str] | Mapping[str, str], *, where: str = "the list") -> dict[str, str]:
+def check_labels(
+    labels: Iterable[str] | Mapping[str, str], *, where: str = "the list", most: int = MOST
+) -> dict[str, str]:
     """Labels with their own prompt, if any, in the order given; refuses what cannot be told apart or is no name.
 
     >>> check_labels(["cat", " dog "])
@@ -51,9 +53,9 @@ def check_labels(labels: Iterable[str] | Mapping[str, str], *, where: str = "the
         if fold(name) in seen:
             raise InputError(f"labels must differ, got {seen[fold(name)]!r} and {name!r}", hint="remove one of them")
         seen[fold(name)] = name
-    if not FEWEST <= len(names) <= MOST:
+    if not FEWEST <= len(names) <= most:
         hint = "add a class name, for example what it is confused with" if len(names) < FEWEST else "split the list"
-        raise InputError(f"there must be {FEWEST} to {MOST:,} labels, got {len(names):,} in {where}", hint=hint)
+        raise InputError(f"there must be {FEWEST} to {most:,} labels, got {len(names):,} in {where}", hint=hint)
     prompts = labels if isinstance(labels, Mapping) else {}
     return {name.strip(): (prompts.get(name) or "").strip() for name in names}
 

@@ -72,7 +72,7 @@ def command(
         detector = fit(names, encoder=tower, id_images=id_images or None, report=meter, **options, **parameters)
     detector.save(target)
     if Need.LABELS in detector.vectors.wants():
-        _tell_coverage(detector.coverage, labels)
+        tell_coverage(detector.coverage, labels)
     if as_json:
         click.echo(json.dumps({"path": target, "labels": len(names), "wild": len(detector.wild), **detector.card}))
     else:
@@ -90,7 +90,7 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _tell_coverage(coverage: dict[str, str], labels: str) -> None:
+def tell_coverage(coverage: dict[str, str], labels: str) -> None:
     """Say how well the encoder knows each label, and loudly which it does not know."""
     say = console().print
     for flag in dict.fromkeys(sorted(coverage.values())):

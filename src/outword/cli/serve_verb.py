@@ -6,19 +6,22 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from outword.cli.choices import Named
+from outword.cli.fit_verb import tell_coverage
 from outword.cli.options import runtime_options
 from outword.cli.talk import Meter
 from outword.errors import InputError, MissingExtraError, ParameterError
+from outword.serve.limits import Limits
 
 if TYPE_CHECKING:
     from outword.pipeline import Detector
 
-LIMITS = {  # of `outword.serve.limits.Limits`, where everything is explained
+LIMITS = {  # in short; `Limits` says more
     "body_bytes": "Bytes of a request.",
     "images": "Images of a request.",
     "pixels": "Pixels of an image.",
@@ -29,16 +32,22 @@ LIMITS = {  # of `outword.serve.limits.Limits`, where everything is explained
     "requests": "Requests at a time.",
     "detectors": "Detectors in memory that clients had made.",
     "detector_bytes": "Bytes that these may take.",
-    "batch": "Images that go through the encoder together.",
+    "batch": "Images, of several requests, that are handed to the encoder together.",
     "wait_ms": "How long an image waits for others on their way.",
 }
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--max-images` and the like, one for each limit; a limit that is not given is not passed on."""
-    for name, text in reversed(LIMITS.items()):
-        kind = click.FloatRange(min=0, min_open=True) if name in ("seconds", "wait_ms") else click.IntRange(min=1)
-        command = click.option(f"--max-{name.replace('_', '-')}", f"max_{name}", type=kind, help=text)(command)
+    """`--max-images` and the like, one for each limit."""
+    for field in reversed(fields(Limits)):
+        command = click.option(
+            f"--max-{field.name.replace('_', '-')}",
+            f"max_{field.name}",
+            type=click.FloatRange(min=0, min_open=True) if isinstance(field.default, float) else click.IntRange(min=1),
+            default=None if field.name == "batch" else field.default,
+            show_default=f"{Limits.batch}, or the encoder's batch size" if field.name == "batch" else True,
+            help=LIMITS[field.name],
+        )(command)
     return command
 
 
@@ -74,18 +83,16 @@ def command(
       outword serve pets.outword
       outword serve --labels labels.txt --port 8080
     """
-    if (detector is None) == (labels is None):
-        raise InputError("serve takes a DETECTOR or --labels", hint="for example: outword serve --labels labels.txt")
+    check_source(detector, labels)
     try:
         from outword.serve import server
         from outword.serve.app import create_app
-        from outword.serve.limits import Limits
     except ImportError as error:
         raise MissingExtraError(
-            f"the service needs {error.name}, which is not installed", hint='pip install "outword[serve]"'
+            f"the service needs {error.name}, which is not installed",
+            hint='pip install "outword[serve]"; from a clone: pip install ".[serve]"',
         ) from error
-    assert {field.name for field in fields(Limits)} == set(LIMITS)
-    check_token(host, token, insecure)
+    check_token(token, open_to_all=not server.is_local(host), insecure=insecure)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with server.bind(host, port) as bound:  # before the long work: that the port is in use is said at once
@@ -97,15 +104,28 @@ def command(
     click.echo("stopped", err=True)
 
 
-def check_token(host: str, token: str | None, insecure: bool) -> None:
-    """Raise unless the service may be reached from `host` like this."""
-    from outword.serve.server import is_local
+def check_source(detector: str | None, labels: str | None) -> None:
+    """Raise unless there is one thing to serve, and it looks like it."""
+    from outword.labels import read_labels
 
+    example = "for example: outword serve --labels labels.txt"
+    if detector is None and labels is None:
+        raise InputError("serve takes a DETECTOR or --labels", hint=example)
+    if detector is not None and labels is not None:
+        raise InputError("serve takes a DETECTOR or --labels, not both", hint=example)
+    if detector is not None and Path(detector).is_file():
+        raise InputError(f"{detector} is a file, no detector", hint=f"outword serve --labels {detector}")
+    if labels is not None:
+        read_labels(labels)
+
+
+def check_token(token: str | None, *, open_to_all: bool, insecure: bool) -> None:
+    """Raise unless a service may run with this token, or without one."""
     if token is not None and not re.fullmatch("[!-~]+", token):
         raise ParameterError("the token must be printable ASCII without spaces", hint="openssl rand -hex 32 makes one")
-    if token is None and not insecure and not is_local(host):
+    if token is None and open_to_all and not insecure:
         raise ParameterError(
-            f"other machines can reach {host}: a token is needed",
+            "other machines can reach this address: a token is needed",
             hint='set OUTWORD_TOKEN, for example to what "openssl rand -hex 32" prints; or say --insecure',
         )
 
@@ -125,6 +145,7 @@ def _detector(detector: str | None, labels: str | None, encoder: str | None, run
         names, tower = read_labels(labels), get_encoder(encoder or "mini", **runtime)
         with Meter("words") as meter:
             found = fit(names, encoder=tower, report=meter)
+        tell_coverage(found.coverage, labels)
     if found.vectors.sees_order:
         raise InputError(
             f"{found.method} learns from the images that it scores: clients would change each other's scores",

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from fastapi import Depends, FastAPI, Query, Request
+from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from numpy.typing import NDArray
 from starlette.types import Receive, Scope, Send
@@ -59,6 +60,7 @@ BODY = {
         },
     }
 }
+Key = Annotated[str, InPath(description="The id of a detector.")]
 JSON = [Depends(refusals.json_only)]
 CHUNK = 1 << 16  # bytes of a download that are sent at a time
 Pixels = NDArray[np.uint8]
@@ -224,15 +226,15 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
         if len(given.labels) > service.limits.labels:
             count, hint = len(given.labels), 'for more, fit it with "outword fit"'
             raise too_large(f"got {count:,} labels", service.limits.labels, hint)
-        return service.told(*await service.shelf.make(check_labels(given.labels)))
+        return service.told(*await service.shelf.make(check_labels(given.labels, most=service.limits.labels)))
 
     @app.get("/v1/detectors/{key}", tags=["detectors"])
-    async def detector(key: str) -> schemas.DetectorAnswer:
+    async def detector(key: Key) -> schemas.DetectorAnswer:
         """A detector by its id."""
         return service.told(*service.shelf.get(key))
 
     @app.post("/v1/detectors/{key}/threshold", tags=["detectors"], dependencies=JSON)
-    async def threshold(key: str, marks: schemas.Marks) -> schemas.ThresholdAnswer:
+    async def threshold(key: Key, marks: schemas.Marks) -> schemas.ThresholdAnswer:
         """The threshold that fits the scores of marked photos best; nothing is kept."""
         _, found = service.shelf.get(key)
         fitted = fit_marks(marks.inside, marks.outside, found.cut)
@@ -255,7 +257,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
         response_class=Response,
         responses={200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}},
     )
-    async def artifact(key: str, given: schemas.ArtifactRequest) -> Response:
+    async def artifact(key: Key, given: schemas.ArtifactRequest) -> Response:
         """The detector as a zip file of the folder that `outword score` takes, with a threshold; nothing is kept."""
         _, found = service.shelf.get(key)
         chosen = found.with_threshold(_chosen(found, given))

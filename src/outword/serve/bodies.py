@@ -103,9 +103,10 @@ def _check_values(body: bytes, limits: Limits, dim: int) -> None:
 
 def _decoded(text: str, place: int) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode("".join(text.split()), validate=True)  # tools wrap their lines
     except (binascii.Error, ValueError):
-        raise Refusal(422, "invalid", f"images[{place}] is not base64", "encode the bytes of the file") from None
+        hint = "encode the bytes of the file, with nothing such as data: before them"
+        raise Refusal(422, "invalid", f"images[{place}] is not base64", hint) from None
 
 
 def _vector(row: list[float], place: int, dim: int) -> Vector:
@@ -123,7 +124,7 @@ def _vector(row: list[float], place: int, dim: int) -> Vector:
 
 def _counted(many: Many, limits: Limits) -> Many:
     if not many:
-        raise Refusal(422, "invalid", "there is no image", 'the field is "images"')
+        raise Refusal(422, "invalid", "there is nothing to score", 'the field is "images", or "embeddings" in JSON')
     if len(many) > limits.images:
         raise _too_many(len(many), limits)
     return many

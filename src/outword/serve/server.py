@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import logging
 import math
 import signal
 import socket
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -22,6 +24,7 @@ from outword.serve.guard import HEADERS
 from outword.serve.limits import HEAD_SECONDS, Limits
 
 CONNECTIONS = 10_000
+LOG = logging.getLogger("outword.serve")
 SPARE = 100  # file descriptors that are not for connections
 
 
@@ -110,6 +113,14 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Say what is waited for; who asks twice is not told of what is lost."""
+        if self.should_exit:
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        elif count := len(self.server_state.tasks):
+            LOG.info("finishing what was accepted, %d requests; Ctrl-C again drops them", count)
+        super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ const LONGEST_WAIT = 10; // seconds between two of them
 const QUIET = 400; // milliseconds without a key before class names count
 const BINS = 48;
 const STEPS = 200; // of the line across the plot, about
+const NAMED = 8; // labels that are named; the others are counted
 const SIDE = 336; // pixels of a thumbnail, enough for a dense screen
 const COLUMNS = ["path", "score", "verdict", "label", "words", "error"];
 
@@ -270,7 +271,8 @@ async function addDemo() {
   };
   try {
     const { photos } = await askJson("/demo");
-    addPhotos(await Promise.all(photos.map(fetchOne)));
+    const shown = new Set(state.photos.map((photo) => photo.name));
+    addPhotos(await Promise.all(photos.filter((name) => !shown.has(name)).map(fetchOne)));
   } catch (error) {
     trouble(error, addDemo);
     render();
@@ -279,6 +281,7 @@ async function addDemo() {
 
 /** Go on with what waits, after the service was out of reach. */
 function resume() {
+  state.downloadError = "";
   sendPhotos();
   relabel();
   refit();
@@ -456,8 +459,11 @@ function save(blob, name) {
 
 // Words and numbers
 
-/** A score with as many decimals as the plot can show. */
-const number = (value, more = 0) => value.toFixed(Math.min(state.places + more, 20));
+/** A score with as many decimals as the plot can show, or two digits where those would all be 0. */
+function number(value, more = 0) {
+  const text = value.toFixed(Math.min(state.places + more, 20));
+  return value && !Number(text) ? value.toPrecision(2) : text;
+}
 
 /** A score beside the threshold, with as many decimals as it takes to tell them apart. */
 function comparison(score, cut) {
@@ -543,7 +549,9 @@ function renderClasses() {
   $("reset").hidden = detector === state.service && !error && !state.relabelling;
   const unknown = detector.labels.filter((label) => detector.coverage[label] === "unknown");
   $("unknown").hidden = !unknown.length;
-  $("unknown").textContent = `Unknown to the encoder: ${unknown.join(", ")}. Verdicts on them are guesses.`;
+  const more = unknown.length > NAMED ? ` and ${plural(unknown.length - NAMED, "other")}` : "";
+  const named = unknown.slice(0, NAMED).map(visible).join(", ") + more;
+  $("unknown").textContent = `Unknown to the encoder: ${named}. Verdicts on them are guesses.`;
   $("not-clip").hidden = detector.encoder !== "mini";
   $("download-error").textContent = state.downloadError;
   const { labels, wild_words, method, encoder } = detector;
