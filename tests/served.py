@@ -28,6 +28,7 @@ def in_thread(detector, limits=Limits(), token=None, *, local=True):  # noqa: B0
     finally:
         made.should_exit = True
         thread.join(30)
+        assert not thread.is_alive()
         bound.close()
 
 

@@ -86,6 +86,8 @@ def test_bad_input():
         ([3, 3.5, 4], [1, 3.2], 2.0, 2.0),  # one mistake is left, wherever it goes: it stays
         ([1], [2], 5.0, 5.0),  # two places with one mistake each: the nearer
         ([1], [2], 0.5, 0.5),
+        ([3], [], -np.inf, -np.inf),  # everything is accepted already
+        ([3], [2], -np.inf, 2.5),
         ([5], [1], None, 3.0),  # a method without a cut of its own
         ([5], [], None, 5.0),
     ],

@@ -520,3 +520,14 @@ def test_a_jpeg_of_very_many_scans_is_refused(tmp_path):
         with pytest.raises(ImageError, match="too many scans: 209 is over 100"):
             open_image(source)
     assert open_image(many_scans(50)).size == picture().size
+    film = encoded(picture(), "JPEG") + b"\xff\xda" * 500  # what phones put behind a photo
+    assert open_image(film).size == picture().size
+
+
+def test_plain_text_and_endless_comments_are_no_image():
+    """Pillow reads them byte by byte in Python: some megabytes take hours."""
+    assert open_image(b"P6 # by hand\n# twice\n 2 1\n255\n" + bytes(range(6))).size == (2, 1)
+    with pytest.raises(ImageError, match="PPM in plain text is not read"):
+        open_image(b"P3\n1 1\n255\n" + b"#\n" * 1_000_000 + b"1 2 3")
+    with pytest.raises(ImageError, match="not an image"):
+        open_image(b"P6\n" + b"#\n" * 1_000_000 + b"1 1\n255\n123")

@@ -10,12 +10,14 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import zipfile
 from dataclasses import fields
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -126,6 +128,39 @@ def test_labels_in_a_detector_out(address):
     assert scored["results"][0]["score"] == pytest.approx(wanted, rel=1e-4)
 
 
+def test_the_same_labels_are_not_fitted_twice(detector, monkeypatch):
+    fits = []
+    relabel = type(detector).relabel
+    monkeypatch.setattr(type(detector), "relabel", lambda self, labels: (fits.append(1), relabel(self, labels))[1])
+    with in_thread(detector) as address:
+        together = [
+            threading.Thread(target=ask, args=(address, "POST", "/v1/detectors", {"labels": ["pen", "cup"]}))
+            for _ in range(3)
+        ]
+        for thread in together:
+            thread.start()
+        for thread in together:
+            thread.join()
+        told(ask(*question))
+        assert len(fits) == 1
+        told(ask(address, "POST", "/v1/detectors", {"labels": ["cup", "pen"]}))
+        assert len(fits) == 2
+
+
+def test_a_fit_that_takes_too_long_goes_on(detector, monkeypatch):
+    go, relabel = threading.Event(), type(detector).relabel
+    monkeypatch.setattr(type(detector), "relabel", lambda self, labels: (go.wait(30), relabel(self, labels))[1])
+    with in_thread(detector, Limits(seconds=0.2)) as address:
+        assert refused(ask(address, "POST", "/v1/detectors", {"labels": ["pen", "cup"]})) == (503, "overloaded")
+        for i in range(3):
+            ask(address, "POST", "/v1/detectors", {"labels": ["pen", f"cup {i}"]})
+        status, _, body = ask(address, "POST", "/v1/detectors", {"labels": ["pen", "hat"]})
+        assert (status, "4 label lists are being fitted already" in body.decode()) == (503, True)
+        go.set()
+        while ask(address, "POST", "/v1/detectors", {"labels": ["pen", "cup"]})[0] == 503:
+            pass
+
+
 def test_the_least_recently_used_detector_goes_first(address):
     first, second, third = (
         told(ask(address, "POST", "/v1/detectors", {"labels": ["lamp", name]}))["id"] for name in ("pen", "cup", "hat")
@@ -213,11 +248,25 @@ def test_what_is_wrong_is_refused(address, method, path, body, kind, wanted):
 
 
 def test_bodies_are_bounded_one_by_one_and_together(detector):
-    with in_thread(detector, Limits(body_bytes=100_000, held_bytes=50_000)) as address:
-        for size, wanted in ((200_000, (413, "too_large")), (80_000, (503, "overloaded"))):
-            body, kind = form(("a", bytes(size)))
-            assert refused(ask(address, "POST", "/v1/score", body, kind=kind)) == wanted
-        assert "outword_held_bytes 0.0" in ask(address, "GET", "/metrics")[2].decode()
+    with in_thread(detector, Limits(body_bytes=100_000, held_bytes=100_000)) as address:
+        body, kind = form(("a", bytes(200_000)))
+        assert refused(ask(address, "POST", "/v1/score", body, kind=kind)) == (413, "too_large")
+        place = urlsplit(address)
+        with socket.create_connection((place.hostname, place.port)) as slow:
+            head = (
+                f"POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\ncontent-length: 90000\r\n\r\n"
+            )
+            slow.sendall(head.encode() + body[:80_000])
+            while "outword_held_bytes 80000.0" not in ask(address, "GET", "/metrics")[2].decode():
+                pass
+            body, kind = form(("a", bytes(50_000)))
+            assert refused(ask(address, "POST", "/v1/score", body, kind=kind)) == (503, "overloaded")
+        while "outword_held_bytes 0.0" not in (text := ask(address, "GET", "/metrics")[2].decode()):
+            pass
+        assert 'outword_requests_total{path="/v1/score",status="413"} 1.0' in text
+        assert 'outword_requests_total{path="/v1/score",status="503"} 1.0' in text
+    with pytest.raises(ParameterError, match="held_bytes must be a whole number of at least 1000, got 999"):
+        Limits(body_bytes=1000, held_bytes=999)
 
 
 def test_large_images_are_refused_before_they_are_decoded(detector):
@@ -246,9 +295,9 @@ def test_a_token_is_asked_for_where_it_matters(detector):
 
 
 def test_other_sites_are_kept_out(address, detector):
-    for host in ("example.org", "127.0.0.1.example.org", "[::2]:8000"):
+    for host in ("example.org", "127.0.0.1.example.org", "[::2]:8000", "[::1]example.org", "localhost:80@example.org"):
         assert refused(ask(address, "GET", "/v1/detector", headers={"host": host})) == (403, "forbidden")
-    for host in ("localhost", "127.0.0.1:1", "[::1]:8000"):
+    for host in ("localhost", "LOCALHOST", "127.0.0.1:1", "127.1.2.3", "[::1]:8000"):
         told(ask(address, "GET", "/v1/detector", headers={"host": host}))
     with in_thread(detector, local=False) as open_to_all:
         told(ask(open_to_all, "GET", "/v1/detector", headers={"host": "example.org"}))
@@ -339,6 +388,30 @@ def test_batches_gather_while_the_thread_works_and_keep_order():
 
     asyncio.run(main())
     assert seen == [1, 3, 4, 2]  # the one that was cancelled is left out
+
+
+def test_an_item_that_fails_does_not_spoil_its_batch():
+    async def main():
+        batcher = Batcher(lambda items: [1 // item for item in items], most=8, wait=1, queue=8)
+        batcher.start()
+        with batcher.room(3):
+            return await asyncio.gather(*(batcher.submit([i]) for i in (1, 0, -1)), return_exceptions=True)
+
+    one, error, minus = asyncio.run(main())
+    assert (one, minus) == ([1], [-1])
+    assert isinstance(error, ZeroDivisionError)
+
+
+def test_the_log_holds_nothing_that_a_client_sent(address, caplog):
+    with caplog.at_level("INFO", logger="outword.serve"):
+        ask(address, "X" * 50, "/secret?token=secret")
+        ask(address, "GET", "/v1/detectors/secret")
+        while len(caplog.records) < 2:  # the line is written when the answer is out
+            pass
+    said = [re.sub(r" \d+ ms", "", record.getMessage()) for record in caplog.records]
+    assert said == ["other other 404", "GET /v1/detectors/{key} 404"]
+    assert "secret" not in caplog.text
+    assert "XX" not in caplog.text
 
 
 def test_the_api_page_shows_every_call(address):

@@ -124,8 +124,8 @@ def fit_marks(inside: ArrayLike, outside: ArrayLike, cut: float | None) -> Thres
         )
     value = _fewest_mistakes(good, bad, cut)
     n, accepted = len(good), int((good >= value).sum())
-    low = tpr_interval(n, n - accepted + 1)[0] if accepted else 0.0
-    high = tpr_interval(n, n - accepted)[1] if accepted < n else 1.0
+    low = _beta_quantile(n, n - accepted + 1, 0.05) if accepted else 0.0
+    high = _beta_quantile(n, n - accepted, 0.95) if accepted < n else 1.0
     return Threshold(value, "marks", accepted / n if n else None, n, low, high, len(bad))
 
 
@@ -134,11 +134,11 @@ def _fewest_mistakes(good: Array, bad: Array, cut: float | None) -> float:
     edges = np.unique(np.concatenate([good, bad]))
     lows, highs = np.append(-np.inf, edges), np.append(edges, np.inf)  # a threshold t with low < t <= high
     mistakes = np.searchsorted(good, highs) + len(bad) - np.searchsorted(bad, highs)
-    start = float(np.median(edges)) if cut is None else cut
+    start = float(np.median(edges)) if cut is None else max(cut, float(edges[0]) - 1)  # minus infinity is lowest
     away = np.maximum(0, np.maximum(lows - start, start - highs))
     best = int(np.lexsort((away, mistakes))[0])
     low, high = float(lows[best]), float(highs[best])
-    if cut is not None and low < cut <= high:
+    if cut is not None and (low < cut or math.isinf(low)) and cut <= high:
         return cut
     if math.isinf(low):
         return high

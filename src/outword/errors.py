@@ -27,6 +27,10 @@ class ImageError(OutwordError, ValueError):
     """One image cannot be used; a run records it and goes on."""
 
 
+class TooManyPixelsError(ImageError):
+    """An image is larger than it may be; told before any of its pixels is decoded."""
+
+
 class ArtifactError(OutwordError):
     """A saved detector is missing, damaged, tampered with or from a newer version."""
 

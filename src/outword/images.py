@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image, JpegImagePlugin
 from PIL.ImageFile import ImageFile
 
-from outword.errors import ImageError, InputError, OutwordError
+from outword.errors import ImageError, InputError, OutwordError, TooManyPixelsError
 
 ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
 Item = TypeVar("Item")
@@ -43,6 +43,7 @@ SUFFIXES = frozenset(
 )
 """What is taken from a folder. HEIC is here to get an error row: a folder of phone photos must not look empty."""
 
+HEAD = 1024  # bytes by which a file is told; the whole head of a PPM must be among them, comments too
 _READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read"
 _PLUGINS = [  # how a file begins, and the Pillow class that reads it; nothing else is ever tried
     (re.compile(rb"\xff\xd8\xff"), "outword.images", "_Jpeg"),
@@ -51,17 +52,19 @@ _PLUGINS = [  # how a file begins, and the Pillow class that reads it; nothing e
     (re.compile(rb"GIF8[79]a"), "PIL.GifImagePlugin", "GifImageFile"),
     (re.compile(rb"BM"), "PIL.BmpImagePlugin", "BmpImageFile"),
     (re.compile(rb"II[*+]\0|MM\0[*+]"), "PIL.TiffImagePlugin", "TiffImageFile"),
-    (re.compile(rb"P[1-6f]\s"), "PIL.PpmImagePlugin", "PpmImageFile"),
+    (re.compile(rb"P[4-6f](\s+(#[^\n]*\n\s*)*[-+.\d]+){2,3}\s"), "PIL.PpmImagePlugin", "PpmImageFile"),
     (re.compile(rb"....ftyp(avi[fs]|mif1|msf1)", re.DOTALL), "PIL.AvifImagePlugin", "AvifImageFile"),
 ]
 _REFUSED = [  # formats that people do have, and that are not read
     (re.compile(rb"....ftyphe", re.DOTALL), "HEIC"),
+    (re.compile(rb"P[1-3]\s"), "PPM in plain text"),  # Pillow takes hours for some megabytes of it
     (re.compile(rb"%PDF"), "PDF"),
     (re.compile(rb"%!PS|\xc5\xd0\xd3\xc6"), "PostScript"),
     (re.compile(rb"8BPS"), "Photoshop"),
     (re.compile(rb"\s*<svg|\s*<\?xml"), "SVG or XML"),
 ]
 _SCAN = b"\xff\xda"  # how a scan of a JPEG begins
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -197,7 +200,7 @@ def _open_file(path: str | os.PathLike[str]) -> IO[bytes]:
 def _decode(file: IO[bytes], min_side: int, max_pixels: int) -> Image.Image:
     """Read the header, check the size, and only then the pixels."""
     try:
-        reader = _reader(file.read(32))
+        reader = _reader(file.read(HEAD))
         file.seek(0)
         image = reader(file)
         _check_size(image, max_pixels)
@@ -231,24 +234,33 @@ def _reader(head: bytes) -> Callable[[IO[bytes]], ImageFile]:
 def _check_size(image: Image.Image, max_pixels: int) -> None:
     width, height = image.size
     if width * height > max_pixels:
-        raise ImageError(f"too many pixels: {width} x {height} is over {max_pixels}", hint="shrink it first")
+        told = f"too many pixels: {width} x {height} is over {max_pixels}"
+        raise TooManyPixelsError(told, hint="shrink it first")
     if width * height == 0:
         raise ImageError(f"no pixels: {width} x {height}")
 
 
 def _check_scans(file: IO[bytes]) -> None:
-    """Refuse a JPEG with too many scans: each goes over all pixels, and a few bytes make one.
-
-    Within the pixels of a scan the bytes that are counted cannot occur.
-    """
-    place, scans, last = file.tell(), 0, b""
+    """Refuse a JPEG with too many scans: each goes over all pixels, and a few bytes make one."""
+    place = file.tell()
     file.seek(0)
-    while block := file.read(1 << 20):
-        scans += (last + block).count(_SCAN)
-        last = block[-1:]
+    data = file.read()
     file.seek(place)
-    if scans > MAX_SCANS:
+    if data.count(_SCAN) > MAX_SCANS and (scans := _scans(data)) > MAX_SCANS:
         raise ImageError(f"too many scans: {scans} is over {MAX_SCANS}", hint="open it in a viewer and save it again")
+
+
+def _scans(data: bytes) -> int:
+    """The scans of a JPEG, up to its end; cameras put thumbnails before that, and films after it.
+
+    A marker is FF and a byte; most have the length of what follows behind them. After that, within the pixels of a
+    scan, FF only comes before 00 and D0 to D7.
+    """
+    scans, found = 0, _MARKER.search(data, 2)
+    while found and found[0] != b"\xff\xd9":
+        scans += found[0] == _SCAN
+        found = _MARKER.search(data, found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big"))
+    return scans
 
 
 def _refusal(error: Exception) -> ImageError:

@@ -37,13 +37,16 @@ LIMITS = {  # in short; `Limits` says more
 }
 
 
+KINDS = {"seconds": click.FloatRange(0.01, 3600), "wait_ms": click.FloatRange(0, 1000)}
+
+
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--max-images` and the like, one for each limit."""
     for field in reversed(fields(Limits)):
         command = click.option(
             f"--max-{field.name.replace('_', '-')}",
             f"max_{field.name}",
-            type=click.FloatRange(min=0, min_open=True) if isinstance(field.default, float) else click.IntRange(min=1),
+            type=KINDS.get(field.name, click.IntRange(min=1)),
             default=None if field.name == "batch" else field.default,
             show_default=f"{Limits.batch}, or the encoder's batch size" if field.name == "batch" else True,
             help=LIMITS[field.name],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
-from mimetypes import guess_type
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from outword._version import __version__
 from outword.artifact import finite
 from outword.calibrate import Threshold, by_hand, fit_marks
-from outword.errors import ImageError
+from outword.errors import ImageError, TooManyPixelsError
 from outword.images import Blob, open_image
 from outword.kernels.threads import blas, usable_cpus
 from outword.labels import check_labels
@@ -41,6 +41,13 @@ from outword.stream import FIRED
 
 PACKAGE = Path(str(files("outword")))
 STATIC = {path.name: path for path in (*(PACKAGE / "serve" / "static").iterdir(), PACKAGE / "style.css")}
+TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".jpg": "image/jpeg",
+}
 PHOTOS = {path.name: path for path in sorted((PACKAGE / "demo" / "photos").glob("*.jpg"))}
 REFUSED: dict[int | str, dict[str, Any]] = {"4XX": {"model": Refused}, "503": {"model": Refused}}
 BODY = {
@@ -62,6 +69,7 @@ BODY = {
 }
 Key = Annotated[str, InPath(description="The id of a detector.")]
 JSON = [Depends(refusals.json_only)]
+LARGE = 16 << 20  # pixels; more take hundreds of megabytes while they are decoded
 CHUNK = 1 << 16  # bytes of a download that are sent at a time
 Pixels = NDArray[np.uint8]
 T = TypeVar("T")
@@ -80,6 +88,8 @@ class Service:
         self.downloads = 0
         self._encoder = detector.encoder
         self._threads = ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword-decode")
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="outword-read")  # these never wait for an image
+        self._large = threading.Lock()
         self.telemetry.queue.set_function(lambda: self.batcher.on_their_way)
         self.telemetry.detectors.set_function(lambda: len(self.shelf))
 
@@ -90,30 +100,28 @@ class Service:
             self.batcher.start()
             yield
             await self.batcher.stop()
-        self.shelf.close()
         self._threads.shutdown(cancel_futures=True)
+        self._readers.shutdown(cancel_futures=True)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run what takes its time, away from the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        """Run what takes milliseconds, away from the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
     def full(self) -> Refusal | None:
         """Why images are refused right now; None when they are not."""
         return self.batcher.overloaded() if self.batcher.full else None
 
+    async def in_time(self, work: Awaitable[T]) -> T:
+        """The result of work, if it comes in time."""
+        try:
+            return await asyncio.wait_for(work, self.limits.seconds)
+        except asyncio.TimeoutError:
+            raise busy(f"it took more than {self.limits.seconds:g} s", 5) from None
+
     async def judged(
         self, detector: Detector, items: Sequence[Blob | Vector], top: int
     ) -> list[Judgement | ImageError]:
         """Judgements of images or vectors, in order; an image that cannot be read has its error."""
-        with self.batcher.room(len(items)):
-            try:
-                return await asyncio.wait_for(self._judged(detector, items, top), self.limits.seconds)
-            except asyncio.TimeoutError:
-                raise busy(f"it took more than {self.limits.seconds:g} s", 5) from None
-
-    async def _judged(
-        self, detector: Detector, items: Sequence[Blob | Vector], top: int
-    ) -> list[Judgement | ImageError]:
         turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
 
         async def one(item: Blob | Vector) -> Judgement | ImageError:
@@ -121,16 +129,28 @@ class Service:
                 return (await self.batcher.submit([Job(detector, top, vector=item)]))[0]
             try:
                 async with turns:
-                    pixels = await self.in_thread(partial(self._decode, item))
+                    loop = asyncio.get_running_loop()
+                    pixels = await loop.run_in_executor(self._threads, self._decode, item)
             except ImageError as error:
                 return error
             return (await self.batcher.submit([Job(detector, top, pixels=pixels)]))[0]
 
-        return list(await asyncio.gather(*map(one, items)))
+        with self.batcher.room(len(items)):
+            return list(await asyncio.gather(*map(one, items)))
 
     def _decode(self, item: Blob) -> Pixels:
-        image = open_image(item, min_side=self._encoder.min_side, max_pixels=self.limits.pixels)
-        return self._encoder.preprocess(image)
+        """The pixels that the encoder reads; of large images one at a time, since each takes much memory."""
+        most = min(self.limits.pixels, LARGE)
+        try:
+            return self._pixels(item, most)
+        except TooManyPixelsError:
+            if most == self.limits.pixels:
+                raise
+        with self._large:
+            return self._pixels(item, self.limits.pixels)
+
+    def _pixels(self, item: Blob, most: int) -> Pixels:
+        return self._encoder.preprocess(open_image(item, min_side=self._encoder.min_side, max_pixels=most))
 
     def _judge(self, jobs: Sequence[Job]) -> list[Judgement]:
         self.telemetry.batches.observe(len(jobs))
@@ -195,10 +215,14 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         key, found = service.shelf.get(detector)
         kind, body = request.headers.get("content-type", ""), await request.body()
         read = partial(read_images, kind, body, service.limits, found.vectors.labels_.shape[1])
-        items: Sequence[Blob | Vector] = await service.in_thread(read)
-        if not isinstance(items[0], Blob) and not takes_vectors(found):
-            raise Refusal(422, "invalid", f"{found.method} looks at more than embeddings", "send the images")
-        judged = await service.judged(found, items, top)
+
+        async def work() -> tuple[Sequence[Blob | Vector], list[Judgement | ImageError]]:
+            items: Sequence[Blob | Vector] = await service.in_thread(read)
+            if not isinstance(items[0], Blob) and not takes_vectors(found):
+                raise Refusal(422, "invalid", f"{found.method} looks at more than embeddings", "send the images")
+            return items, await service.judged(found, items, top)
+
+        items, judged = await service.in_time(work())
         if all(isinstance(one, ImageError) for one in judged):
             raise _unreadable(judged)
         results = [
@@ -237,7 +261,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
     async def threshold(key: Key, marks: schemas.Marks) -> schemas.ThresholdAnswer:
         """The threshold that fits the scores of marked photos best; nothing is kept."""
         _, found = service.shelf.get(key)
-        fitted = fit_marks(marks.inside, marks.outside, found.cut)
+        fitted = await service.in_thread(partial(fit_marks, marks.inside, marks.outside, found.cut))
         wrong = sum(s < fitted.value for s in marks.inside) + sum(s >= fitted.value for s in marks.outside)
         return schemas.ThresholdAnswer(
             threshold=_finite(fitted.value),
@@ -260,7 +284,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
     async def artifact(key: Key, given: schemas.ArtifactRequest) -> Response:
         """The detector as a zip file of the folder that `outword score` takes, with a threshold; nothing is kept."""
         _, found = service.shelf.get(key)
-        chosen = found.with_threshold(_chosen(found, given))
+        chosen = found.with_threshold(await service.in_thread(partial(_chosen, found, given)))
         if service.downloads >= DOWNLOADS:
             raise busy(f"{DOWNLOADS} detectors are being downloaded already")
         service.downloads += 1
@@ -323,7 +347,7 @@ def _file(known: Mapping[str, Path], name: str) -> Response:
     """One of the files that are known by name; a client's text is never made into a path."""
     if name not in known:
         raise Refusal(404, "not_found", "there is no such file", "see /docs")
-    return Response(known[name].read_bytes(), media_type=guess_type(name)[0])
+    return Response(known[name].read_bytes(), media_type=TYPES[known[name].suffix])
 
 
 def _name(item: Blob | Vector, place: int) -> str:

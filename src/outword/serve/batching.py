@@ -98,19 +98,22 @@ class Batcher(Generic[Item, Result]):
             if not batch:
                 continue
             began = time.monotonic()
-            try:
-                results = await loop.run_in_executor(self._thread, self._work, [item for item, _ in batch])
-                answers = list(zip(batch, results, strict=True))
-            except Exception as error:
-                for _, future in batch:
-                    if not future.done():
-                        future.set_exception(error)
-                continue
+            results = await loop.run_in_executor(self._thread, self._attempt, [item for item, _ in batch])
             speed = len(batch) / max(time.monotonic() - began, 1e-9)
             self._speed = speed if not self._speed else 0.9 * self._speed + 0.1 * speed
-            for (_, future), result in answers:
+            for (_, future), result in zip(batch, results, strict=True):
                 if not future.done():
-                    future.set_result(result)
+                    future.set_exception(result) if isinstance(result, Exception) else future.set_result(result)
+
+    def _attempt(self, items: Sequence[Item]) -> list[Result | Exception]:
+        """Results of a batch; if it fails, of its items one by one, so that none suffers from another."""
+        try:
+            results = list(self._work(items))
+            if len(results) != len(items):
+                raise AssertionError(f"{len(results)} results for {len(items)} items")
+            return [*results]
+        except Exception as error:
+            return [error] if len(items) == 1 else [self._attempt([item])[0] for item in items]
 
     async def _next_batch(self) -> list[tuple[Item, asyncio.Future[Result]]]:
         """The oldest items that someone still waits for."""

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("outword.serve")
 LARGE = "/v1/score"  # the one path whose bodies hold images
+PLAIN = {LARGE, "/v1/detector", "/v1/detectors", "/metrics"}
 GUARDED = ("/v1/", "/metrics")  # what needs the token
-LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+LOCAL = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 LINGER = 2.0  # seconds in which who is refused may go on sending: a client that is cut off does not see the answer
+SLOWEST = 32 << 10  # bytes a second that a client must read of a long answer
 HEADERS = [
     (
         b"content-security-policy",
@@ -39,8 +42,25 @@ HEADERS = [
 ]
 
 
-class Disconnected(Exception):
-    """The client went away before its request was whole."""
+class Gone(Exception):
+    """The client went away, or reads so slowly that it might as well have."""
+
+
+@dataclass
+class _Incoming:
+    """A body on its way: how many of its bytes are in memory, and whether more are to come."""
+
+    receive: Receive
+    held: int = 0
+    more: bool = True
+
+    async def chunk(self) -> bytes:
+        """The next piece."""
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        self.more = message.get("more_body", False)
+        return bytes(message.get("body", b""))
 
 
 class Guard:
@@ -80,41 +100,43 @@ class Guard:
             if message["type"] == "http.response.start":
                 status, until = message["status"], time.monotonic() + self.limits.seconds
                 message = {**message, "headers": [*message["headers"], *HEADERS]}
-            await asyncio.wait_for(send(message), until - time.monotonic())  # who does not read is let go
+            until += len(message.get("body", b"")) / SLOWEST
+            try:
+                await asyncio.wait_for(send(message), until - time.monotonic())
+            except asyncio.TimeoutError:
+                raise Gone from None
 
         self._requests += 1
         try:
             await self._guarded(scope, receive, answer)
-        except (Disconnected, asyncio.TimeoutError):
+        except Gone:
             status = status or 499
         except Exception:
             LOG.exception("a request failed")
             if status:  # half an answer cannot be taken back: the connection has to be cut
                 raise
-            await Refusal(500, "internal", "the service made a mistake", "its log says more").response()(
-                scope, receive, answer
-            )
+            refusal = Refusal(500, "internal", "the service made a mistake", "its log says more")
+            await refusal.response()(scope, receive, answer)
         finally:
             self._requests -= 1
-            route = scope.get("route")
-            self.telemetry.answered(scope["method"], getattr(route, "path", "other"), status, time.monotonic() - began)
+            self.telemetry.answered(scope["method"], _path(scope), status, time.monotonic() - began)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers, held = Headers(scope=scope), [0]
+        headers, incoming = Headers(scope=scope), _Incoming(receive)
         try:
             try:
                 self._check(scope, headers)
-                body = await self._body(scope["path"], headers, receive, held)
+                body = await self._body(scope["path"], headers, incoming)
             except Refusal as refusal:
-                await _refuse(refusal, headers, receive, send)
+                await _refuse(refusal, headers, incoming, send)
                 return
             await self.app(scope, _given(body, receive), send)
         finally:
-            self._hold(-held[0])
+            self._hold(-incoming.held)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Refuse who may not ask, and what is not taken right now."""
-        if self._requests > self.limits.requests:
+        if self._requests > self.limits.requests and scope["path"] != "/healthz":
             raise busy(f"{self._requests} requests are open, and {self.limits.requests} are the most")
         if self._token is None and self.local and not LOCAL.fullmatch(headers.get("host", "")):
             raise Refusal(403, "forbidden", "without a token, Host must be localhost", "set a token, and send it")
@@ -128,54 +150,56 @@ class Guard:
         if scope["path"] == LARGE and (refusal := self.full()):
             raise refusal
 
-    async def _body(self, path: str, headers: Headers, receive: Receive, held: list[int]) -> bytes:
-        """The whole body, within its limits; `held[0]` counts what is in memory, also when it fails."""
+    async def _body(self, path: str, headers: Headers, incoming: _Incoming) -> bytes:
+        """The whole body, within its limits."""
         most = self.limits.body_bytes if path == LARGE else min(SMALL_BODY, self.limits.body_bytes)
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
             raise _large_body(most)
         try:
-            return await asyncio.wait_for(self._received(most, receive, held), self.limits.seconds)
+            return await asyncio.wait_for(self._received(most, incoming), self.limits.seconds)
         except asyncio.TimeoutError:
             message = f"the body did not come within {self.limits.seconds:g} s"
             raise Refusal(408, "timeout", message, "send less, or faster") from None
 
-    async def _received(self, most: int, receive: Receive, held: list[int]) -> bytes:
+    async def _received(self, most: int, incoming: _Incoming) -> bytes:
         body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            chunk = message.get("body", b"")
+        while incoming.more:
+            chunk = await incoming.chunk()
             if len(body) + len(chunk) > most:
                 raise _large_body(most)
             if self._held + len(chunk) > self.limits.held_bytes:
                 raise busy("too many bytes of other requests are in memory")
-            held[0] += len(chunk)
+            incoming.held += len(chunk)
             self._hold(len(chunk))
             body += chunk
-            if not message.get("more_body", False):
-                return bytes(body)
+        return bytes(body)
 
     def _hold(self, count: int) -> None:
         self._held += count
         self.telemetry.held.set(self._held)
 
 
-async def _refuse(refusal: Refusal, headers: Headers, receive: Receive, send: Send) -> None:
+async def _refuse(refusal: Refusal, headers: Headers, incoming: _Incoming, send: Send) -> None:
     """Answer at once, and end the answer when the body has come, or has not for a while."""
     response = refusal.response()
     await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
     if refusal.status != 408 and "expect" not in headers:  # who expects to be asked does not send
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(_rest(receive), LINGER)
+            await asyncio.wait_for(_rest(incoming), LINGER)
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _rest(receive: Receive) -> None:
-    while (await receive()).get("more_body", False):
-        pass
+async def _rest(incoming: _Incoming) -> None:
+    while incoming.more:
+        await incoming.chunk()
+
+
+def _path(scope: Scope) -> str:
+    """The path of the route; what was refused before it was routed is told by the paths that have no variable."""
+    found = getattr(scope.get("route"), "path", None) or scope["path"]
+    return found if "route" in scope or found in PLAIN else "other"
 
 
 def _large_body(most: int) -> Refusal:

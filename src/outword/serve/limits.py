@@ -45,4 +45,6 @@ class Limits:
     wait_ms: float = 5.0
 
     def __post_init__(self) -> None:
-        whole_number("queue", self.queue, least=self.images, hint="a request must fit into an empty queue")
+        hint = "the largest request must fit where no other is"
+        whole_number("queue", self.queue, least=self.images, hint=hint)
+        whole_number("held_bytes", self.held_bytes, least=self.body_bytes, hint=hint)

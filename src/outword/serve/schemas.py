@@ -48,8 +48,8 @@ class LabelsRequest(_Request):
 class Marks(_Request):
     """Scores of photos that were marked."""
 
-    inside: list[Score] = Field(default=[], description="Of photos that show one of the classes.", max_length=10_000)
-    outside: list[Score] = Field(default=[], description="Of photos that show none of them.", max_length=10_000)
+    inside: list[Score] = Field(default=[], description="Of photos that show one of the classes.", max_length=1000)
+    outside: list[Score] = Field(default=[], description="Of photos that show none of them.", max_length=1000)
 
 
 class ArtifactRequest(Marks):

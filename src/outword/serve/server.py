@@ -89,7 +89,7 @@ def make_server(app: FastAPI, limits: Limits, ready: Callable[[], None]) -> Serv
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=math.ceil(2 * limits.seconds),  # to be received, and to be answered
+        timeout_graceful_shutdown=math.ceil(3 * limits.seconds),  # to be received, answered and read
     )
     return Server(config, ready)
 
@@ -115,11 +115,12 @@ class Server(uvicorn.Server):
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Say what is waited for; who asks twice is not told of what is lost."""
-        if self.should_exit:
+        """Say what is waited for; who presses Ctrl-C twice is not told of what is lost."""
+        count, again = len(self.server_state.tasks), "; Ctrl-C again drops them" if sig == signal.SIGINT else ""
+        if self.should_exit and sig == signal.SIGINT:
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-        elif count := len(self.server_state.tasks):
-            LOG.info("finishing what was accepted, %d requests; Ctrl-C again drops them", count)
+        elif count:
+            LOG.info("finishing what was accepted, %d requests%s", count, again)
         super().handle_exit(sig, frame)
 
     @contextmanager

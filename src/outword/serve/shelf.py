@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections import OrderedDict
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
+from typing import TypeVar, cast
 
 from outword.artifact import finite
 from outword.files import sha256_bytes
@@ -15,6 +18,7 @@ from outword.pipeline import Detector
 from outword.serve.limits import FITS, Limits
 from outword.serve.refusals import Refusal, busy, too_large
 
+T = TypeVar("T")
 A_NUMBER = 18  # bytes: float16 as it is saved, float64 and float32 to score with, float32 to explain with
 
 
@@ -36,8 +40,9 @@ class Shelf:
         self.own, self.own_id = own, key_of(own)
         self._limits = limits
         self._made: OrderedDict[str, Detector] = OrderedDict()
+        self._keys: dict[str, str] = {}  # of labels to that of the detector made of them
         self._making: dict[str, asyncio.Task[str]] = {}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="outword-fit")
+        self._turn = asyncio.Lock()
 
     def __len__(self) -> int:
         return 1 + len(self._made)
@@ -53,15 +58,18 @@ class Shelf:
         return key, self._made[key]
 
     async def make(self, labels: Mapping[str, str]) -> tuple[str, Detector]:
-        """The detector of labels; those who ask for the same labels at the same time wait for one fit together.
+        """The detector of labels: the one that is there, or a new one.
 
-        A fit goes on when who asked for it goes away: the next to ask finds it made.
+        Those who ask for the same labels at the same time wait for one fit together. A fit goes on when who asked for
+        it goes away: the next to ask finds it made.
         """
         wanted = sha256_bytes(json.dumps(list(labels.items())).encode())
+        if wanted in self._keys:
+            return self.get(self._keys[wanted])
         if wanted not in self._making:
             if len(self._making) >= FITS:
                 raise busy(f"{FITS} label lists are being fitted already")
-            task = self._making[wanted] = asyncio.create_task(self._fit(labels))
+            task = self._making[wanted] = asyncio.create_task(self._fit(wanted, labels))
             task.add_done_callback(lambda done: self._made_or_not(wanted, done))
         try:
             key = await asyncio.wait_for(asyncio.shield(self._making[wanted]), self._limits.seconds)
@@ -74,15 +82,17 @@ class Shelf:
         if not done.cancelled():
             done.exception()  # who asked may have gone; else asyncio would complain that nobody looked
 
-    async def _fit(self, labels: Mapping[str, str]) -> str:
-        fitted = await asyncio.get_running_loop().run_in_executor(self._thread, self.own.relabel, labels)
+    async def _fit(self, wanted: str, labels: Mapping[str, str]) -> str:
+        async with self._turn:
+            fitted = await in_daemon(partial(self.own.relabel, labels))
         key = key_of(fitted)
         if footprint(fitted) > self._limits.detector_bytes:
             raise too_large(f"a detector of {footprint(fitted):,} bytes", self._limits.detector_bytes, "fewer labels")
-        if key != self.own_id and key not in self._made:
-            self._made[key] = fitted
+        if key != self.own_id:
+            self._made.setdefault(key, fitted)
             while len(self._made) > self._limits.detectors or self.bytes > self._limits.detector_bytes:
                 self._made.popitem(last=False)
+        self._keys = {labels: made for labels, made in self._keys.items() if made in self._made} | {wanted: key}
         return key
 
     @property
@@ -90,6 +100,24 @@ class Shelf:
         """About how many bytes the made detectors take."""
         return sum(footprint(detector) for detector in self._made.values())
 
-    def close(self) -> None:
-        """End the thread; a fit that nobody waits for any more is not waited for."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+
+async def in_daemon(work: Callable[[], T]) -> T:
+    """Run what may take minutes in a thread that the end of the process does not wait for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: Exception | None) -> None:
+        if not future.cancelled():
+            future.set_exception(error) if error else future.set_result(cast(T, result))
+
+    def run() -> None:
+        result, problem = None, None
+        try:
+            result = work()
+        except Exception as error:
+            problem = error
+        with suppress(RuntimeError):  # the loop has ended in the meantime
+            loop.call_soon_threadsafe(tell, result, problem)
+
+    threading.Thread(target=run, name="outword-fit", daemon=True).start()
+    return await future

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from outword._version import __version__
 
 LOG = logging.getLogger("outword.serve")
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -43,6 +44,7 @@ class Telemetry:
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request; `path` is that of the route, not what the client sent."""
+        method = method if method in METHODS else "other"
         self.requests.labels(path, str(status)).inc()
         self.seconds.labels(path).observe(seconds)
         LOG.info("%s %s %d %.0f ms", method, path, status, 1000 * seconds)
