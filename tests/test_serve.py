@@ -133,10 +133,8 @@ def test_the_same_labels_are_not_fitted_twice(detector, monkeypatch):
     relabel = type(detector).relabel
     monkeypatch.setattr(type(detector), "relabel", lambda self, labels: (fits.append(1), relabel(self, labels))[1])
     with in_thread(detector) as address:
-        together = [
-            threading.Thread(target=ask, args=(address, "POST", "/v1/detectors", {"labels": ["pen", "cup"]}))
-            for _ in range(3)
-        ]
+        question = address, "POST", "/v1/detectors", {"labels": ["pen", "cup"]}
+        together = [threading.Thread(target=ask, args=question) for _ in range(3)]
         for thread in together:
             thread.start()
         for thread in together:
