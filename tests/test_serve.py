@@ -327,7 +327,7 @@ def test_figures_for_prometheus(detector):
 
 def test_a_full_queue_sheds(detector, monkeypatch):
     held, go = threading.Event(), threading.Event()
-    monkeypatch.setattr("outword.serve.app.judge", lambda jobs: (held.set(), go.wait(30), [])[2])
+    monkeypatch.setattr("outword.serve.service.judge", lambda jobs: (held.set(), go.wait(30), [])[2])
     with in_thread(detector, Limits(queue=2, images=2)) as address:
         waiting = threading.Thread(target=score, args=(address, CAT, RACCOON))
         waiting.start()
@@ -343,14 +343,14 @@ def test_a_full_queue_sheds(detector, monkeypatch):
 
 def test_what_takes_too_long_is_given_up(detector, monkeypatch):
     go = threading.Event()
-    monkeypatch.setattr("outword.serve.app.judge", lambda jobs: (go.wait(30), [])[1])
+    monkeypatch.setattr("outword.serve.service.judge", lambda jobs: (go.wait(30), [])[1])
     with in_thread(detector, Limits(seconds=0.2)) as address:
         assert refused(score(address, CAT)) == (503, "overloaded")
         go.set()
 
 
 def test_a_mistake_of_the_service_is_told_and_survived(detector, monkeypatch):
-    monkeypatch.setattr("outword.serve.app.judge", lambda jobs: 1 / 0)
+    monkeypatch.setattr("outword.serve.service.judge", lambda jobs: 1 / 0)
     with in_thread(detector) as address:
         assert refused(score(address, CAT)) == (500, "internal")
         told(ask(address, "GET", "/readyz"))
@@ -368,18 +368,18 @@ def test_batches_gather_while_the_thread_works_and_keep_order():
         batcher = Batcher(work, most=4, wait=0.001, queue=20)
         batcher.start()
         with batcher.room(11):
-            first = asyncio.create_task(batcher.submit([0]))
+            first = asyncio.create_task(batcher.submit(0))
             while not seen:
                 await asyncio.sleep(0.001)
-            rest = [asyncio.create_task(batcher.submit([i])) for i in range(1, 11)]
+            rest = [asyncio.create_task(batcher.submit(i)) for i in range(1, 11)]
             await asyncio.sleep(0)
             with pytest.raises(Refusal, match="11 images are waiting"), batcher.room(10):
                 pass
             rest[0].cancel()
             await asyncio.sleep(0)
             go.set()
-            assert await first == [0]
-            assert await asyncio.gather(*rest[1:]) == [[10 * i] for i in range(2, 11)]
+            assert await first == 0
+            assert await asyncio.gather(*rest[1:]) == [10 * i for i in range(2, 11)]
         await batcher.stop()
         assert not batcher.alive
         assert batcher.on_their_way == 0
@@ -393,10 +393,10 @@ def test_an_item_that_fails_does_not_spoil_its_batch():
         batcher = Batcher(lambda items: [1 // item for item in items], most=8, wait=1, queue=8)
         batcher.start()
         with batcher.room(3):
-            return await asyncio.gather(*(batcher.submit([i]) for i in (1, 0, -1)), return_exceptions=True)
+            return await asyncio.gather(*(batcher.submit(i) for i in (1, 0, -1)), return_exceptions=True)
 
     one, error, minus = asyncio.run(main())
-    assert (one, minus) == ([1], [-1])
+    assert (one, minus) == (1, -1)
     assert isinstance(error, ZeroDivisionError)
 
 
@@ -545,3 +545,15 @@ def test_connections_leave_file_descriptors_to_spare(monkeypatch, allowed, hard,
     monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: got.append(limits[0]))
     assert most_connections.__wrapped__() == most
     assert got == ([asked] if asked else [])
+
+
+def test_methods_that_look_at_more_than_vectors(tmp_path):
+    tiny = pytest.importorskip("tiny", reason="a small CLIP needs torch")
+    tiny.open_clip_folder("vit", tmp_path / "vit")
+    fitted = outword.fit(LABELS, method="glmcm", encoder=f"hf:{tmp_path / 'vit'}")
+    with in_thread(fitted) as address:
+        assert told(ask(address, "GET", "/v1/detector"))["takes_embeddings"] is False
+        found = told(score(address, CAT, RACCOON, query="?embeddings=true"))["results"]
+        np.testing.assert_allclose([r["score"] for r in found], fitted.score([CAT, RACCOON]), rtol=1e-5)
+        again = ask(address, "POST", "/v1/score", {"embeddings": [found[0]["embedding"]]})
+        assert refused(again) == (422, "invalid")

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-import numpy as np
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
-from numpy.typing import NDArray
 from starlette.types import Receive, Scope, Send
 
 from outword._version import __version__
-from outword.artifact import finite
 from outword.calibrate import Threshold, by_hand, fit_marks
-from outword.errors import ImageError, TooManyPixelsError
-from outword.images import Blob, open_image
-from outword.kernels.threads import blas, usable_cpus
+from outword.errors import ImageError
+from outword.images import Blob
 from outword.labels import check_labels
 from outword.pipeline import Detector
 from outword.serve import refusals, schemas
-from outword.serve.batching import Batcher
 from outword.serve.bodies import read_images
 from outword.serve.guard import Guard
 from outword.serve.handbook import handbook
-from outword.serve.judge import Job, Judgement, Vector, judge, takes_vectors
+from outword.serve.judge import Judgement, Vector, takes_vectors
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, too_large
-from outword.serve.shelf import Shelf
-from outword.serve.telemetry import Telemetry
+from outword.serve.service import Service, finite_or_none
 from outword.stream import FIRED
 
 PACKAGE = Path(str(files("outword")))
@@ -69,113 +59,7 @@ BODY = {
 }
 Key = Annotated[str, InPath(description="The id of a detector.")]
 JSON = [Depends(refusals.json_only)]
-LARGE = 16 << 20  # pixels; more take hundreds of megabytes while they are decoded
 CHUNK = 1 << 16  # bytes of a download that are sent at a time
-Pixels = NDArray[np.uint8]
-T = TypeVar("T")
-
-
-class Service:
-    """What the routes share: the detectors, the model's thread, threads that decode, limits and figures."""
-
-    def __init__(self, detector: Detector, limits: Limits) -> None:
-        self.limits = limits
-        self.shelf = Shelf(detector, limits)
-        self.telemetry = Telemetry()
-        self.batcher: Batcher[Job, Judgement] = Batcher(
-            self._judge, most=limits.batch, wait=limits.wait_ms / 1000, queue=limits.queue
-        )
-        self.downloads = 0
-        self._encoder = detector.encoder
-        self._threads = ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword-decode")
-        self._readers = ThreadPoolExecutor(2, thread_name_prefix="outword-read")  # these never wait for an image
-        self._large = threading.Lock()
-        self.telemetry.queue.set_function(lambda: self.batcher.on_their_way)
-        self.telemetry.detectors.set_function(lambda: len(self.shelf))
-
-    @asynccontextmanager
-    async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """From the first request to the last."""
-        with blas:  # its threads spin after each product, in the way of the encoder's and of decoding
-            self.batcher.start()
-            yield
-            await self.batcher.stop()
-        self._threads.shutdown(cancel_futures=True)
-        self._readers.shutdown(cancel_futures=True)
-
-    async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run what takes milliseconds, away from the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
-
-    def full(self) -> Refusal | None:
-        """Why images are refused right now; None when they are not."""
-        return self.batcher.overloaded() if self.batcher.full else None
-
-    async def in_time(self, work: Awaitable[T]) -> T:
-        """The result of work, if it comes in time."""
-        try:
-            return await asyncio.wait_for(work, self.limits.seconds)
-        except asyncio.TimeoutError:
-            raise busy(f"it took more than {self.limits.seconds:g} s", 5) from None
-
-    async def judged(
-        self, detector: Detector, items: Sequence[Blob | Vector], top: int
-    ) -> list[Judgement | ImageError]:
-        """Judgements of images or vectors, in order; an image that cannot be read has its error."""
-        turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
-
-        async def one(item: Blob | Vector) -> Judgement | ImageError:
-            if not isinstance(item, Blob):
-                return (await self.batcher.submit([Job(detector, top, vector=item)]))[0]
-            try:
-                async with turns:
-                    loop = asyncio.get_running_loop()
-                    pixels = await loop.run_in_executor(self._threads, self._decode, item)
-            except ImageError as error:
-                return error
-            return (await self.batcher.submit([Job(detector, top, pixels=pixels)]))[0]
-
-        with self.batcher.room(len(items)):
-            return list(await asyncio.gather(*map(one, items)))
-
-    def _decode(self, item: Blob) -> Pixels:
-        """The pixels that the encoder reads; of large images one at a time, since each takes much memory."""
-        most = min(self.limits.pixels, LARGE)
-        try:
-            return self._pixels(item, most)
-        except TooManyPixelsError:
-            if most == self.limits.pixels:
-                raise
-        with self._large:
-            return self._pixels(item, self.limits.pixels)
-
-    def _pixels(self, item: Blob, most: int) -> Pixels:
-        return self._encoder.preprocess(open_image(item, min_side=self._encoder.min_side, max_pixels=most))
-
-    def _judge(self, jobs: Sequence[Job]) -> list[Judgement]:
-        self.telemetry.batches.observe(len(jobs))
-        return judge(jobs)
-
-    def told(self, key: str, detector: Detector) -> schemas.DetectorAnswer:
-        """What is said of a detector."""
-        fitted, limits = detector.calibration_, self.limits
-        return schemas.DetectorAnswer(
-            id=key,
-            labels=detector.labels,
-            prompts=detector.card["label_prompts"],
-            coverage=detector.coverage,
-            method=detector.method,
-            encoder=detector.card["encoder"]["name"],
-            dim=self._encoder.dim,
-            wild_words=len(detector.wild),
-            threshold=_finite(detector.cut),
-            calibrated=fitted is not None,
-            calibration=fitted.told if fitted else "",
-            takes_embeddings=takes_vectors(detector),
-            limits=schemas.LimitsAnswer(
-                body_bytes=limits.body_bytes, images=limits.images, pixels=limits.pixels, labels=limits.labels
-            ),
-        )
 
 
 def create_app(detector: Detector, limits: Limits, token: str | None = None, *, local: bool = True) -> FastAPI:
@@ -232,7 +116,9 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         for result in results:
             service.telemetry.images.labels(result.verdict or "error").inc()
         calibrated = found.calibration_ is not None
-        return schemas.ScoreAnswer(detector=key, threshold=_finite(found.cut), calibrated=calibrated, results=results)
+        return schemas.ScoreAnswer(
+            detector=key, threshold=finite_or_none(found.cut), calibrated=calibrated, results=results
+        )
 
 
 def _add_detectors(app: FastAPI, service: Service) -> None:
@@ -264,7 +150,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
         fitted = await service.in_thread(partial(fit_marks, marks.inside, marks.outside, found.cut))
         wrong = sum(s < fitted.value for s in marks.inside) + sum(s >= fitted.value for s in marks.outside)
         return schemas.ThresholdAnswer(
-            threshold=_finite(fitted.value),
+            threshold=finite_or_none(fitted.value),
             method=fitted.method,
             calibration=fitted.told,
             tpr=fitted.tpr,
@@ -409,8 +295,3 @@ class _Download(StreamingResponse):
 async def _pieces(data: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(data), CHUNK):
         yield data[start : start + CHUNK]
-
-
-def _finite(threshold: float | None) -> float | None:
-    value: float | None = finite({"": threshold})[""]
-    return value

@@ -79,17 +79,12 @@ class Batcher(Generic[Item, Result]):
         seconds = math.ceil(self.on_their_way / self._speed) if self._speed else 1
         return busy(f"{self.on_their_way} images are waiting, and {self._queue} are the most", min(max(seconds, 1), 60))
 
-    async def submit(self, items: Sequence[Item]) -> list[Result]:
-        """Results of items, in order; called within `room`. What is cancelled is left out of the next batches."""
-        loop = asyncio.get_running_loop()
-        futures: list[asyncio.Future[Result]] = [loop.create_future() for _ in items]
-        self._todo.extend(zip(items, futures, strict=True))
+    async def submit(self, item: Item) -> Result:
+        """The result of an item; called within `room`. What is cancelled is left out of the next batches."""
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._todo.append((item, future))
         self._arrived.set()
-        try:
-            return list(await asyncio.gather(*futures))
-        finally:
-            for future in futures:
-                future.cancel()
+        return await future
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,0 +1,148 @@
+"""What the routes share: the detectors, the model's thread, threads that decode, limits and figures."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import numpy as np
+from fastapi import FastAPI
+from numpy.typing import NDArray
+
+from outword.artifact import finite
+from outword.errors import ImageError, TooManyPixelsError
+from outword.images import Blob, open_image
+from outword.kernels.threads import blas, usable_cpus
+from outword.pipeline import Detector
+from outword.serve import schemas
+from outword.serve.batching import Batcher
+from outword.serve.judge import Job, Judgement, Vector, judge, takes_vectors
+from outword.serve.limits import Limits
+from outword.serve.refusals import Refusal, busy
+from outword.serve.shelf import Shelf
+from outword.serve.telemetry import Telemetry
+
+LARGE = 16 << 20  # pixels; more take hundreds of megabytes while they are decoded
+Pixels = NDArray[np.uint8]
+T = TypeVar("T")
+
+
+class Service:
+    """One detector and those made from it, being served.
+
+    Attributes:
+        limits: see `Limits`.
+        shelf: the detectors.
+        batcher: hands images to the model's thread.
+        telemetry: the figures.
+        downloads: how many are going on.
+    """
+
+    def __init__(self, detector: Detector, limits: Limits) -> None:
+        self.limits = limits
+        self.shelf = Shelf(detector, limits)
+        self.telemetry = Telemetry()
+        self.batcher: Batcher[Job, Judgement] = Batcher(
+            self._judge, most=limits.batch, wait=limits.wait_ms / 1000, queue=limits.queue
+        )
+        self.downloads = 0
+        self._encoder = detector.encoder
+        self._threads = ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword-decode")
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="outword-read")  # these never wait for an image
+        self._large = threading.Lock()
+        self.telemetry.queue.set_function(lambda: self.batcher.on_their_way)
+        self.telemetry.detectors.set_function(lambda: len(self.shelf))
+
+    @asynccontextmanager
+    async def running(self, app: FastAPI) -> AsyncIterator[None]:
+        """From the first request to the last."""
+        with blas:  # its threads spin after each product, in the way of the encoder's and of decoding
+            self.batcher.start()
+            yield
+            await self.batcher.stop()
+        self._threads.shutdown(cancel_futures=True)
+        self._readers.shutdown(cancel_futures=True)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run what takes milliseconds, away from the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+
+    def full(self) -> Refusal | None:
+        """Why images are refused right now; None when they are not."""
+        return self.batcher.overloaded() if self.batcher.full else None
+
+    async def in_time(self, work: Awaitable[T]) -> T:
+        """The result of work, if it comes in time."""
+        try:
+            return await asyncio.wait_for(work, self.limits.seconds)
+        except asyncio.TimeoutError:
+            raise busy(f"it took more than {self.limits.seconds:g} s", 5) from None
+
+    async def judged(
+        self, detector: Detector, items: Sequence[Blob | Vector], top: int
+    ) -> list[Judgement | ImageError]:
+        """Judgements of images or vectors, in order; an image that cannot be read has its error."""
+        turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
+
+        async def one(item: Blob | Vector) -> Judgement | ImageError:
+            if not isinstance(item, Blob):
+                return await self.batcher.submit(Job(detector, top, vector=item))
+            try:
+                async with turns:
+                    loop = asyncio.get_running_loop()
+                    pixels = await loop.run_in_executor(self._threads, self._decode, item)
+            except ImageError as error:
+                return error
+            return await self.batcher.submit(Job(detector, top, pixels=pixels))
+
+        with self.batcher.room(len(items)):
+            return list(await asyncio.gather(*map(one, items)))
+
+    def _decode(self, item: Blob) -> Pixels:
+        """The pixels that the encoder reads; of large images one at a time, since each takes much memory."""
+        most = min(self.limits.pixels, LARGE)
+        try:
+            return self._pixels(item, most)
+        except TooManyPixelsError:
+            if most == self.limits.pixels:
+                raise
+        with self._large:
+            return self._pixels(item, self.limits.pixels)
+
+    def _pixels(self, item: Blob, most: int) -> Pixels:
+        return self._encoder.preprocess(open_image(item, min_side=self._encoder.min_side, max_pixels=most))
+
+    def _judge(self, jobs: Sequence[Job]) -> list[Judgement]:
+        self.telemetry.batches.observe(len(jobs))
+        return judge(jobs)
+
+    def told(self, key: str, detector: Detector) -> schemas.DetectorAnswer:
+        """What is said of a detector."""
+        fitted, limits = detector.calibration_, self.limits
+        return schemas.DetectorAnswer(
+            id=key,
+            labels=detector.labels,
+            prompts=detector.card["label_prompts"],
+            coverage=detector.coverage,
+            method=detector.method,
+            encoder=detector.card["encoder"]["name"],
+            dim=self._encoder.dim,
+            wild_words=len(detector.wild),
+            threshold=finite_or_none(detector.cut),
+            calibrated=fitted is not None,
+            calibration=fitted.told if fitted else "",
+            takes_embeddings=takes_vectors(detector),
+            limits=schemas.LimitsAnswer(
+                body_bytes=limits.body_bytes, images=limits.images, pixels=limits.pixels, labels=limits.labels
+            ),
+        )
+
+
+def finite_or_none(threshold: float | None) -> float | None:
+    """A threshold as JSON can have it."""
+    value: float | None = finite({"": threshold})[""]
+    return value
