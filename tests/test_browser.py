@@ -19,8 +19,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 import outword
+import served
 from conftest import LABELS, PHOTOS
 from outword.calibrate import fit_marks
+from outword.serve.app import create_app
 from served import ask, process
 
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
@@ -44,13 +46,16 @@ FLAGS = [
 TOKEN = "open-sesame"
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\">.jpg"
 CARDS = """
-return [...document.querySelectorAll(".card")].map((card) => {
+const [done] = arguments;
+const read = () => [...document.querySelectorAll(".card")].map((card) => {
   const text = (selector) => card.querySelector(selector).textContent.trim();
   const [verdict, score, remark] = [...card.querySelector(".verdict").children].map((each) => each.textContent);
   const words = [...card.querySelectorAll(".words li")].map((item) => item.firstChild.textContent);
   return {name: text(".name"), verdict, score, remark, label: text(".label").replace(/^nearest /, ""), words,
-    error: text(".why"), pictures: card.querySelectorAll("canvas").length, tags: card.querySelectorAll("img").length};
+    error: text(".why"), again: !card.querySelector(".again").hidden,
+    pictures: card.querySelectorAll(".photo img").length, tags: card.querySelectorAll(".text img").length};
 });
+requestAnimationFrame(() => done(read()));  // what has changed is drawn by then
 """
 HAND_OVER = """
 const [kind, files] = arguments;
@@ -93,18 +98,25 @@ TAKE_NO_EMBEDDINGS = """
 const real = window.fetch;
 window.fetch = async (path, how) => {
   const answer = await real(path, how);
-  return path === "/v1/detectors" ? Response.json({...await answer.json(), takes_embeddings: false}) : answer;
+  return path === "v1/detectors" ? Response.json({...await answer.json(), takes_embeddings: false}) : answer;
 };
 """
-BE_BUSY_TWICE = """
+BE_BUSY = """
 const real = window.fetch;
-window.asked = 0;
+[window.busy, window.asked] = [arguments[0], 0];
 window.fetch = (path, how) => {
-  if (path.startsWith("/v1/score")) window.asked += 1;
-  const busy = path.startsWith("/v1/score") && window.asked < 3;
+  if (path.startsWith("v1/score")) window.asked += 1;
+  const busy = path.startsWith("v1/score") && window.asked <= window.busy;
   return busy ? Promise.resolve(new Response("{}", {status: 503, headers: {"Retry-After": "0"}})) : real(path, how);
 };
 """
+WATCH = """
+window.touched = new Set();
+const note = (changes) => changes.forEach(({target}) => touched.add(target.closest?.(".card")?.querySelector(".name")));
+const all = {subtree: true, childList: true, attributes: true, characterData: true};
+new MutationObserver(note).observe(document.getElementById("cards"), all);
+"""
+TOUCHED = "return [...touched].map((name) => name?.textContent ?? 'the list');"
 GO_AWAY = "window.real = fetch; window.fetch = () => Promise.reject(new TypeError('no network'));"
 COME_BACK = "window.fetch = window.real;"
 
@@ -152,12 +164,16 @@ class Page:
         return self.settled()
 
     def settled(self):
-        """Wait until no photo waits and nothing is judged anew."""
-        self.wait(lambda: self.cards() and "busy" not in self["progress"].get_attribute("class"))
+        """Wait until no photo waits, all that could be read have their pictures, and nothing is judged anew."""
+        self.wait(lambda: self.pictured() and "busy" not in self["progress"].get_attribute("class"))
         return self
 
+    def pictured(self):
+        cards = self.cards().values()
+        return cards and all(card["pictures"] or card["error"] for card in cards)
+
     def cards(self):
-        return {card["name"]: card for card in self.driver.execute_script(CARDS)}
+        return {card["name"]: card for card in self.driver.execute_async_script(CARDS)}
 
     def labels(self, *lines):
         """Replace the class names."""
@@ -253,9 +269,17 @@ def test_a_pasted_photo_and_text_that_is_none(page):
     assert page.driver.execute_script(PASTE_TEXT) is False
 
 
-def test_demo_photos_and_removal(page):
+def test_demo_photos_marks_that_touch_one_card_and_removal(page):
     page["demo"].click()
     page.wait(lambda: len(page.cards()) == len(list(PHOTOS.glob("*.jpg"))))
+    page.settled().hold("v1/detectors")
+    page.driver.execute_script(WATCH)
+    page.mark("cat.jpg", "inside")
+    page.held()
+    page.cards()
+    assert page.driver.execute_script(TOUCHED) == ["cat.jpg"]
+    page.let_go()
+    page.wait(lambda: "natural cut" not in page["threshold-text"].text)
     scores = [float(card["score"].split()[0]) for card in page.settled().cards().values()]
     assert scores == sorted(scores, reverse=True)
     second = list(page.cards())[1]
@@ -270,6 +294,7 @@ def test_demo_photos_and_removal(page):
 def test_other_class_names_change_the_verdicts_without_sending_the_photos_again(page):
     before = page.choose("raccoon", "cat", "tripod").settled().cards()
     assert (before["raccoon.jpg"]["verdict"], before["raccoon.jpg"]["label"]) == ("out", "tabby cat")
+    page["threshold"].send_keys(Keys.HOME)
     page.requests()
     page.labels("tabby cat", "", "tripod", "coati: a raccoon, the animal", "frobnicator")
     page.wait(page["unknown"].is_displayed)
@@ -278,10 +303,12 @@ def test_other_class_names_change_the_verdicts_without_sending_the_photos_again(
     assert (before["tripod.jpg"]["verdict"], after["tripod.jpg"]["verdict"]) == ("out", "in")
     assert page["unknown"].text == "Unknown to the encoder: frobnicator. Verdicts on them are guesses."
     assert page.posted() == ["application/json"]
+    assert "(uncalibrated: the new class names have no threshold of their own yet)" in page["threshold-text"].text
     page["reset"].click()
     page.wait(lambda: page.cards() == before)
     assert page["labels"].get_property("value").split("\n") == LABELS
     assert not page["reset"].is_displayed()
+    assert "new class names" not in page["threshold-text"].text
 
 
 def test_photos_are_sent_again_where_embeddings_are_not_enough(page):
@@ -309,7 +336,7 @@ def test_wrong_class_names_are_said_beside_the_field_and_the_last_ones_stay(page
 
 
 def test_a_late_answer_to_older_class_names_is_dropped(page):
-    page.choose("cat").settled().hold("/v1/detectors", "tiger")
+    page.choose("cat").settled().hold("v1/detectors", "tiger")
     page.labels("tiger", "pizza")
     page.held()
     page.labels("tabby cat", "pizza", "dog")
@@ -322,7 +349,7 @@ def test_a_late_answer_to_older_class_names_is_dropped(page):
 
 
 def test_a_photo_on_its_way_is_judged_by_the_class_names_of_its_arrival(page):
-    page.hold("/v1/score")
+    page.hold("v1/score")
     page.choose("tripod").held()
     page.labels("tabby cat", "tripod")
     page.wait(lambda: page["facts"].text.startswith("classes\n2"))
@@ -388,7 +415,7 @@ def test_marks_move_the_threshold_and_come_with_the_download(page, detector, tmp
     assert loaded.threshold_ == pytest.approx(fitted.value, rel=1e-4)
     assert loaded.calibration_.method == "marks"
     page["threshold"].send_keys(Keys.END)
-    assert "set by hand. 2 marks not used" in page["threshold-text"].text
+    page.wait(lambda: "set by hand. 2 marks not used" in page["threshold-text"].text)
     page["use-marks"].click()
     assert page.cards() == cards
     page.mark("raccoon.jpg", "inside")  # once more: no mark
@@ -426,7 +453,7 @@ def test_what_cannot_be_scored_is_a_card_that_says_why(page):
     page.refused = (422,)
     cards = page.hand_over("drop", {"bad.jpg": b"no image", "cut.jpg": photo("cat")[:300]}).cards()
     for card in cards.values():
-        assert (card["verdict"], card["score"], card["pictures"]) == ("error", "", 0)
+        assert (card["verdict"], card["score"], card["pictures"], card["again"]) == ("error", "", 0, False)
     assert "not an image" in cards["bad.jpg"]["error"]
     page.requests()
     page.driver.execute_script(DROP_A_GIANT)
@@ -448,10 +475,18 @@ def test_a_hostile_name_is_only_text(page):
     page.wait(lambda: "marks" in page["threshold-text"].text)
 
 
-def test_a_busy_service_is_asked_again(page):
-    page.driver.execute_script(BE_BUSY_TWICE)
+def test_a_busy_service_is_asked_again_then_the_photo_can_be_sent_again(page):
+    page.driver.execute_script(BE_BUSY, 2)
     assert page.choose("cat").settled().cards()["cat.jpg"]["verdict"] == "in"
     assert page.driver.execute_script("return window.asked") == 3
+    page.driver.execute_script("[window.asked, window.busy] = [0, 7]")
+    card = page.choose("coffee").settled().cards()["coffee.jpg"]
+    assert (card["verdict"], card["error"], card["again"]) == ("error", "the service answered with status 503.", True)
+    assert page.driver.execute_script("return window.asked") == 7
+    page.driver.find_element(By.CSS_SELECTOR, ".again:not([hidden])").click()
+    assert page.driver.switch_to.active_element.get_attribute("aria-label") == "Remove coffee.jpg"
+    card = page.settled().cards()["coffee.jpg"]
+    assert (card["verdict"], card["error"], card["again"]) == ("in", "", False)
 
 
 def test_a_service_out_of_reach_is_said_and_photos_wait(page):
@@ -477,16 +512,27 @@ def test_a_phone_shows_all_of_it(page):
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def under_prefix(app):
+    """What a proxy does that has the service at /outword/."""
+
+    async def proxied(scope, receive, send):
+        path = scope.get("path", "")
+        inside = path.removeprefix("/outword") if path.startswith("/outword/") else "/nothing-here"
+        await app({**scope, "path": inside} if scope["type"] == "http" else scope, receive, send)
+
+    return proxied
+
+
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
-    """A service with a token, and with a method that has no threshold of its own."""
-    path = tmp_path_factory.mktemp("served") / "energy.outword"
-    outword.fit(LABELS, method="energy").save(path)
-    with process(path, env={"OUTWORD_TOKEN": TOKEN}) as (_, address):
-        yield address
+def guarded():
+    """A service with a token, with a method that has no threshold of its own, and behind a proxy."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served, "create_app", lambda *given, **named: under_prefix(create_app(*given, **named)))
+        with served.in_thread(outword.fit(LABELS, method="energy"), token=TOKEN) as address:
+            yield f"{address}/outword/"
 
 
-def test_a_token_is_asked_for_and_kept_for_the_tab(browser, guarded):
+def test_behind_a_proxy_a_token_is_asked_for_and_kept_for_the_tab(browser, guarded):
     page = Page(browser[0], guarded, browser[1]).open()
     page.refused = (401,)
     page.wait(page["token-form"].is_displayed)
@@ -495,8 +541,11 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(browser, guarded):
     page.wait(lambda: page["token-refused"].text == "That token was refused.")
     page["token"].clear()
     page["token"].send_keys(TOKEN, Keys.ENTER)
-    page.ready().choose("cat").settled()
-    assert page.downloaded("download").startswith(b"PK")
+    page.ready()["demo"].click()
+    page.wait(lambda: len(page.cards()) > 10)
+    assert page.settled().downloaded("download").startswith(b"PK")
+    link = page.driver.find_element(By.LINK_TEXT, "For programs there is an API.")
+    assert link.get_property("href") == f"{guarded}docs"
     page.check()
     page.refused = ()
     page.open().ready()
@@ -518,3 +567,6 @@ def test_a_method_without_a_threshold_gets_one_by_hand_or_by_marks(browser, guar
     page.wait(lambda: [card["verdict"] for card in page.cards().values()] == ["uncalibrated"] * 2)
     page["threshold"].send_keys(Keys.HOME)
     assert [card["verdict"] for card in page.cards().values()] == ["in"] * 2
+    page.labels("tabby cat", "pizza")
+    page.wait(lambda: page["threshold-text"].text.startswith("The new class names have no threshold of their own yet"))
+    page.check()

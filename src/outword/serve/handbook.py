@@ -39,10 +39,10 @@ def handbook(schema: Mapping[str, Any]) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{title}: the API</title><link rel="icon" type="image/svg+xml" href="/static/icon.svg">'
-        '<link rel="stylesheet" href="/static/style.css"><link rel="stylesheet" href="/static/docs.css"></head>'
+        f'<title>{title}: the API</title><link rel="icon" type="image/svg+xml" href="static/icon.svg">'
+        '<link rel="stylesheet" href="static/style.css"><link rel="stylesheet" href="static/docs.css"></head>'
         f"<body><header><h1>{title}: the API</h1><p>{_text(schema['info']['description'])} "
-        'The schema is <a href="/openapi.json">openapi.json</a>; <a href="/">the page</a> is for people. Every answer '
+        'The schema is <a href="openapi.json">openapi.json</a>; <a href="./">the page</a> is for people. Every answer '
         "with a status of 400 or more has the body <code>Refused</code>.</p></header>"
         f"<main>{''.join(calls)}<h2>Bodies</h2>{models}</main></body></html>"
     )

@@ -1,13 +1,15 @@
 /**
  * The page of `outword serve`: one state, one `render`, and events that change the one and call the other.
  *
- * Names of files, labels and words are untrusted: they only ever become text.
+ * Names of files, labels and words are untrusted: they only ever become text. Addresses are relative: the page may be
+ * anywhere behind a proxy.
  */
 
 const PARALLEL = 4; // photos on their way at a time
 const RETRIES = 6; // of a request that the service was too busy for
 const LONGEST_WAIT = 10; // seconds between two of them
 const QUIET = 400; // milliseconds without a key before class names count
+const LATEST = 250; // milliseconds until a change is drawn where there are no frames, in a tab in the background
 const BINS = 48;
 const STEPS = 200; // of the line across the plot, about
 const NAMED = 8; // labels that are named; the others are counted
@@ -22,8 +24,9 @@ const COLUMNS = ["path", "score", "verdict", "label", "words", "error"];
  * @property {?object} result what the service says of it, by the detector of the page
  * @property {?number[]} embedding to score it again without sending it again
  * @property {string} error why there is no result
+ * @property {boolean} again whether to send it again may help
  * @property {"" | "inside" | "outside"} mark
- * @property {?HTMLCanvasElement} picture
+ * @property {?HTMLImageElement} picture
  * @property {HTMLLIElement} card
  */
 
@@ -44,6 +47,7 @@ const state = {
   hand: null, // the threshold set by hand
   fitted: null, // the answer to the marks
   fits: 0, // counts requests for it
+  dropped: false, // whether other class names ended a threshold
   thresholdError: "",
   scale: null, // of the plot: {low, high, step}
   places: 2, // decimals of scores
@@ -56,9 +60,10 @@ const $ = (id) => document.getElementById(id);
 
 /** An answer that is no success, in the words of the service, or no answer at all ("unreachable"). */
 class Refused extends Error {
-  constructor(code, message, hint = "") {
+  constructor(code, message, hint = "", again = false) {
     super(hint ? `${message}. Hint: ${hint}.` : `${message}.`);
     this.code = code;
+    this.again = again; // whether it may be another answer next time
   }
 }
 
@@ -79,7 +84,7 @@ async function ask(path, body, retries = RETRIES) {
   const { error } = await response.json().catch(() => ({}));
   const plain = { code: "", message: `the service answered with status ${response.status}` };
   const { code, message, hint } = error ?? plain;
-  throw new Refused(code, message, hint);
+  throw new Refused(code, message, hint, response.status >= 500 || response.status === 408);
 }
 
 async function send(path, body, token) {
@@ -102,7 +107,7 @@ async function anotherToken(refused) {
   if (!state.asking) {
     state.asking = {};
     state.asking.wait = new Promise((done) => (state.asking.done = done));
-    render();
+    draw(); // what is hidden cannot have the focus
     $("token").focus();
   }
   await state.asking.wait;
@@ -114,7 +119,7 @@ async function askDetector(detector, ask) {
     return await ask(detector.id);
   } catch (error) {
     if (error.code !== "unknown_detector" || !detector.made) throw error;
-    await askJson("/v1/detectors", detector.made);
+    await askJson("v1/detectors", detector.made);
     return ask(detector.id);
   }
 }
@@ -135,7 +140,7 @@ function remembered(token) {
 
 async function start() {
   try {
-    state.service = await askJson("/v1/detector");
+    state.service = await askJson("v1/detector");
     state.detector = state.service;
     $("labels").value = labelText(state.service);
     sendPhotos();
@@ -149,7 +154,8 @@ async function start() {
 
 function addPhotos(files) {
   for (const file of files) {
-    const photo = { name: file.name, file, sent: false, result: null, embedding: null, error: "", mark: "" };
+    const unknown = { result: null, embedding: null, error: "", again: false, mark: "", picture: null };
+    const photo = { name: file.name, file, sent: false, ...unknown };
     photo.card = makeCard(photo);
     state.photos.push(photo);
   }
@@ -183,7 +189,7 @@ async function sendPhoto(photo) {
     if (photo.mark) refit(); // it was marked before the class names changed
   } catch (error) {
     if (error.code === "unreachable") trouble(error, resume);
-    else photo.error = error.message;
+    else Object.assign(photo, { error: error.message, again: Boolean(error.again) });
     return;
   }
   render();
@@ -222,7 +228,7 @@ async function scoreFile(detector, photo) {
   const form = new FormData();
   form.append("images", photo.file, photo.name);
   const query = `embeddings=${detector.takes_embeddings}`;
-  const { results } = await askDetector(detector, (id) => askJson(`/v1/score?detector=${id}&${query}`, form));
+  const { results } = await askDetector(detector, (id) => askJson(`v1/score?detector=${id}&${query}`, form));
   photo.embedding = results[0].embedding;
   return results;
 }
@@ -233,7 +239,7 @@ async function scoreEmbeddings(detector, photos) {
   const results = [];
   for (let first = 0; first < photos.length; first += most) {
     const embeddings = photos.slice(first, first + most).map((photo) => photo.embedding);
-    const answer = await askDetector(detector, (id) => askJson(`/v1/score?detector=${id}`, { embeddings }));
+    const answer = await askDetector(detector, (id) => askJson(`v1/score?detector=${id}`, { embeddings }));
     results.push(...answer.results);
   }
   return results;
@@ -248,13 +254,25 @@ async function thumbnail(photo) {
     canvas.width = Math.max(1, Math.round(bitmap.width * scale));
     canvas.height = Math.max(1, Math.round(bitmap.height * scale));
     const context = canvas.getContext("2d");
-    context.imageSmoothingQuality = "high";
+    Object.assign(context, { imageSmoothingQuality: "high", fillStyle: "white" });
+    context.fillRect(0, 0, canvas.width, canvas.height); // a JPEG is black where a picture is transparent
     context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
     bitmap.close();
-    return canvas;
+    return await compressed(canvas, visible(photo.name));
   } catch {
     return null; // a format that the service reads and the browser does not
   }
+}
+
+/** A canvas as an image: a tenth of its memory, which counts where there are hundreds. */
+async function compressed(canvas, name) {
+  const image = new Image();
+  image.alt = name;
+  const blob = await new Promise((done) => canvas.toBlob(done, "image/jpeg", 0.85));
+  const loaded = new Promise((done, fail) => Object.assign(image, { onload: done, onerror: fail }));
+  image.src = URL.createObjectURL(blob);
+  await loaded.finally(() => URL.revokeObjectURL(image.src));
+  return image;
 }
 
 function removePhotos(photos) {
@@ -266,11 +284,11 @@ function removePhotos(photos) {
 
 async function addDemo() {
   const fetchOne = async (name) => {
-    const blob = await (await ask(`/demo/${encodeURIComponent(name)}`)).blob();
+    const blob = await (await ask(`demo/${encodeURIComponent(name)}`)).blob();
     return new File([blob], name, { type: blob.type });
   };
   try {
-    const { photos } = await askJson("/demo");
+    const { photos } = await askJson("demo");
     const shown = new Set(state.photos.map((photo) => photo.name));
     addPhotos(await Promise.all(photos.filter((name) => !shown.has(name)).map(fetchOne)));
   } catch (error) {
@@ -333,7 +351,7 @@ async function detectorOf(labels) {
     if (JSON.stringify(labels) === JSON.stringify(parseLabels(labelText(known)))) return known;
   }
   const made = { labels };
-  return { ...(await askJson("/v1/detectors", made)), made };
+  return { ...(await askJson("v1/detectors", made)), made };
 }
 
 /** Let a detector judge: all verdicts change together, when the new ones are all here. */
@@ -346,7 +364,8 @@ async function adopt(detector, current) {
     if (!current()) return;
     photos.forEach((photo, place) => results.set(photo, answers[place]));
   }
-  Object.assign(state, { detector, hand: null, fitted: null, thresholdError: "" });
+  const dropped = detector !== state.service && !detector.calibrated && (state.dropped || calibrated());
+  Object.assign(state, { detector, hand: null, fitted: null, thresholdError: "", dropped });
   for (const photo of state.photos) photo.result &&= results.get(photo) ?? null; // without one it is sent again
   if (!state.photos.some(waiting)) say(tally());
   sendPhotos();
@@ -396,7 +415,7 @@ async function refit() {
   const { detector } = state;
   let [fitted, problem] = [null, ""];
   try {
-    if (countMarks()) fitted = await askDetector(detector, (id) => askJson(`/v1/detectors/${id}/threshold`, marks()));
+    if (countMarks()) fitted = await askDetector(detector, (id) => askJson(`v1/detectors/${id}/threshold`, marks()));
   } catch (error) {
     if (error.code === "unreachable") trouble(error, resume);
     else problem = error.message;
@@ -411,14 +430,16 @@ async function refit() {
 function thresholdText() {
   const cut = threshold();
   const count = countMarks();
-  if (cut === null) return "There is no threshold yet: move the line, or say of a few photos whether they are yours.";
+  const none = state.dropped ? "The new class names have no threshold of their own yet" : "There is no threshold yet";
+  if (cut === null) return `${none}: move the line, or say of a few photos whether they are yours.`;
   const value = cut === -Infinity ? "Everything is accepted" : `Threshold ${number(cut)}`;
   if (state.hand !== null) return `${value}, set by hand.${count ? ` ${plural(count, "mark")} not used.` : ""}`;
   if (state.fitted) {
     const { calibration, mistakes } = state.fitted;
     return `${value}, ${calibration}${mistakes ? `; ${mistakes} of them on the wrong side` : ""}.`;
   }
-  return `${value}, ${state.detector.calibration || "the score's natural cut (uncalibrated)"}.`;
+  const why = state.dropped ? "uncalibrated: the new class names have no threshold of their own yet" : "uncalibrated";
+  return `${value}, ${state.detector.calibration || `the score's natural cut (${why})`}.`;
 }
 
 // What can be taken home
@@ -441,7 +462,7 @@ async function download() {
   state.downloadError = "";
   const body = state.hand !== null ? { threshold: state.hand } : countMarks() ? marks() : {};
   try {
-    const response = await askDetector(state.detector, (id) => ask(`/v1/detectors/${id}/artifact`, body));
+    const response = await askDetector(state.detector, (id) => ask(`v1/detectors/${id}/artifact`, body));
     save(await response.blob(), "detector.outword.zip");
   } catch (error) {
     state.downloadError = error.message;
@@ -491,8 +512,7 @@ const KINDS = {
 const kindOf = (photo) => (photo.error ? "error" : waiting(photo) ? "waiting" : side(photo));
 
 /** How many are in, out, and so on. */
-function tally() {
-  const counts = counted();
+function tally(counts = counted()) {
   const parts = Object.keys(counts).map((kind) => `${counts[kind].toLocaleString("en")} ${KINDS[kind]}`);
   return `${plural(state.photos.length, "photo")}: ${parts.join(", ")}`;
 }
@@ -510,25 +530,54 @@ function say(text) {
 
 // Drawing
 
+let frame = 0;
+let timer = 0;
+
+/** Draw the state soon: however many changes there are until then, it is drawn once. */
 function render() {
+  if (frame) return;
+  frame = requestAnimationFrame(draw);
+  timer = setTimeout(draw, LATEST);
+}
+
+/** Draw the state now. */
+function draw() {
+  cancelAnimationFrame(frame);
+  clearTimeout(timer);
+  frame = 0;
   renderTrouble();
   $("app").hidden = !state.detector;
   if (!state.detector) return;
   renderClasses();
   renderProgress();
-  const scored = state.photos.filter((photo) => photo.result);
-  if (scored.length) setScale(scored);
   $("notice").hidden = calibrated();
   $("natural").textContent = threshold() === null ? "This method has none of its own."
     : "The one in use is the score's natural cut, classes against wild words.";
   $("app").classList.toggle("empty", !state.photos.length);
   $("results").hidden = !state.photos.length;
+  renderResults();
+}
+
+function renderResults() {
+  const scored = state.photos.filter((photo) => photo.result);
+  const counts = counted();
+  if (scored.length) setScale(scored);
   $("export").disabled = state.photos.every(waiting);
-  renderTallies();
+  renderTallies(counts);
   $("histogram").hidden = !scored.length;
-  if (scored.length) renderHistogram(scored);
+  if (scored.length) renderHistogram(scored, counts);
   renderThreshold();
   renderCards();
+}
+
+const drawn = new WeakMap(); // what elements show
+
+/** Whether an element is to show other values than when this was last asked of it. */
+function changed(shown, ...values) {
+  const before = drawn.get(shown);
+  if (before && values.every((value, place) => value === before[place])) return false;
+  drawn.set(shown, values);
+  return true;
 }
 
 function renderTrouble() {
@@ -554,7 +603,10 @@ function renderClasses() {
   $("unknown").textContent = `Unknown to the encoder: ${named}. Verdicts on them are guesses.`;
   $("not-clip").hidden = detector.encoder !== "mini";
   $("download-error").textContent = state.downloadError;
-  const { labels, wild_words, method, encoder } = detector;
+  if (changed($("facts"), detector)) renderFacts(detector);
+}
+
+function renderFacts({ labels, wild_words, method, encoder }) {
   const facts = { classes: labels.length, "wild words": wild_words, method, encoder };
   $("facts").replaceChildren(...Object.entries(facts).map(([name, value]) => {
     const pair = element("div", "");
@@ -575,8 +627,8 @@ function renderProgress() {
   } else $("progress-bar").removeAttribute("value");
 }
 
-function renderTallies() {
-  $("tallies").replaceChildren(...Object.entries(counted()).map(([kind, count]) => {
+function renderTallies(counts) {
+  $("tallies").replaceChildren(...Object.entries(counts).map(([kind, count]) => {
     const item = element("span", ` ${KINDS[kind]}`, kind);
     item.prepend(element("b", count.toLocaleString("en")));
     return item;
@@ -598,7 +650,7 @@ function setScale(scored) {
   state.scale = { low: steps(Math.floor(low / step)), high: steps(Math.ceil(high / step)), step: steps(1) };
 }
 
-function renderHistogram(scored) {
+function renderHistogram(scored, counts) {
   const { low, high } = state.scale;
   const bins = Array.from({ length: BINS }, () => ({ in: 0, out: 0, uncalibrated: 0 }));
   for (const photo of scored) {
@@ -617,17 +669,17 @@ function renderHistogram(scored) {
   }));
   $("low").textContent = number(low);
   $("high").textContent = number(high);
-  renderLine();
+  renderLine(counts);
 }
 
-function renderLine() {
+function renderLine(counts) {
   const { low, high, step } = state.scale;
   const line = $("threshold");
   const cut = threshold();
   Object.assign(line, { min: low, max: high, step });
   line.valueAsNumber = cut === null ? (low + high) / 2 : Math.max(cut, low);
   line.classList.toggle("unset", cut === null);
-  line.setAttribute("aria-valuetext", `${thresholdText()} ${tally()}`);
+  line.setAttribute("aria-valuetext", `${thresholdText()} ${tally(counts)}`);
 }
 
 function rectangle(kind, x, y, width, height) {
@@ -653,12 +705,20 @@ function renderCards() {
     state.photos.sort((a, b) => (b.result?.score ?? -Infinity) - (a.result?.score ?? -Infinity) || 0);
   }
   for (const photo of state.photos) renderCard(photo);
-  const cards = state.photos.map((photo) => photo.card);
-  const shown = $("cards").children;
-  if (cards.length === shown.length && cards.every((card, place) => card === shown[place])) return;
+  arrange($("cards"), state.photos.map((photo) => photo.card));
+}
+
+/** Let a list have these cards in this order; those in their place are not touched. */
+function arrange(list, cards) {
   const focused = document.activeElement;
-  $("cards").replaceChildren(...cards);
-  if (cards.some((card) => card.contains(focused))) focused.focus({ preventScroll: true });
+  const kept = new Set(cards);
+  for (const card of [...list.children]) if (!kept.has(card)) card.remove();
+  let next = list.firstElementChild;
+  for (const card of cards) {
+    if (card === next) next = next.nextElementSibling;
+    else list.insertBefore(card, next);
+  }
+  if (list.contains(focused) && focused !== document.activeElement) focused.focus({ preventScroll: true });
 }
 
 function makeCard(photo) {
@@ -673,30 +733,49 @@ function makeCard(photo) {
     const next = state.photos[Math.min(place, state.photos.length - 1)];
     (next ? part(next.card, ".remove") : $("files")).focus();
   });
+  part(card, ".again").setAttribute("aria-label", `Try again: ${name}`);
+  part(card, ".again").addEventListener("click", () => {
+    Object.assign(photo, { error: "", again: false });
+    part(card, ".remove").focus(); // the button goes away
+    sendPhotos();
+    render();
+  });
   for (const button of card.querySelectorAll(".marks button")) {
     button.addEventListener("click", () => mark(photo, button.value));
   }
   return card;
 }
 
+/** Draw what has changed of a card; with hundreds of them, nothing else may be touched. */
 function renderCard(photo) {
-  const { card, result } = photo;
-  const kind = kindOf(photo);
-  const [badge, score, remark] = part(card, ".verdict").children;
-  card.dataset.kind = kind;
-  badge.className = kind;
-  badge.textContent = kind === "waiting" && photo.sent ? "scoring" : kind;
-  score.textContent = result ? comparison(result.score, threshold()) : "";
-  remark.textContent = result && verdict(photo).endsWith(")") ? "(uncalibrated)" : "";
-  part(card, ".why").textContent = photo.error;
+  const { card, result, error, again, mark, picture } = photo;
+  renderVerdict(photo);
+  const box = part(card, ".photo");
+  if (changed(box, picture) && picture) box.prepend(picture);
+  if (!changed(card, result, error, again, mark)) return;
+  part(card, ".why").textContent = error;
+  part(card, ".again").hidden = !again;
   part(card, ".label").hidden = part(card, ".marks").hidden = !result;
   part(card, ".fired").hidden = !result?.words.length;
-  if (result && card.shown !== result) renderEvidence(card, result);
-  card.shown = result;
-  if (photo.picture && !photo.picture.isConnected) showPicture(photo);
+  if (result) renderEvidence(card, result);
   for (const button of card.querySelectorAll(".marks button")) {
-    button.setAttribute("aria-pressed", String(photo.mark === button.value));
+    button.setAttribute("aria-pressed", String(mark === button.value));
   }
+}
+
+function renderVerdict(photo) {
+  const { card, result, sent } = photo;
+  const kind = kindOf(photo);
+  const texts = [
+    kind === "waiting" && sent ? "scoring" : kind,
+    result ? comparison(result.score, threshold()) : "",
+    result && verdict(photo).endsWith(")") ? "(uncalibrated)" : "",
+  ];
+  const line = part(card, ".verdict");
+  if (!changed(line, kind, ...texts)) return;
+  card.dataset.kind = kind;
+  line.firstElementChild.className = kind;
+  texts.forEach((text, place) => (line.children[place].textContent = text));
 }
 
 /** The nearest label, and the words that fired with bars. */
@@ -712,12 +791,6 @@ function renderEvidence(card, { label, words }) {
     item.append(element("span", visible(word)), element("span", percent(share)), bar);
     return item;
   }));
-}
-
-function showPicture(photo) {
-  photo.picture.setAttribute("role", "img");
-  photo.picture.setAttribute("aria-label", visible(photo.name));
-  part(photo.card, ".photo").prepend(photo.picture);
 }
 
 const part = (card, selector) => card.querySelector(selector);
