@@ -58,7 +58,7 @@ def _call(method: str, path: str, about: Mapping[str, Any]) -> str:
     answer = " or ".join(_body(kind, body) for kind, body in about["responses"]["200"]["content"].items())
     return (
         f"<h2><code>{_text(method.upper())} {_text(path)}</code></h2><p>{_text(about.get('description', ''))}</p>"
-        f"<ul>{parameters}</ul>{body}<p>Gives {answer}.</p><pre>{_text(EXAMPLES[method, path])}</pre>"
+        f"<pre>{_text(EXAMPLES[method, path])}</pre><ul>{parameters}</ul>{body}<p>Gives {answer}.</p>"
     )
 
 
