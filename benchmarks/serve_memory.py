@@ -1,6 +1,6 @@
 """Memory that the service takes: after its start, with detectors that clients had made, with the largest images.
 
-    python benchmarks/serve_memory.py          (half a minute, Linux)
+python benchmarks/serve_memory.py          (half a minute, Linux)
 """
 
 from __future__ import annotations
@@ -40,22 +40,24 @@ def status(pid: int, name: str) -> float:
 def measure() -> Iterator[dict[str, object]]:
     """A row for each state."""
     command = ["-m", "outword", "serve", "--labels", str(LABELS), "--port", "0"]
-    with tempfile.TemporaryDirectory() as scratch:
-        with serving("outword serve", command, "", "", Path(scratch) / "serve.log") as server:
-            client = Client(f"http://127.0.0.1:{server.port}")
-            yield {"": "after the start", "MB": status(server.pid, "VmRSS")}
-            photos = list(find_images([PHOTOS]))
-            client.score(photos)
-            yield {"": f"after {len(photos)} photos", "MB": status(server.pid, "VmRSS")}
-            for i in range(Limits.detectors):
-                client.score(photos[:1], detector=client.fit(["cat", f"thing {i}"]))
-            yield {"": f"with {Limits.detectors} made detectors", "MB": status(server.pid, "VmRSS")}
-            for name, mode in MODES.items():
-                file = png(mode)
-                with ThreadPoolExecutor(4) as pool:
-                    list(pool.map(lambda one: client.score([one]), [file] * 4))
-                told = f"at most, after 4 {name} PNG files of {SIDE}² pixels at once, {len(file) // 1000} kB each"
-                yield {"": told, "MB": status(server.pid, "VmHWM")}
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        serving("outword serve", command, "", "", Path(scratch) / "serve.log") as server,
+    ):
+        client = Client(f"http://127.0.0.1:{server.port}")
+        yield {"": "after the start", "MB": status(server.pid, "VmRSS")}
+        photos = list(find_images([PHOTOS]))
+        client.score(photos)
+        yield {"": f"after {len(photos)} photos", "MB": status(server.pid, "VmRSS")}
+        for i in range(Limits.detectors):
+            client.score(photos[:1], detector=client.fit(["cat", f"thing {i}"]))
+        yield {"": f"with {Limits.detectors} made detectors", "MB": status(server.pid, "VmRSS")}
+        for name, mode in MODES.items():
+            file = png(mode)
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(lambda one: client.score([one]), [file] * 4))
+            told = f"at most, after 4 {name} PNG files of {SIDE}² pixels at once, {len(file) // 1000} kB each"
+            yield {"": told, "MB": status(server.pid, "VmHWM")}
 
 
 if __name__ == "__main__":
