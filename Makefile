@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo serve test lint clean
+.PHONY: demo serve test lint pytest clean
 
 demo: $(VENV)/core
 	$(BIN)/outword demo
@@ -13,7 +13,9 @@ serve: $(VENV)/serve
 	$(BIN)/outword serve --labels src/outword/demo/labels.txt
 
 test: $(VENV)/dev
-	$(MAKE) lint
+	$(MAKE) -j2 lint pytest  # side by side: neither keeps two cores busy
+
+pytest: $(VENV)/dev
 	$(BIN)/python -m pytest --cov --cov-report=term --cov-fail-under=95
 
 lint: $(VENV)/dev
