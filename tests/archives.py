@@ -1,6 +1,7 @@
 """Archives of tiny photos for the tests."""
 
 import io
+import json
 import tarfile
 
 import pyarrow as pa
@@ -36,9 +37,31 @@ def write_tar(path, members, mode="w"):
                 tar.addfile(info, io.BytesIO(data))
 
 
-def write_parquet(path, images, labels=None, rows=3):
-    """A table as Hugging Face writes it: images are (bytes, path) or bytes alone; `rows` go into a group."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def table_of(images, labels=None, column="image"):
+    """A table as Hugging Face has it: images are (bytes, path), or bytes or a path alone."""
     structs = [{"bytes": one[0], "path": one[1]} if isinstance(one, tuple) else one for one in images]
-    columns = {"image": pa.array(structs)} | ({} if labels is None else {"label": pa.array(labels, pa.int64())})
-    pa.parquet.write_table(pa.table(columns), path, row_group_size=rows)
+    return pa.table({column: pa.array(structs)} | ({} if labels is None else {"label": pa.array(labels, pa.int64())}))
+
+
+def write_parquet(path, images, labels=None, rows=3, column="image", **options):
+    """A Parquet file of `table_of`; `rows` go into a group."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pa.parquet.write_table(table_of(images, labels, column), path, row_group_size=rows, **options)
+
+
+def write_arrow(path, images, labels=None, rows=3, column="image", writer=pa.ipc.new_stream):
+    """An Arrow file of `table_of`; `rows` go into a batch."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = table_of(images, labels, column)
+    with writer(str(path), table.schema) as file:
+        file.write_table(table, max_chunksize=rows)
+
+
+def write_dataset(folder, *shards, column="image"):
+    """A folder as `datasets.Dataset.save_to_disk` leaves it, with an Arrow file for each list of images."""
+    names = [f"data-{number:05}-of-{len(shards):05}.arrow" for number in range(len(shards))]
+    for name, images in zip(names, shards, strict=True):
+        write_arrow(folder / name, images, column=column)
+    state = {"_data_files": [{"filename": name} for name in names], "_fingerprint": "0", "_split": None}
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "dataset_info.json").write_text(json.dumps({"features": {column: {"_type": "Image"}}}))

@@ -1,17 +1,25 @@
-"""Photos inside archives: order, names, damage, and what a store makes of them."""
+"""Photos in folders, lists, archives and tables: order, names, pieces, damage, and what a store makes of them."""
 
+import gzip
+import json
 import os
+import pickle
 import sys
 import tarfile
+from itertools import product
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from archives import photo, write_parquet, write_photos, write_tar
+from archives import photo, write_arrow, write_dataset, write_parquet, write_photos, write_tar
+from outword import images
 from outword.embed import embed
 from outword.encoders import get_encoder
-from outword.errors import ImageError, MissingExtraError
+from outword.errors import ImageError, InputError, MissingExtraError
 from outword.images import MAX_BYTES, Blob, check_bytes, open_image, read_bytes
-from outword.sources import LONGEST, find_items, find_names, read_items
+from outword.sources import PART, Broken, Files, find_items, find_names, find_pieces, listing, parquet, read_items
+from outword.sources.tar import LONGEST, Tar
 from outword.store import open_store
 
 
@@ -112,16 +120,47 @@ def test_truncated_tar_gives_what_is_before_the_end(tar, cut):
     tar.write_bytes(data[:cut])
     *good, last = find_items([tar])
     assert [item.name for item in good] == [f"{tar}/SUN/images/{n}.png" for n in (3, 1, 2)][: cut // 1024]
-    assert last.name == str(tar) and wrong(last) == "damaged archive"
+    assert last.name == str(tar) and wrong(last) == f"damaged at byte {cut // 1024 * 1024}"
+    assert list(find_names([tar])) == [item.name for item in good]
 
 
-def test_corrupt_header_is_not_the_end_of_a_tar(tar):
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("broken", "at"), [((0,), [0]), ((1,), [1024]), ((0, 2), [0, 2048]), ((1, 2), [1024])])
+def test_corrupt_headers_are_passed_over(tar, packed, broken, at):
     data = bytearray(tar.read_bytes())
-    data[1024:1100] = b"\xff" * 76
+    for number in broken:
+        data[1024 * number : 1024 * number + 76] = b"\xff" * 76
+    tar.write_bytes(gzip.compress(data) if packed else data)
+    items = list(find_items([tar]))
+    assert [wrong(item) for item in items if item.name == str(tar)] == [f"damaged at byte {n}" for n in at]
+    kept = [(f"{tar}/SUN/images/{n}.png", photo(n)) for number, n in enumerate((3, 1, 2)) if number not in broken]
+    assert [(item.name, item.data) for item in items if item.name != str(tar)] == kept
+    assert list(find_names([tar])) == [name for name, _ in kept]
+    assert read_items([name for name, _ in kept]) == dict(kept)
+
+
+def test_member_larger_than_its_tar_hides_nothing(tar):
+    data = bytearray(tar.read_bytes())
+    header = tarfile.TarInfo("huge.jpg")
+    header.size = 1 << 30
+    data[1024:1536] = header.tobuf()
     tar.write_bytes(data)
-    good, last = find_items([tar])
-    assert good.name.endswith("3.png") and wrong(last) == "damaged archive"
-    assert list(find_names([tar])) == [good.name]
+    first, bad, last = find_items([tar])
+    assert (first.data, wrong(bad), last.data) == (photo(3), "damaged at byte 1024", photo(2))
+
+
+@pytest.mark.parametrize("size", [-512, -1])
+def test_negative_sizes_do_not_go_in_circles(tmp_path, size):
+    path = tmp_path / "a.tar"
+    header = tarfile.TarInfo("a.jpg")
+    header.size = size
+    pax = tarfile.TarInfo("b.jpg")
+    pax.pax_headers = {"size": str(size)}
+    with path.open("wb") as file:
+        file.write(header.tobuf(tarfile.GNU_FORMAT) + pax.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+    *bad, rest = find_items([path])
+    assert [wrong(item) for item in bad] == ["damaged at byte 0", "damaged at byte 512"]
+    assert rest == Blob(f"{path}/b.jpg", b"")  # its own header says 0
 
 
 def test_truncated_gzip(tmp_path):
@@ -130,7 +169,8 @@ def test_truncated_gzip(tmp_path):
     path.write_bytes(path.read_bytes()[:120_000])
     *good, last = find_items([path])
     assert [item.name for item in good] == [f"{path}/0.png", f"{path}/1.png"]
-    assert last.name == str(path) and wrong(last) == "damaged archive"
+    assert last.name == str(path) and wrong(last) == "damaged at byte 101376"
+    assert list(find_names([path])) == [item.name for item in good]
 
 
 def test_tar_with_endless_name_is_refused(tmp_path):
@@ -139,7 +179,7 @@ def test_tar_with_endless_name_is_refused(tmp_path):
     path = tmp_path / "a.tar"
     path.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + bytes(4096))
     [only] = find_items([path])
-    assert wrong(only) == "damaged archive"
+    assert wrong(only) == "damaged at byte 0"
 
 
 def test_long_names_are_fine(tmp_path):
@@ -148,17 +188,18 @@ def test_long_names_are_fine(tmp_path):
     assert names(path) == [f"{path}/{long}"] and read_item(f"{path}/{long}") == photo(1)
 
 
-@pytest.mark.parametrize("name", ["none.tar", "none.tgz", "none.parquet"])
+@pytest.mark.parametrize("name", ["none.tar", "none.tgz", "none.parquet", "none.arrow", "none.txt"])
 def test_missing_archive_is_one_bad_item(tmp_path, name):
     [only] = find_items([tmp_path / name])
-    assert only.name == str(tmp_path / name) and wrong(only) == "no such file or directory"
+    assert only.name == str(tmp_path / name) and wrong(only) == "no such file"
 
 
-@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.parquet"])
-def test_no_archive_at_all(tmp_path, name):
-    (tmp_path / name).write_bytes(b"PAR1 this is none of them" * 100)
+@pytest.mark.parametrize("head", [b"PAR1", b"\x1f\x8b", b"ARROW1", b""])
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.parquet", "a.arrow"])
+def test_no_archive_at_all(tmp_path, name, head):
+    (tmp_path / name).write_bytes(head + b" this is none of them" * 100)
     [only] = find_items([tmp_path / name])
-    assert wrong(only) == "damaged archive"
+    assert wrong(only) == ("damaged at byte 0" if "tar" in name else "damaged archive")
     assert list(find_names([tmp_path / name])) == []
 
 
@@ -190,13 +231,6 @@ def test_parquet_with_plain_bytes_and_holes(tmp_path):
         open_image(hole)
 
 
-def test_parquet_without_images(tmp_path):
-    path = tmp_path / "a.parquet"
-    write_parquet(path, ["text", "more"])
-    [only] = find_items([path])
-    assert wrong(only) == 'no column "image" with the bytes of images'
-
-
 def test_rows_beyond_the_first_batch_and_group(tmp_path):
     path = tmp_path / "a.parquet"
     write_parquet(path, [photo(n) for n in range(150)], [n % 3 for n in range(150)], rows=100)
@@ -205,6 +239,346 @@ def test_rows_beyond_the_first_batch_and_group(tmp_path):
     for name in (f"{path}/2/150", f"{path}/1/149", f"{path}/x"):
         with pytest.raises(ImageError, match="no such file in the archive"):
             read_item(name)
+
+
+# columns
+
+
+def write_table(path, columns):
+    """A table of any columns, Parquet or Arrow by its suffix."""
+    table = pa.table(columns)
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        with pa.ipc.new_stream(str(path), table.schema) as file:
+            file.write_table(table)
+
+
+@pytest.fixture(params=["a.parquet", "a.arrow"])
+def table(tmp_path, request):
+    return tmp_path / request.param
+
+
+@pytest.mark.parametrize("kind", [pa.large_binary(), pa.binary(len(photo(0))), pa.binary_view(), None])
+def test_every_kind_of_binary(table, kind):
+    column = pa.array([photo(0), photo(1)])
+    write_table(table, {"image": column.cast(kind) if kind else column.dictionary_encode()})
+    assert [item.data for item in find_items([table])] == [photo(0), photo(1)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), None])
+def test_column_of_paths(table, kind, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    write_photos(table.parent, ["in/a.png", "in/b.png"])
+    column = pa.array(["in/b.png", "in/a.png", None, "none.png"])
+    write_table(table, {"path": column.cast(kind) if kind else column.dictionary_encode(), "label": [1, 2, 3, 4]})
+    first, second, hole, missing = find_items([table])
+    assert (first, second, missing) == (Path("in/b.png"), Path("in/a.png"), Path("none.png"))
+    assert hole == Blob(f"{table}/3/2", b"")
+    assert read_items([str(first), str(missing)])[str(first)] == photo(1)
+    assert list(find_names([table])) == ["in/b.png", "in/a.png", f"{table}/3/2", "none.png"]
+
+
+def test_struct_without_bytes_is_read_where_its_path_says(table):
+    write_photos(table.parent, ["a.png"])
+    elsewhere = str(table.parent / "a.png")
+    write_table(table, {"image": [{"bytes": None, "path": elsewhere}, {"bytes": None, "path": "none.png"}, None]})
+    good, bad, empty = find_items([table])
+    assert good == Blob(f"{table}/0-a.png", photo(0)) and empty == Blob(f"{table}/2", b"")
+    assert bad.name == f"{table}/1-none.png" and wrong(bad) == "no such file"
+    assert list(find_names([table])) == [good.name, bad.name, empty.name]
+    assert read_item(good.name) == photo(0)
+
+
+def test_which_column_has_the_images(table):
+    struct = [{"bytes": photo(1), "path": None}]
+    write_table(table, {"path": ["x.png"], "image": [photo(0)], "other": struct})
+    assert [item.data for item in find_items([table])] == [photo(0)]
+    assert [item.data for item in find_items([table], column="other")] == [photo(1)]
+    write_table(table, {"path": ["x.png"], "image": [5], "other": struct})
+    assert [item.data for item in find_items([table])] == [photo(1)]
+    assert read_items([f"{table}/0"]) == {f"{table}/0": photo(1)}
+    write_table(table, {"path": ["x.png"], "one": struct, "two": struct})
+    assert list(find_items([table])) == [Path("x.png")]
+    assert read_items([f"{table}/0"], column="two") == {f"{table}/0": photo(1)}
+
+
+def test_missing_column_names_those_that_exist(table):
+    write_table(table, {"a": [1], "b": [photo(0)], "c": ["x"]})
+    told = f'{table} has no column "img", it has: a, b, c'
+    with pytest.raises(InputError) as caught:
+        list(find_items([table], column="img"))
+    assert (caught.value.message, caught.value.hint) == (told, "name one of them with --column")
+    with pytest.raises(InputError, match='has no column "image"'):
+        list(find_items([table]))
+    with pytest.raises(InputError, match=r'column "a" of .* has int64, not images'):
+        list(find_items([table], column="a"))
+    assert list(find_names([table])) == []
+    listed = table.parent / "all.txt"
+    listed.write_text(str(table))
+    [only] = find_items([listed], column="img")
+    assert only.name == str(table) and wrong(only) == told
+
+
+def test_missing_column_in_a_folder_is_an_item(tmp_path):
+    write_table(tmp_path / "a.parquet", {"a": [1]})
+    write_parquet(tmp_path / "b.parquet", [photo(1)])
+    bad, good = find_items([tmp_path])
+    assert wrong(bad) == f'{tmp_path / "a.parquet"} has no column "image", it has: a' and good.data == photo(1)
+
+
+# damage in tables
+
+
+def spoiled(path, group, column=0):
+    """Overwrite the pages of a column of a row group."""
+    place = pa.parquet.read_metadata(path).row_group(group).column(column)
+    data = bytearray(path.read_bytes())
+    start = place.dictionary_page_offset or place.data_page_offset
+    data[start : start + place.total_compressed_size] = b"\xff" * place.total_compressed_size
+    path.write_bytes(data)
+
+
+def test_damaged_row_group_is_passed_over(tmp_path):
+    path = tmp_path / "a.parquet"
+    write_parquet(path, [photo(n) for n in range(9)])
+    spoiled(path, 1)
+    items = list(find_items([path]))
+    assert [item.name for item in items] == [f"{path}/{n}" for n in (0, 1, 2)] + [str(path)] + [
+        f"{path}/{n}" for n in (6, 7, 8)
+    ]
+    assert wrong(items[3]) == "damaged row group 1 (rows 3 to 5)"
+    assert [item.data for item in items if item is not items[3]] == [photo(n) for n in (0, 1, 2, 6, 7, 8)]
+    assert isinstance(read_items([f"{path}/4"])[f"{path}/4"], ImageError) and read_item(f"{path}/8") == photo(8)
+
+
+def test_damage_behind_the_first_rows_of_a_group(tmp_path):
+    path = tmp_path / "a.parquet"
+    write_parquet(
+        path, [photo(n) for n in range(200)], rows=200, use_dictionary=False, data_page_size=1, write_batch_size=8
+    )
+    data = bytearray(path.read_bytes())
+    place = pa.parquet.read_metadata(path).row_group(0).column(0)
+    end = place.data_page_offset + place.total_compressed_size
+    data[end - 100 : end] = bytes(100)
+    path.write_bytes(data)
+    *good, last = find_items([path])
+    assert wrong(last) == "damaged row group 0 (rows 0 to 199)"
+    assert [item.data for item in good] == [photo(n) for n in range(len(good))] and 64 <= len(good) < 200
+
+
+@pytest.mark.parametrize("writer", [pa.ipc.new_stream, pa.ipc.new_file])
+def test_arrow_files(tmp_path, writer):
+    path = tmp_path / "a.arrow"
+    write_arrow(path, [(photo(n), f"{n}.png") for n in range(150)], [n % 3 for n in range(150)], 100, writer=writer)
+    items = list(find_items([path]))
+    assert [item.name for item in items] == [f"{path}/{n % 3}/{n}-{n}.png" for n in range(150)]
+    assert [item.data for item in items] == [photo(n) for n in range(150)]
+    assert list(find_names([path])) == [item.name for item in items]
+    assert read_item(items[120].name) == photo(120)
+
+
+def test_truncated_arrow_file(tmp_path):
+    path = tmp_path / "a.arrow"
+    write_arrow(path, [photo(n) for n in range(9)])
+    path.write_bytes(path.read_bytes()[:-400])
+    *good, last = find_items([path])
+    assert [item.data for item in good] == [photo(n) for n in range(6)]
+    assert last.name == str(path) and wrong(last) == "damaged archive, row 6"
+
+
+def test_arrow_offsets_that_point_elsewhere(tmp_path):
+    path = tmp_path / "a.arrow"
+    write_arrow(path, [photo(n) for n in range(3)])
+    size = len(photo(0))
+    offsets = b"".join((n * size).to_bytes(4, "little") for n in range(4))
+    data = path.read_bytes()
+    assert data.count(offsets) == 1
+    path.write_bytes(data.replace(offsets, offsets[:12] + b"\xff\xff\xff\x7f"))
+    [only] = find_items([path])
+    assert wrong(only) == "damaged archive, row 0"
+
+
+# datasets on disk
+
+
+def test_dataset_of_hugging_face(tmp_path):
+    top = tmp_path / "pets"
+    write_dataset(top, [(photo(1), "x.png"), (photo(2), None)], [(photo(3), None)], column="img")
+    one, two = (top / f"data-0000{n}-of-00002.arrow" for n in (0, 1))
+    assert names(top) == [f"{one}/0-x.png", f"{one}/1", f"{two}/0"]
+    assert [item.data for item in find_items([f"{top}/"])] == [photo(1), photo(2), photo(3)]
+    assert read_item(f"{two}/0") == photo(3)
+    with pytest.raises(InputError, match='no column "x", it has: img'):
+        list(find_items([top], column="x"))
+
+
+def test_dataset_with_splits(tmp_path):
+    for number, split in enumerate(("test", "train")):
+        write_dataset(tmp_path / split, [photo(number)])
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
+    assert [item.data for item in find_items([tmp_path])] == [photo(1), photo(0)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"_data_files": [3]}', '{"_data_files": [{"filename": 3}]}', "[" * 9999]
+)
+def test_damaged_list_of_a_dataset(tmp_path, text):
+    write_dataset(tmp_path, [photo(1)])
+    (tmp_path / "state.json").write_text(text)
+    [only] = find_items([tmp_path])
+    assert only.name == str(tmp_path / "state.json") and wrong(only) == "damaged list of the files of a dataset"
+
+
+def test_dataset_does_not_lead_elsewhere(tmp_path):
+    write_arrow(tmp_path / "secret.arrow", [photo(1)])
+    write_dataset(tmp_path / "data", [photo(2)])
+    (tmp_path / "data" / "state.json").write_text(json.dumps({"_data_files": [{"filename": "../secret.arrow"}]}))
+    [only] = find_items([tmp_path / "data"])
+    assert only.name == str(tmp_path / "data" / "secret.arrow") and wrong(only) == "no such file"
+
+
+# lists, patterns, folders
+
+
+def test_list_of_paths(tmp_path, monkeypatch, tar):
+    monkeypatch.chdir(tmp_path)
+    write_photos(tmp_path, ["a.png", "in/ b .png"])
+    odd = os.fsdecode(b"caf\xe9.jpg")
+    lines = ["a.png", "", "in/ b .png", "  ", "SUN.tar", odd, "*.png", "in", "none.txt"]
+    for name, head, end in (("l.txt", b"", b"\n"), ("l.LST", b"\xef\xbb\xbf", b"\r\n"), ("in/l.list", b"", b"\n")):
+        Path(name).write_bytes(head + end.join(map(os.fsencode, lines)))
+        inside = [f"SUN.tar/SUN/images/{n}.png" for n in (3, 1, 2)]
+        assert names(name) == ["a.png", "in/ b .png", *inside, odd, "*.png", "in", "none.txt"]
+    assert [wrong(item) for item in list(find_items(["l.txt"]))[-4:]] == ["no such file"] * 2 + [
+        "is a directory",
+        "no such file",
+    ]
+
+
+def test_list_that_is_none(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a.png\n" + b"x" * listing.LONGEST)
+    first, bad = find_items([path])
+    assert first == Path("a.png")
+    assert bad.name == str(path) and wrong(bad) == "the line at byte 6 is no path"
+
+
+def test_braces(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for n in (8, 9, 10):
+        write_tar(tmp_path / f"s-{n:03}.tar", {f"{n}.png": photo(n)})
+    assert names("s-{008..010}.tar") == [f"s-{n:03}.tar/{n}.png" for n in (8, 9, 10)]
+    assert names("s-{010..008..2}.tar") == [f"s-{n:03}.tar/{n}.png" for n in (10, 8)]
+    assert names("s-0{08,10}.tar", "s-0{1,0}*.tar") == [f"s-{n:03}.tar/{n}.png" for n in (8, 10, 10, 8, 9)]
+    assert names("{1..3}.jpg", "{x}.jpg") == ["1.jpg", "2.jpg", "3.jpg", "{x}.jpg"]
+    write_tar(tmp_path / "s-{008..010}.tar", {"only.png": photo(1)})
+    assert names("s-{008..010}.tar") == ["s-{008..010}.tar/only.png"]
+
+
+def test_patterns_stand_for_every_kind(tmp_path, monkeypatch, tar):
+    monkeypatch.chdir(tmp_path)
+    write_photos(tmp_path, ["data/a/x.png", "data/b.png"])
+    write_dataset(tmp_path / "data" / "c", [photo(1)])
+    Path("data/d.txt").write_text("data/b.png\n")
+    inside = [f"SUN.tar/SUN/images/{n}.png" for n in (3, 1, 2)]
+    expected = ["data/a/x.png", "data/b.png", "data/c/data-00000-of-00001.arrow/0", "data/b.png"]
+    assert names("data/*") == expected and names("*.tar", "data/*/x*") == [*inside, "data/a/x.png"]
+    assert names("data/*.gif") == ["data/*.gif"]
+
+
+def test_folder_larger_than_memory(tmp_path, monkeypatch):
+    odd = [os.fsdecode(b"caf\xe9.jpg"), "new\nline.jpg", "\U0001f600.jpg", "\uffee.jpg", "dir.jpg/no.jpg"]
+    write_photos(
+        tmp_path, [f"{a}/{b}{c}.png" for a, b, c in product("zax", "yb", "213")] + [f"a/q/{one}" for one in odd]
+    )
+    expected = names(tmp_path), names(tmp_path / "*" / "*1*"), names(tmp_path / "**" / "?.jpg")
+    assert len(expected[0]) == 23 and len(expected[1]) == 6 and len(expected[2]) == 2
+    for most in (1, 2, 5):
+        monkeypatch.setattr(images, "NAMES", most)
+        assert (names(tmp_path), names(tmp_path / "*" / "*1*"), names(tmp_path / "**" / "?.jpg")) == expected
+    next(find_items([tmp_path]))  # leaves nothing open
+
+
+# pieces
+
+
+@pytest.fixture
+def sources(tmp_path, tar):
+    """One of each kind, all of them damaged that can be."""
+    write_photos(tmp_path, [f"f/{n}.png" for n in range(5)])
+    data = bytearray(tar.read_bytes())
+    data[1024:1100] = b"\xff" * 76
+    tar.write_bytes(data)
+    (tmp_path / "b.tgz").write_bytes(gzip.compress(data)[:-100])
+    write_parquet(tmp_path / "c.parquet", [photo(n) for n in range(150)], [3] * 150, rows=40)
+    spoiled(tmp_path / "c.parquet", 1)
+    write_arrow(tmp_path / "d.arrow", [(photo(n), f"{n}.png") for n in range(150)], rows=50)
+    (tmp_path / "d.arrow").write_bytes((tmp_path / "d.arrow").read_bytes()[:-400])
+    (tmp_path / "e.txt").write_text(f"{tmp_path / 'f' / '3.png'}\nnone.png\n{tmp_path / 'none.tar'}\n")
+    (tmp_path / "g.parquet").write_bytes(b"no table")
+    return [tmp_path / name for name in ("f", "SUN.tar", "b.tgz", "c.parquet", "d.arrow", "e.txt", "g.parquet")]
+
+
+def told(item):
+    """All that there is to an item."""
+    return os.fspath(item), item.data if isinstance(item, Blob) and isinstance(item.data, bytes) else str(
+        getattr(item, "data", "")
+    )
+
+
+def test_pieces_begin_anywhere(sources):
+    for piece in find_pieces(sources):
+        every = list(map(told, piece.items()))
+        assert every and every == list(map(told, piece.items()))
+        for skip in {0, 1, 2, 3, 40, 41, 42, 70, 100, 129, len(every) - 1, len(every), len(every) + 1}:
+            assert list(map(told, piece.items(skip))) == every[skip:]
+
+
+def test_names_do_not_depend_on_contents(sources):
+    for piece in find_pieces(sources):
+        if not piece.name.startswith(str(sources[3])):  # damage in the photos of a table is not seen without them
+            without = [os.fspath(item) for item in piece.items(contents=False)]
+            assert without == [os.fspath(item) for item in piece.items()]
+            assert [os.fspath(item) for item in piece.items(2, contents=False)] == without[2:]
+
+
+def test_pieces_travel_and_are_counted(sources):
+    pieces = list(find_pieces(sources))
+    copies = pickle.loads(pickle.dumps(pieces))
+    assert copies == pieces and [copy.mark() for copy in copies] == [piece.mark() for piece in pieces]
+    assert len({piece.mark() for piece in pieces}) == len({piece.name for piece in pieces}) == len(pieces)
+    assert [piece.count() for piece in pieces] == [5, 3, None, 150, None, 2, 1, 1]
+    assert [len(list(piece.items())) for piece in pieces if piece.count() in (5, 3, 150, 2, 1)] == [5, 3, 111, 2, 1, 1]
+
+
+def test_marks_show_changes(sources):
+    before = {piece.name: piece.mark() for piece in find_pieces(sources)}
+    for path in sources:
+        if path.is_file() and path.suffix != ".txt":
+            os.utime(path, ns=(1, 1))
+    sources[0].joinpath("0.png").unlink()
+    changed = {piece.name for piece in find_pieces(sources) if before.get(piece.name) != piece.mark()}
+    kept = [piece for piece in find_pieces(sources) if piece.name not in changed]
+    assert [type(piece) for piece in kept] == [Files, Tar, Broken]
+
+
+def test_sizes_of_pieces(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("x.png\n" * (PART + 1) + "a.tar\n" + "x.png\n")
+    first, second, tar, last = find_pieces([path])
+    assert [len(piece.paths) for piece in (first, second, last)] == [PART, 1, 1] and tar.name == "a.tar"
+    assert [piece.paths for piece in find_pieces(["a.jpg", "b.jpg"])] == [("a.jpg", "b.jpg")]
+    write_parquet(tmp_path / "b.parquet", [photo(n) for n in range(20)])
+    monkeypatch.setattr(parquet, "PART", 7)
+    pieces = list(find_pieces([tmp_path / "b.parquet"]))
+    assert [piece.rows for piece in pieces] == [6, 6, 6, 2]
+    assert [item.data for piece in pieces for item in piece.items()] == [photo(n) for n in range(20)]
+    monkeypatch.setattr(parquet, "PART", 1)
+    assert [piece.rows for piece in find_pieces([tmp_path / "b.parquet"])] == [3, 3, 3, 3, 3, 3, 2]
+
+
+# folders and stores
 
 
 def test_folder_gives_parquet_but_no_tar(tmp_path, tar):
@@ -240,4 +614,4 @@ def test_store_of_archives_encodes_nothing_twice(tmp_path, tar):
     assert (again.encoded, again.errors, again.rows) == (0, 2, 8)
     rows = dict(open_store(store, encoder.fingerprint, encoder.name).rows())
     assert set(rows) == set(names(tar, table, broken))
-    assert rows[str(broken)].message == "damaged archive" and rows[f"{table}/1/1"].message == "not an image"
+    assert rows[str(broken)].message == "damaged at byte 1024" and rows[f"{table}/1/1"].message == "not an image"

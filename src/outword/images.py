@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import glob
+import heapq
 import importlib
 import io
 import os
 import re
 import stat
 import struct
+import tempfile
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +27,7 @@ from PIL.ImageFile import ImageFile
 from outword.errors import ImageError, InputError, OutwordError, TooManyPixelsError
 
 ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
+Entry: TypeAlias = tuple[str, bool]  # a name in a folder, and whether it is a folder
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -43,6 +46,7 @@ SUFFIXES = frozenset(
 )
 """What is taken from a folder. HEIC is here to get an error row: a folder of phone photos must not look empty."""
 
+NAMES = 200_000  # of a folder that are in memory
 HEAD = 1024  # bytes by which a file is told; the whole head of a PPM must be among them, comments too
 _READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read"
 _PLUGINS = [  # how a file begins, and the Pillow class that reads it; nothing else is ever tried
@@ -126,7 +130,7 @@ def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PI
     if isinstance(source, Blob):
         return _decode(io.BytesIO(read_bytes(source)), min_side, max_pixels)
     if isinstance(source, str | os.PathLike):
-        with _open_file(source) as file:
+        with open_file(source) as file:
             return _decode(file, min_side, max_pixels)
     raise InputError(
         f"an image must be a path, bytes, a PIL image or a uint8 array, got {type(source).__name__}",
@@ -141,7 +145,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             raise path.data
         check_bytes(len(path.data))
         return path.data
-    with _open_file(path) as file:
+    with open_file(path) as file:
         check_bytes(os.fstat(file.fileno()).st_size)
         try:
             return file.read()
@@ -176,12 +180,12 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
     return Image.fromarray(array)
 
 
-def _open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file, or say in plain words why that cannot be done."""
+def open_file(path: str | os.PathLike[str], buffer: int = -1) -> IO[bytes]:
+    """Open a regular file, or raise `ImageError`, which says in plain words why that cannot be done."""
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISREG(mode):  # a pipe would hang, a device never ends
-            return Path(path).open("rb")
+            return Path(path).open("rb", buffer)
     except (FileNotFoundError, NotADirectoryError):
         raise ImageError("no such file") from None
     except PermissionError:
@@ -361,23 +365,28 @@ def find_images(paths: Iterable[str | os.PathLike[str]], *, suffixes: Collection
     From a folder come the files with one of the suffixes, sorted, hidden ones left out; symlinked folders are not
     entered. A pattern is expanded only where no file has that very name; `**` stands for any depth. What cannot be used
     is yielded too, so that it becomes an error row: a missing path, a pattern without a match, a folder that cannot be
-    listed, a folder named like an image. One folder's listing is in memory at a time.
+    listed, a folder named like an image. At most `NAMES` names of a folder are in memory, the rest is on disk.
     """
     for given in paths:
-        path = Path(given)
-        if os.path.lexists(path) or not glob.has_magic(str(path)):
-            yield from _take(path, suffixes)
-            continue
-        matched = False
-        for match in _expand(Path(path.anchor), path.parts[1 if path.anchor else 0 :]):
-            matched = True
-            yield from _take(match, suffixes)
-        if not matched:
-            yield path
+        for path in expand(Path(given)):
+            yield from files_in(path, suffixes)
 
 
-def _take(path: Path, suffixes: Collection[str]) -> Iterator[Path]:
-    """Yield a file as it is, a folder as the images in it."""
+def expand(path: Path) -> Iterator[Path]:
+    """Yield what a glob pattern matches, sorted within each folder; any other path, or one without a match, itself."""
+    if os.path.lexists(path) or not glob.has_magic(str(path)):
+        yield path
+        return
+    matched = False
+    for match in _expand(Path(path.anchor), path.parts[1 if path.anchor else 0 :]):
+        matched = True
+        yield match
+    if not matched:
+        yield path
+
+
+def files_in(path: Path, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:
+    """Yield a file as it is, a folder as the files in it with one of the suffixes."""
     if path.suffix.lower() in SUFFIXES or not _is_folder(path):
         yield path
         return
@@ -385,7 +394,7 @@ def _take(path: Path, suffixes: Collection[str]) -> Iterator[Path]:
         if names is None:
             yield folder
         else:
-            yield from (folder / name for name in names if Path(name).suffix.lower() in suffixes)
+            yield from (folder / name for name, _ in names if _suffix(name) in suffixes)
 
 
 def _expand(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
@@ -400,31 +409,92 @@ def _expand(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
             yield from _expand(folder, rest)
     elif glob.has_magic(head):
         for _, names in _tree(base, depth=1):
-            for name in names or []:
+            for name, _ in names or []:
                 if fnmatchcase(name, head):
                     yield from _expand(base / name, rest)
     elif os.path.lexists(base / head):
         yield from _expand(base / head, rest)
 
 
-def _tree(top: Path, depth: int | None = None) -> Iterator[tuple[Path, list[str] | None]]:
-    """Yield each folder from `top` down with the sorted names in it, or None where it cannot be listed.
+def _tree(top: Path, depth: int | None = None) -> Iterator[tuple[Path, Iterable[Entry] | None]]:
+    """Yield each folder from `top` down with the sorted entries in it, or None where it cannot be listed.
 
     Hidden entries are left out; symlinked folders and folders named like an image are not entered.
     """
-    pending = [(top, 1)]
-    while pending:
-        folder, level = pending.pop()
+    level: list[tuple[Iterator[Path], _Entries]] = [(iter([top]), _Entries())]  # of each, the folders still to come
+    try:
+        while level:
+            folder = next(level[-1][0], None)
+            if folder is None:
+                level.pop()[1].close()
+                continue
+            entries = _Entries()
+            level.append((entries.folders(folder) if len(level) != depth else iter([]), entries))
+            yield folder, entries if entries.read(folder) else None
+    finally:
+        for _, entries in level:
+            entries.close()
+
+
+def _suffix(name: str) -> str:
+    return name[name.rfind(".") :].lower()  # `Path` takes many times as long
+
+
+class _Entries:
+    """The names in a folder, sorted, each with whether it is a folder; those over `NAMES` are in a temporary file."""
+
+    def __init__(self) -> None:
+        self._names: list[Entry] = []
+        self._file: IO[bytes] | None = None
+        self._runs: list[tuple[int, int]] = []  # where they begin and end in the file; each is sorted
+
+    def __iter__(self) -> Iterator[Entry]:
+        runs = [self._run(start, end) for start, end in self._runs]
+        return heapq.merge(self._names, *runs) if runs else iter(self._names)
+
+    def read(self, folder: Path) -> bool:
+        """List a folder; False if that cannot be done."""
         try:
             with os.scandir(folder) as found:
-                entries = sorted((e.name, e.is_dir(follow_symlinks=False)) for e in found if e.name[0] != ".")
+                for entry in found:
+                    if entry.name[0] != ".":
+                        self._names.append((entry.name, entry.is_dir(follow_symlinks=False)))
+                    if len(self._names) >= NAMES:
+                        self._spill()
         except OSError:
-            yield folder, None
-            continue
-        yield folder, [name for name, _ in entries]
-        if level != depth:
-            below = (folder / name for name, is_folder in reversed(entries) if is_folder)
-            pending += [(path, level + 1) for path in below if path.suffix.lower() not in SUFFIXES]
+            self._names.clear()
+            self._runs.clear()
+            return False
+        self._names.sort()
+        return True
+
+    def folders(self, folder: Path) -> Iterator[Path]:
+        """The folders that are to be entered."""
+        for name, is_folder in self:
+            if is_folder and _suffix(name) not in SUFFIXES:
+                yield folder / name
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._file:
+            self._file.close()
+
+    def _spill(self) -> None:
+        self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115  # `close` closes it
+        lines = (os.fsencode(name) + b"/" * is_folder + b"\0" for name, is_folder in sorted(self._names))
+        start = self._file.seek(0, os.SEEK_END)
+        self._file.write(b"".join(lines))
+        self._runs.append((start, self._file.tell()))
+        self._names.clear()
+
+    def _run(self, start: int, end: int) -> Iterator[Entry]:
+        rest = b""
+        while start < end and self._file:
+            self._file.seek(start)
+            block = self._file.read(min(end - start, 1 << 16))
+            start += len(block)
+            *names, rest = (rest + block).split(b"\0")
+            yield from ((os.fsdecode(name.rstrip(b"/")), name.endswith(b"/")) for name in names)
 
 
 def _is_folder(path: Path) -> bool:

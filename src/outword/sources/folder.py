@@ -1,0 +1,51 @@
+"""Folders, searched for image files and Parquet tables, and plain files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from outword.errors import ImageError
+from outword.images import SUFFIXES, files_in
+from outword.sources import places
+from outword.sources.base import Broken, Kind, Piece, Wish
+
+TAKEN = SUFFIXES | {".parquet"}
+
+
+def _pieces(path: str, wish: Wish) -> Iterator[str | Piece]:
+    """A file as it is, a folder as what is in it: sorted, its own files before those of the folders in it.
+
+    Hidden files, tars and lists are left out; tars often lie beside what was unpacked from them.
+    """
+    if not places.is_remote(path):
+        yield from map(os.fspath, files_in(Path(path), TAKEN))
+        return
+    try:
+        is_file = PurePosixPath(places.ending(path)).suffix in SUFFIXES or places.is_file(path)
+    except ImageError as error:
+        yield Broken(path, error.message)
+        return
+    yield from [path] if is_file else _tree(path.rstrip("/"))
+
+
+def _tree(top: str) -> Iterator[str | Piece]:
+    """The files below a remote folder."""
+    pending = [top]
+    while pending:
+        folder = pending.pop()
+        below = []
+        try:
+            for name, is_folder in places.scan(folder):
+                suffix = PurePosixPath(places.ending(name)).suffix
+                if suffix in TAKEN:
+                    yield f"{folder}/{name}"
+                if is_folder and suffix not in SUFFIXES:
+                    below.append(f"{folder}/{name}")
+        except ImageError as error:
+            yield Broken(folder, error.message)
+        pending += sorted(below, reverse=True)  # a server may sort them with the "/" behind them
+
+
+KIND = Kind(lambda path: True, _pieces)

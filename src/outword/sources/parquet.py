@@ -1,0 +1,130 @@
+"""Parquet tables: stretches of row groups, the images in one of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from outword.errors import ImageError, InputError, OutwordError
+from outword.images import Blob
+from outword.shards import pyarrow
+from outword.sources import places
+from outword.sources.base import AGAIN, PART, Broken, Item, Kind, Piece, Wish, digest
+from outword.sources.places import Link
+from outword.sources.tables import ROWS, fields_of, image_column, row_of, rows_of
+
+SUFFIX = (".parquet",)
+BUFFER = 1 << 20  # bytes of a column that are read at a time
+
+
+@dataclass(frozen=True)
+class Groups(Piece):
+    """Some row groups of a Parquet file.
+
+    Attributes:
+        path: of the file.
+        column: that has the images.
+        start: the number of the first group.
+        stop: the number of the first group that is not in it.
+        first: the number of the first row.
+        rows: how many there are.
+        version: of the file, as `places.version` tells it.
+    """
+
+    path: str
+    column: str
+    start: int
+    stop: int
+    first: int
+    rows: int
+    version: tuple[int, str]
+
+    @property
+    def name(self) -> str:
+        """The path of the file, and the rows."""
+        return f"{self.path} rows {self.first} to {self.first + self.rows - 1}"
+
+    def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item]:
+        """The rows in order; of a damaged group those before the damage, then one item that says so."""
+        return places.fetched(item for number, item in enumerate(self._read(contents)) if number >= skip)
+
+    def find(self, names: Collection[str]) -> Iterator[Item]:
+        """The rows of the groups that have rows with these names."""
+        return places.fetched(self._read(True, {row_of(name) for name in names}))
+
+    def mark(self) -> str:
+        """By name, size and time of the file, the column and the groups."""
+        return digest("parquet", self.path, *self.version, self.column, self.start, self.stop)
+
+    def count(self) -> int:
+        """The number of rows."""
+        return self.rows
+
+    def _read(self, contents: bool, only: Collection[int] | None = None) -> Iterator[Item | Link]:
+        try:
+            with _open(self.path) as table:
+                fields = fields_of(table.schema_arrow, self.column, contents)
+                row = self.first
+                for group in range(self.start, self.stop):
+                    end = row + table.metadata.row_group(group).num_rows
+                    if only is None or any(row <= number < end for number in only):
+                        yield from self._group(table, group, fields, (row, end), contents)
+                    row = end
+        except ImageError as error:
+            yield Blob(self.path, error)
+
+    def _group(
+        self, table: Any, group: int, fields: list[str], rows: tuple[int, int], contents: bool
+    ) -> Iterator[Item | Link]:
+        row, end = rows
+        reason = "damaged"
+        try:
+            for batch in table.iter_batches(ROWS, row_groups=[group], columns=fields):
+                yield from rows_of(self.path, self.column, batch, row, contents)
+                row += batch.num_rows
+        except ImageError as error:  # the file itself could not be read
+            reason = f"{error.message} in"
+        except Exception:  # hostile bytes make parsers raise nearly anything
+            row = -1
+        if row != end:
+            told = f"{reason} row group {group} (rows {rows[0]} to {end - 1})"
+            yield Blob(self.path, ImageError(told, hint=AGAIN))
+
+
+@contextmanager
+def _open(path: str) -> Iterator[Any]:
+    """A Parquet file; whatever is wrong with it is an `ImageError`."""
+    _, parquet = pyarrow()
+    with places.open_file(path) as file:
+        try:
+            yield parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
+        except OutwordError:
+            raise
+        except Exception:  # hostile bytes make parsers raise nearly anything
+            raise ImageError("damaged archive", hint=AGAIN) from None
+
+
+def _pieces(path: str, wish: Wish) -> Iterator[Piece]:
+    version = places.version(path)
+    try:
+        with _open(path) as table:
+            column = image_column(table.schema_arrow, wish.column, path)
+            sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
+    except (ImageError, InputError) as error:
+        if wish.strict and isinstance(error, InputError):
+            raise
+        yield Broken(path, error.message)
+        return
+    start = first = rows = 0
+    for group, size in enumerate(sizes):
+        if rows and rows + size > PART:
+            yield Groups(path, column, start, group, first, rows, version)
+            start, first, rows = group, first + rows, 0
+        rows += size
+    if rows:
+        yield Groups(path, column, start, len(sizes), first, rows, version)
+
+
+KIND = Kind(places.named(SUFFIX), _pieces, SUFFIX)
