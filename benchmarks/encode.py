@@ -121,7 +121,7 @@ def from_files(name: str, encoder: Encoder, count: int = 3000) -> Table:
         files = write_jpegs(Path(scratch), count)
         workers = os.cpu_count() or 1
         began = time.perf_counter()
-        loaded = [x for _, x in decode_ahead(files, encoder._load, workers=workers, ahead=2048)]
+        loaded = [x for _, x in decode_ahead(files, encoder.loader, workers=workers, ahead=2048)]
         decoding = 1e3 * (time.perf_counter() - began)
         pixels = np.stack(loaded)
         encoding = times({"": lambda: encoder.encode_pixels(pixels)}, 2)[""]

@@ -67,7 +67,7 @@ def demo_pixels(mini: Mini) -> np.ndarray:
 
 def speed(towers: dict[str, Mini], files: list[Path]) -> Table:
     """Images a second, alone and while other threads decode."""
-    pixels = np.stack([towers["int8"]._load(file) for file in files[:IMAGES]])
+    pixels = np.stack([towers["int8"].loader(file) for file in files[:IMAGES]])
     alone = times({name: (lambda m=m: m.encode_pixels(pixels)) for name, m in towers.items()}, ROUNDS)
     beside = times({name: (lambda m=m: decoded(m, files, m.encode_pixels)) for name, m in towers.items()}, ROUNDS)
     rows = [

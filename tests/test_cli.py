@@ -17,7 +17,6 @@ import outword
 from bad_images import make_bad_images
 from conftest import LABELS, PHOTOS, call
 from outword.cli import VERBS
-from outword.cli.score_verb import run as score_run
 from outword.detectors import DETECTORS
 
 COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
@@ -105,7 +104,7 @@ def test_formats_agree(saved, tmp_path, kind):
 
 def test_parquet_in_groups_and_without_pyarrow(saved, tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("outword.cli.writers.ROWS_A_GROUP", 2)
+    monkeypatch.setattr("outword.rows.ROWS_A_GROUP", 2)
     photos = sorted(PHOTOS.glob("c*.jpg"))
     call("score", saved, *photos, "-o", tmp_path / "x.parquet")
     assert parquet.ParquetFile(tmp_path / "x.parquet").metadata.num_rows == len(photos)
@@ -383,11 +382,6 @@ def test_undecodable_and_odd_names(saved, tmp_path):
 def test_progress_without_a_terminal_is_a_line_now_and_then(saved, monkeypatch):
     monkeypatch.setattr("outword.cli.talk.EVERY", -1.0)
     assert "images/s" in call("score", saved, PHOTOS).stderr
-
-
-def test_counts(detector):
-    counts = score_run(detector, (str(PHOTOS),), output=None, kind=None, html=None, strict=False)
-    assert sum(counts.values()) == len(list(PHOTOS.glob("*.jpg")))
 
 
 def test_a_method_that_learns_from_what_it_scores_says_so(labels_file, words_file, tmp_path):

@@ -26,7 +26,7 @@ from outword.files import sha256_bytes
 from outword.images import MAX_BYTES, find_images, open_image, read_bytes
 from outword.shards import UNREAD, DamagedShard, Shard, read_shard, shard_files, write_shard
 from outword.store import Store, is_store, make_store, open_store
-from outword.stream import open_sources, score_files, score_sources
+from outword.stream import open_source, score_files, score_source
 
 KINDS = ["safetensors", "parquet"]
 
@@ -118,7 +118,7 @@ def test_scores_from_a_store_are_those_of_the_images(detector, tmp_path, kind):
     paths = [*sorted(PHOTOS.glob("*.jpg"))[:5], bad]
     embed(detector.encoder, paths, tmp_path / "s", kind=kind)
     from_images = [row for row, _ in score_files(detector, sorted(paths))]
-    from_store = [row for row, _ in score_sources(detector, open_sources(detector, [tmp_path / "s"]))]
+    from_store = [row for row, _ in score_source(detector, open_source(detector, [tmp_path / "s"]))]
     assert [(r.path, r.verdict, r.label, r.error) for r in from_store] == [
         (r.path, r.verdict, r.label, r.error) for r in from_images
     ]

@@ -83,7 +83,7 @@ def run(device: str) -> Iterator[Table]:
         return
     with tempfile.TemporaryDirectory() as scratch:
         mini, files = Mini(), write_jpegs(Path(scratch), FILES)
-        pixels = np.stack([mini._load(file) for file in files[:IMAGES]])
+        pixels = np.stack([mini.loader(file) for file in files[:IMAGES]])
         yield by_setting(mini, files, pixels)
         yield crowded(mini, pixels)
 
@@ -170,7 +170,7 @@ def encoder(mini: Mini, setting: Setting) -> Encode:
 
 def decoded(mini: Mini, files: list[Path], encode: Encode) -> None:
     """Files to vectors, some at a time, while threads decode those that follow."""
-    ahead = (pixels for _, pixels in decode_ahead(files, mini._load, workers=usable_cpus(), ahead=2 * CHUNK))
+    ahead = (pixels for _, pixels in decode_ahead(files, mini.loader, workers=usable_cpus(), ahead=2 * CHUNK))
     while part := list(islice(ahead, CHUNK)):
         encode(np.stack(part))
 

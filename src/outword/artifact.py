@@ -101,6 +101,11 @@ def contents(saved: Saved) -> dict[str, bytes]:
     return {**files, CARD: (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()}
 
 
+def fingerprint(saved: Saved) -> str:
+    """sha256 of all that a detector is, its threshold included."""
+    return str(json.loads(contents(saved)[CARD])["fingerprint"])
+
+
 def _fingerprint(card: dict[str, Any]) -> str:
     content = {key: value for key, value in card.items() if key != "fingerprint"}
     return sha256_bytes(json.dumps(content, sort_keys=True).encode())

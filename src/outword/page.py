@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import heapq
 import html
+import math
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import groupby, pairwise
 from pathlib import Path
 from string import Template
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +23,8 @@ from numpy.typing import NDArray
 from outword.files import whole_file
 
 _BINS = 48
-_MEANING = {
-    "in": "one of the classes, highest score first",
-    "out": "none of the classes, highest score first",
-    "uncalibrated": "no threshold yet, highest score first",
-}
+_FINE = 4096  # bins in which scores are counted that are too many to be kept
+_Heap = list[tuple[float, int, "PageRow"]]
 
 
 @dataclass(frozen=True)
@@ -71,44 +71,72 @@ class Summary:
     calibration: str = ""
 
 
-class Sample:
-    """The rows that a page shows out of any number: the highest and the lowest scores, and the first errors.
+class _Shown(ABC):
+    """The rows that a page shows out of any number, and the first errors; all rows are counted."""
 
-    Rows with equal scores rank in the order in which they were added. All rows are counted, and all scores are kept
-    for the histogram at 8 bytes each; the rest of the memory does not grow.
-    """
+    meaning: ClassVar[Mapping[str, str]]  # of a kind of verdict
 
-    def __init__(self, limit: int = 1000, error_limit: int = 100) -> None:
-        self.limit = limit
+    def __init__(self, error_limit: int) -> None:
         self.error_limit = error_limit
         self.counts: Counter[str] = Counter()
-        self.scores = array("d")
         self.errors: list[PageRow] = []
-        self._highest: list[tuple[float, int, PageRow]] = []
-        self._lowest: list[tuple[float, int, PageRow]] = []
 
     def add(self, row: PageRow) -> None:
-        """Count a row, and keep it if it is among the extremes so far."""
-        if row.score is None:
-            self.counts["error"] += 1
-            if len(self.errors) < self.error_limit:
-                self.errors.append(row)
+        """Count a row, and keep it if it is among those to show so far."""
+        if row.score is not None:
+            self.counts[_kind(row)] += 1
+            self._take(row, row.score)
             return
-        self.counts[_kind(row)] += 1
-        self.scores.append(row.score)
-        half = self.limit // 2
-        # What falls out of the highest is a candidate for the lowest, and what falls out of those is in the middle.
-        heapq.heappush(self._highest, (row.score, -len(self.scores), row))
-        if len(self._highest) > half:
-            score, order, row = heapq.heappop(self._highest)
-            heapq.heappush(self._lowest, (-score, -order, row))
-        if len(self._lowest) > half:
-            heapq.heappop(self._lowest)
+        self.counts["error"] += 1
+        if len(self.errors) < self.error_limit:
+            self.errors.append(row)
 
-    def illustrate(self, view: Callable[[str], bytes]) -> None:
-        """Give the rows that were kept without a thumbnail what `view` makes of their path."""
-        for kept in (self._highest, self._lowest):
-            kept[:] = [(s, order, replace(r, thumbnail=r.thumbnail or view(r.path))) for s, order, r in kept]
+    def illustrate(self, views: Callable[[list[str]], Mapping[str, bytes]]) -> None:
+        """Give the rows that were kept without a thumbnail what `views` makes of their paths."""
+        found = views([row.path for row in self.rows() if not row.thumbnail])
+        for kept in self._heaps():
+            kept[:] = [(key, order, replace(r, thumbnail=found.get(r.path, r.thumbnail))) for key, order, r in kept]
+
+    @abstractmethod
+    def rows(self) -> list[PageRow]:
+        """The rows that were kept, in the order in which they are shown, without the errors."""
+
+    @abstractmethod
+    def histogram(self, threshold: float | None) -> str:
+        """How many images have which score, as SVG."""
+
+    @abstractmethod
+    def told(self) -> str:
+        """What the page says where it does not show all rows; else ""."""
+
+    @abstractmethod
+    def _take(self, row: PageRow, score: float) -> None:
+        """Keep a row, which is counted already, if it is to be shown."""
+
+    @abstractmethod
+    def _heaps(self) -> Iterable[_Heap]:
+        """Where the rows are kept."""
+
+
+class Sample(_Shown):
+    """The rows with the highest and the lowest scores, and the first errors.
+
+    Rows with equal scores rank in the order in which they were added. All scores are kept for the histogram at 8 bytes
+    each; the rest of the memory does not grow.
+    """
+
+    meaning: ClassVar[Mapping[str, str]] = {
+        "in": "one of the classes, highest score first",
+        "out": "none of the classes, highest score first",
+        "uncalibrated": "no threshold yet, highest score first",
+    }
+
+    def __init__(self, limit: int = 1000, error_limit: int = 100) -> None:
+        super().__init__(error_limit)
+        self.limit = limit
+        self.scores = array("d")
+        self._highest: _Heap = []
+        self._lowest: _Heap = []
 
     def rows(self) -> list[PageRow]:
         """The rows that were kept, highest score first, without the errors."""
@@ -116,20 +144,131 @@ class Sample:
         low = sorted(self._lowest, key=lambda kept: kept[:2])
         return [row for _, _, row in high + low]
 
+    def histogram(self, threshold: float | None) -> str:
+        """All scores."""
+        return _histogram(self.scores, np.ones(len(self.scores), dtype=np.int64), threshold)
 
-def write_page(path: Path, sample: Sample, *, title: str, summary: Summary) -> None:
+    def told(self) -> str:
+        """How many images are shown."""
+        shown, total = len(self.rows()), len(self.scores)
+        if shown == total:
+            return ""
+        return f"Showing {shown:,} of {total:,} scored images: those with the highest and those with the lowest scores."
+
+    def _take(self, row: PageRow, score: float) -> None:
+        self.scores.append(score)
+        half = self.limit // 2
+        # What falls out of the highest is a candidate for the lowest, and what falls out of those is in the middle.
+        heapq.heappush(self._highest, (score, -len(self.scores), row))
+        if len(self._highest) > half:
+            score, order, row = heapq.heappop(self._highest)
+            heapq.heappush(self._lowest, (-score, -order, row))
+        if len(self._lowest) > half:
+            heapq.heappop(self._lowest)
+
+    def _heaps(self) -> Iterable[_Heap]:
+        return self._highest, self._lowest
+
+
+class Borderline(_Shown):
+    """The rows nearest to the threshold, on either side of it, and the first errors; all have a verdict, in or out.
+
+    Those are the lowest scores that are in and the highest that are out. Of equal scores the first ones count. Memory
+    does not grow with the number of rows.
+    """
+
+    meaning: ClassVar[Mapping[str, str]] = {
+        "in": "kept, nearest to the threshold first",
+        "out": "left out, nearest to the threshold first",
+    }
+
+    def __init__(self, limit: int = 60, error_limit: int = 100) -> None:
+        super().__init__(error_limit)
+        self.limit = limit
+        self.spread = Spread()
+        self._near: dict[str, _Heap] = {"in": [], "out": []}
+
+    def rows(self) -> list[PageRow]:
+        """What is in, then what is out, each nearest to the threshold first."""
+        ranked = (sorted(near, key=lambda kept: kept[:2], reverse=True) for near in self._near.values())
+        return [row for near in ranked for _, _, row in near]
+
+    def histogram(self, threshold: float | None) -> str:
+        """All scores, in bins that are finer than those that are drawn."""
+        return _histogram(*self.spread.values(), threshold)
+
+    def told(self) -> str:
+        """How many images are shown."""
+        shown, total = len(self.rows()), self.counts["in"] + self.counts["out"]
+        if shown == total:
+            return ""
+        return f"Showing {shown:,} of {total:,} scored images: those nearest to the threshold on either side."
+
+    def _take(self, row: PageRow, score: float) -> None:
+        self.spread.add(score)
+        kind = _kind(row)
+        near = self._near[kind]
+        heapq.heappush(near, (-score if kind == "in" else score, -self.counts[kind], row))
+        if len(near) > self.limit:
+            heapq.heappop(near)
+
+    def _heaps(self) -> Iterable[_Heap]:
+        return self._near.values()
+
+
+class Spread:
+    """How often there is which score, for any number of them: up to `most` different ones, or else so many bins.
+
+    The width of a bin is a power of two, which grows with what comes in, so that bins only ever merge.
+
+    >>> spread = Spread(most=4)
+    >>> for score in (0.25, 0.75, 1.5, 2.0, 2.5, 2.5, float("inf")):
+    ...     spread.add(score)
+    >>> spread.values()
+    (array([1., 3.]), array([3, 3]))
+    """
+
+    def __init__(self, most: int = _FINE) -> None:
+        self.most = most
+        self._width = 0.0  # of a bin; 0 while scores are kept as they are
+        self._counts: Counter[float] = Counter()  # by the lower end of the bin
+
+    def add(self, score: float) -> None:
+        """Count a score, unless it is infinite or no number."""
+        if not math.isfinite(score):
+            return
+        self._counts[self._bin(score)] += 1
+        if len(self._counts) > self.most:
+            room = max(self._counts) - min(self._counts)
+            self._width = 2.0 ** math.ceil(math.log2(2 * room / self.most))
+            before, self._counts = self._counts, Counter()
+            for low, count in before.items():
+                self._counts[self._bin(low)] += count
+
+    def values(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The middles of the bins in rising order, and how many scores each has."""
+        lows = sorted(self._counts)
+        counts = np.array([self._counts[low] for low in lows], dtype=np.int64)
+        return np.array(lows, dtype=np.float64) + self._width / 2, counts
+
+    def _bin(self, score: float) -> float:
+        return math.floor(score / self._width) * self._width if self._width else score
+
+
+def write_page(path: Path, sample: Sample | Borderline, *, title: str, summary: Summary) -> None:
     """Write the page of a sample of scored images to `path`; the file appears whole or not at all."""
     template = Template(resources.files("outword").joinpath("page.html").read_text(encoding="utf-8"))
-    rows = sample.rows()
+    sections = (_section(kind, list(group), sample) for kind, group in groupby(sample.rows(), key=_kind))
+    told = sample.told()
     page = template.substitute(
         title=escape(title),
         style=shared_style(),
         facts=_facts(summary),
         notice="" if summary.calibration else _NOTICE,
         tallies=_tallies(sample.counts),
-        histogram=_histogram(sample.scores, summary.threshold),
-        shown=_shown(len(rows), len(sample.scores)),
-        sections="\n".join(_section(kind, list(group), sample.counts) for kind, group in groupby(rows, key=_kind)),
+        histogram=sample.histogram(summary.threshold),
+        shown=f"<p>{told}</p>" if told else "",
+        sections="\n".join(sections),
         errors=_errors(sample.errors, sample.counts["error"]),
     )
     with whole_file(Path(path)) as temporary:
@@ -192,17 +331,17 @@ def _tallies(counts: Counter[str]) -> str:
     )
 
 
-def _histogram(scores: Sequence[float], threshold: float | None) -> str:
+def _histogram(scores: Sequence[float] | NDArray[np.float64], times: NDArray[np.int64], threshold: float | None) -> str:
     """Draw how many images have which score, as inline SVG with the threshold, if there is one, as a dashed line."""
     values = np.asarray(scores, dtype=np.float64)
-    values = values[np.isfinite(values)]
+    values, times = values[np.isfinite(values)], times[np.isfinite(values)]
     if not values.size:
         return ""
     least, most = float(values.min()), float(values.max())
     cuts = [] if threshold is None or not np.isfinite(threshold) else [threshold]
     low, high = min([least, *cuts]), max([most, *cuts])
     high = max(high, low + 1e-9 * (max(abs(low), abs(high)) or 1.0))  # 48 bins need room between floats
-    counts, edges = np.histogram(values, bins=_BINS, range=(low, high))
+    counts, edges = np.histogram(values, bins=_BINS, range=(low, high), weights=times)
     kinds = ["in" if threshold is not None and a + b >= 2 * threshold else "out" for a, b in pairwise(edges)]
     bars = "".join(_bar(place, counts, edges, kinds[place]) for place in np.flatnonzero(counts).tolist())
     places = [_BINS * (cut - edges[0]) / (edges[-1] - edges[0]) for cut in cuts]
@@ -213,7 +352,7 @@ def _histogram(scores: Sequence[float], threshold: float | None) -> str:
     return (
         f'<figure class="histogram"><figcaption>Images by score.{told}</figcaption>'
         f'<svg viewBox="0 0 {_BINS} 100" preserveAspectRatio="none" role="img" aria-label="Histogram of '
-        f'{values.size:,} scores from {score_text(least)} to {score_text(most)}">{bars}{lines}</svg>'
+        f'{times.sum():,} scores from {score_text(least)} to {score_text(most)}">{bars}{lines}</svg>'
         f"<p><span>{score_text(edges[0])}</span><span>{score_text(edges[-1])}</span></p></figure>"
     )
 
@@ -226,20 +365,13 @@ def _bar(place: int, counts: NDArray[np.intp], edges: NDArray[np.float64], kind:
     )
 
 
-def _shown(shown: int, total: int) -> str:
-    if shown == total:
-        return ""
-    return (
-        f"<p>Showing {shown:,} of {total:,} scored images: those with the highest and those with the lowest scores.</p>"
-    )
-
-
-def _section(kind: str, rows: list[PageRow], counts: Counter[str]) -> str:
-    number = f"{len(rows):,}" if len(rows) == counts[kind] else f"{len(rows):,} of {counts[kind]:,}"
+def _section(kind: str, rows: list[PageRow], sample: _Shown) -> str:
+    total = sample.counts[kind]
+    number = f"{len(rows):,}" if len(rows) == total else f"{len(rows):,} of {total:,}"
     cards = "\n".join(_card(row) for row in rows)
     return (
         f'<section><h2 id="{escape(kind)}"><span class="{escape(kind)}">{escape(kind.capitalize())} ({number})</span> '
-        f'<small>{_MEANING.get(kind, "")}</small></h2>\n<ol class="cards">\n{cards}\n</ol></section>'
+        f'<small>{sample.meaning.get(kind, "")}</small></h2>\n<ol class="cards">\n{cards}\n</ol></section>'
     )
 
 

@@ -27,17 +27,18 @@ from outword.errors import ArtifactError, InputError, ParameterError, unknown
 from outword.id_images import IdImages, read_id_images
 from outword.images import ImageLike
 from outword.inputs import lacking
+from outword.kernels.threads import blas
 from outword.labels import check_labels
 from outword.mining import MINERS, Miner
 from outword.numerics import Array, softmax, unit_rows
 from outword.prompts import Prompts, get_prompts
+from outword.rows import Shares
 from outword.wild import Report, encode_words, mine, quiet
 
 UNCALIBRATED = "uncalibrated"
 CORPUS = "wordnet"
 BLOCK = 512  # rows that become unit vectors together: their float64 copies stay in the cache, four times as fast
 PathLike = str | os.PathLike[str]
-Shares = list[tuple[str, float]]
 T = TypeVar("T")
 _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "float": (int, float, np.number),
@@ -135,6 +136,11 @@ class Detector:
         return str(self.card["method"]["name"])
 
     @property
+    def fingerprint(self) -> str:
+        """sha256 of all that the detector is, its threshold included."""
+        return artifact.fingerprint(self._saved())
+
+    @property
     def coverage(self) -> dict[str, str]:
         """How well the encoder knows each label; empty when it cannot tell."""
         flags: dict[str, str] = self.card["coverage"]
@@ -164,13 +170,21 @@ class Detector:
         wants = self.vectors.wants()
         if Need.PATCHES in wants:
             vectors, patches = self.encoder.encode_patches(pixels)
-            return self.vectors.score(vectors, patches=patches), vectors
+            return self.score_vectors(vectors, patches), vectors
         if Need.PIXELS in wants:
             method = cast(Perturbing, self.vectors)
             vectors = self.encoder.encode_perturbed(pixels, method.gradient, method.epsilon)
         else:
             vectors = self.encoder.encode_pixels(pixels)
-        return self.vectors.score(vectors), vectors
+        return self.score_vectors(vectors), vectors
+
+    def score_vectors(self, vectors: NDArray[np.floating], patches: NDArray[np.floating] | None = None) -> Array:
+        """Scores of image vectors (n_images, dim), and of those of their patches where the method asks for them.
+
+        A few hundred images are scored no faster on several threads, and a product on several may round otherwise.
+        """
+        with blas:
+            return self.vectors.score(vectors, patches=patches)
 
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
@@ -228,8 +242,12 @@ class Detector:
         groups of the same; without wild words the labels have it all. A method that deals its words into no groups
         has them all in one. One that learned the classes from ID images gives its own shares (`class_logits`).
         """
-        if (learned := self.vectors.class_logits(images)) is not None:
-            return self._learned_evidence(*learned, top)
+        with blas:
+            if (learned := self.vectors.class_logits(images)) is not None:
+                return self._learned_evidence(*learned, top)
+            return self._shared_evidence(images, top)
+
+    def _shared_evidence(self, images: NDArray[np.floating], top: int) -> list[Evidence]:
         temperature = self.card["encoder"]["temperature"]
         if not self.vectors.own_temperature:
             temperature = self.vectors.params().get("temperature", temperature)

@@ -44,7 +44,7 @@ def command(
     from outword.artifact import check_target, finite
     from outword.calibrate import fit_threshold
     from outword.pipeline import load
-    from outword.stream import open_sources, score_sources
+    from outword.stream import open_source, score_source
 
     found, say = load(detector, encoder=encoder, **runtime), console().print
     check_target(output or detector)
@@ -54,7 +54,7 @@ def command(
         say(told, soft_wrap=True)
     scores: list[float] = []
     with Meter("images") as meter, found.afresh():
-        for count, (row, _) in enumerate(score_sources(found, open_sources(found, photos)), start=1):
+        for count, (row, _) in enumerate(score_source(found, open_source(found, photos)), start=1):
             meter("calibrate", count, None)
             if row.score is None:
                 say(f"left out {row.path!r}: {row.error}", markup=False)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.choices import Named
-from outword.cli.options import resize_option, runtime_options
+from outword.cli.options import column_option, resize_option, runtime_options
 from outword.cli.score_verb import count_in_background
 from outword.cli.talk import Meter, console
 
@@ -22,6 +22,7 @@ from outword.cli.talk import Meter, console
     "--format", "kind", default="safetensors", show_default=True, type=click.Choice(["safetensors", "parquet"])
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+@column_option
 @resize_option
 @runtime_options
 def command(
@@ -30,10 +31,14 @@ def command(
     encoder: str,
     kind: str,
     as_json: bool,
+    column: str | None,
     resize: Any,
     runtime: dict[str, Any],
 ) -> None:
-    """Keep the embeddings of SOURCES (files, folders, globs) in a store, and print its path.
+    """Keep the embeddings of SOURCES in a store, and print its path.
+
+    SOURCES are images, folders, globs, text files of paths, tars, Parquet files, data sets of Hugging Face on disk, or
+    URLs of any of these.
 
     A second run encodes only what is new; one that was killed goes on where it was. "outword score" and "outword
     calibrate" take the store wherever they take photos.
@@ -45,13 +50,13 @@ def command(
     """
     from outword.embed import embed
     from outword.encoders import get_encoder
-    from outword.images import find_images
+    from outword.sources import find_items
+    from outword.stream import Source
 
-    tower, total = get_encoder(encoder, resize=resize, **runtime), count_in_background([sources])
+    tower, total = get_encoder(encoder, resize=resize, **runtime), count_in_background(Source([list(sources)], column))
+    items = find_items(sources, column=column)
     with Meter("images") as meter:
-        summary = embed(
-            tower, find_images(sources), folder, kind=kind, report=lambda done: meter("embed", done, total())
-        )
+        summary = embed(tower, items, folder, kind=kind, report=lambda done: meter("embed", done, total()))
     say = console().print
     for file in summary.damaged:
         say(f"warning: {file} was damaged and is set aside", style="yellow", markup=False, soft_wrap=True)

@@ -64,3 +64,26 @@ def runtime_options(command: Command) -> Command:
         return command(*args, runtime={key: value for key, value in given.items() if value is not None}, **rest)
 
     return with_runtime
+
+
+def column_option(command: Command) -> Command:
+    """`--column`, for verbs that read tables."""
+    return click.option(
+        "--column", help="Of Parquet and data sets: the column with photos or paths.  [default: image, else path]"
+    )(command)
+
+
+def engine_options(command: Command) -> Command:
+    """`--engine` and `--address`; the verb gets them as the dictionary `engine`."""
+
+    @click.option(
+        "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="What runs it."
+    )
+    @click.option(
+        "--address", help="Of a Ray cluster to join.  [default: $RAY_ADDRESS, else one is started and shut down]"
+    )
+    @wraps(command)
+    def with_engine(*args: Any, engine: str, address: str | None, **rest: Any) -> Any:
+        return command(*args, engine={"engine": engine, "address": address}, **rest)
+
+    return with_engine

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import elsewhere_option, runtime_options
+from outword.cli.options import column_option, elsewhere_option, engine_options, runtime_options
 from outword.cli.talk import Meter, note_order
-from outword.cli.writers import FORMATS, open_writer
+from outword.cli.writers import FORMATS, chosen_format, open_writer
 from outword.errors import InputError, OutwordError
 
 if TYPE_CHECKING:
+    from outword.encoders.base import Pixels
     from outword.page import PageRow, Sample, Summary
+    from outword.parts import Parts
     from outword.pipeline import Detector
-    from outword.store import Store
-    from outword.stream import Pixels, Row
+    from outword.rows import Row
+    from outword.stream import Scored, Source
+
+Engine = Callable[["Detector", "Source", Any], "Iterator[Scored]"]
 
 
 @click.command("score")
 @click.argument("detector", type=click.Path())
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
-@click.option("-o", "--output", type=click.Path(), help="File to write, whole or not at all.  [default: stdout]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="File to write, whole or not at all; or FOLDER/, written in parts, where a second run goes on.  "
+    "[default: stdout]",
+)
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="[default: by the suffix of -o, else csv]")
 @click.option("--html", type=click.Path(), help="Also write a page with thumbnails, sorted by score.")
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read (exit 1).")
+@column_option
+@engine_options
 @elsewhere_option
 @runtime_options
 def command(
@@ -39,53 +53,159 @@ def command(
     kind: str | None,
     html: str | None,
     strict: bool,
+    column: str | None,
+    engine: dict[str, Any],
     encoder: str | None,
     runtime: dict[str, Any],
 ) -> None:
-    """Score PATHS (files, folders, globs) and write path, score, verdict, label, words, error.
+    """Score PATHS and write path, score, verdict, label, words, error.
+
+    PATHS are images, folders, globs, text files of paths, tars, Parquet files, data sets of Hugging Face on disk, or
+    URLs of any of these, such as s3://bucket/photos/. A store of "outword embed" is scored without encoding anything.
 
     Higher scores mean more in-distribution. An image that cannot be read is a row with an error, and the run goes on.
-    A store of "outword embed" among PATHS is scored without encoding anything.
 
     \b
     Example:
       outword score pets.outword photos/ --html page.html > scores.csv
+      outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
     from outword.pipeline import load
+    from outword.stream import open_source
 
-    check_outputs(output, html)
+    in_parts = is_folder(output)
+    check_outputs(None if in_parts else output, html)
     found = load(detector, encoder=encoder, **runtime)
     note_order(found)
-    counts = run(found, paths, output=output, kind=kind, html=html, strict=strict)
-    total = sum(counts.values())
-    parts = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    click.echo(f"{total:,} images: {parts}" if total else "no images found", err=True)
+    source = open_source(found, paths, column=column)
+    kind = chosen_format(None if in_parts else output, kind)
+    run = engine_of(engine, encoder, runtime)
+    if run is None and not in_parts:
+        _tell(*score_to_file(found, source, output=output, kind=kind, html=html, strict=strict))
+    elif in_parts and output:
+        _tell(*score_to_parts(found, source, Path(output), kind, run=run, html=html, strict=strict))
+    else:
+        with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
+            inner = Path(scratch) / "scores"
+            told = score_to_parts(found, source, inner, "jsonl", run=run, html=html, strict=strict, copy=(output, kind))
+        _tell(*told)
 
 
-def run(
-    detector: Detector, paths: tuple[str, ...], *, output: str | None, kind: str | None, html: str | None, strict: bool
-) -> Counter[str]:
-    """Score, write and count; the counts are by verdict, with `error` for what could not be read."""
-    from outword.stream import open_sources, score_sources
+def _tell(counts: Counter[str], checksum: str) -> None:
+    total = counts.total()
+    parts = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
+    told = f"{total:,} images: {parts}\n{total:,} rows, checksum {checksum}" if total else "no images found"
+    click.echo(told, err=True)
 
-    counts: Counter[str] = Counter()
+
+def score_to_file(
+    detector: Detector, source: Source, *, output: str | None, kind: str, html: str | None, strict: bool
+) -> tuple[Counter[str], str]:
+    """Score here, in order, and write as rows come; gives counts by verdict, with `error`, and the checksum."""
+    from outword.rows import Checksum
+    from outword.stream import score_source
+
+    counts, checksum = Counter[str](), Checksum()
     sample = _sample() if html else None
-    sources = open_sources(detector, paths)
-    if any(isinstance(source, list) for source in sources):
+    if source.has_photos:
         detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
-    total = count_in_background(sources)
+    total = count_in_background(source)
     with open_writer(output, kind) as write, Meter("images") as meter:
-        for row, pixels in score_sources(detector, sources):
-            if strict and row.error:
-                raise click.ClickException(f"{row.path!r}: {row.error} (--strict)")
+        for row, pixels in score_source(detector, source):
+            _check(row, strict)
             write(row)
+            checksum.add(row)
             counts[row.verdict or "error"] += 1
-            meter("score", sum(counts.values()), total())
+            meter("score", checksum.rows, total())
             if sample is not None:
                 sample.add(page_row(detector, row, pixels))
     if html and sample is not None:
-        _write_page(Path(html), sample, detector)
-    return counts
+        _write_page(Path(html), sample, detector, source)
+    return counts, checksum.hex
+
+
+def score_to_parts(
+    detector: Detector,
+    source: Source,
+    folder: Path,
+    kind: str,
+    *,
+    run: Engine | None,
+    html: str | None = None,
+    strict: bool = False,
+    copy: tuple[str | None, str] | None = None,
+) -> tuple[Counter[str], str]:
+    """Score what is left into a folder of parts; `copy` then writes all rows to a file, or to stdout, in a format."""
+    from outword.parts import Parts
+
+    if detector.vectors.sees_order:
+        raise InputError(
+            f"{detector.method} learns from the images that it scores, so a run cannot go on where it was",
+            hint="write to a file, with --engine local",
+        )
+    about = {"detector": detector.fingerprint, "column": source.column}
+    with Parts(folder, kind, about) as parts:
+        score_left(detector, source, parts, run=run, strict=strict)
+        if copy:
+            with open_writer(*copy) as write:
+                for row in parts.rows():
+                    write(row)
+        if html:
+            sample = _sample()
+            for row in parts.rows():
+                sample.add(page_row(detector, row, None))
+            _write_page(Path(html), sample, detector, source)
+        totals = parts.totals()
+    return Counter(totals["counts"]), totals["checksum"]
+
+
+def score_left(detector: Detector, source: Source, parts: Parts, *, run: Engine | None, strict: bool = False) -> None:
+    """Score what a folder of parts does not have yet."""
+    for name in parts.redone:
+        click.echo(f"warning: {name} was lost or damaged, and is made again", err=True)
+    if done := parts.totals()["rows"]:
+        click.echo(f"{done:,} rows are there already", err=True)
+    total = count_in_background(source)
+    with Meter("images") as meter:
+        meter("score", done, None)
+        for scored in (run or _here)(detector, source, parts.progress()):
+            for row in scored.rows:
+                _check(row, strict)
+            parts.add(scored)
+            done += len(scored.rows)
+            meter("score", done, total())
+    parts.finish()
+
+
+def _here(detector: Detector, source: Source, progress: Any) -> Iterator[Scored]:
+    from outword.parts import left_over
+    from outword.stream import score_jobs
+
+    if source.has_photos:
+        detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
+    return score_jobs(detector, left_over(source.pieces(), progress), photos=source.has_photos)
+
+
+def engine_of(engine: dict[str, Any], encoder: str | None, runtime: dict[str, Any]) -> Engine | None:
+    """What scores a source elsewhere, by the options of the command line; None for here."""
+    if engine["engine"] == "local":
+        if engine["address"]:
+            raise InputError("--address is that of a Ray cluster, and the engine is local", hint="add --engine ray")
+        return None
+    from outword.scale.ray import score_source
+
+    address, options = engine["address"], {"encoder": encoder, **runtime}
+    return lambda detector, source, progress: score_source(detector, source, progress, address=address, **options)
+
+
+def is_folder(output: str | None) -> bool:
+    """Whether an output is to be written in parts: a name that ends in a slash, or a folder that is there."""
+    return output is not None and (output.endswith(("/", "\\")) or Path(output).is_dir())
+
+
+def _check(row: Row, strict: bool) -> None:
+    if strict and row.error:
+        raise click.ClickException(f"{row.path!r}: {row.error} (--strict)")
 
 
 def _sample() -> Sample:
@@ -94,10 +214,10 @@ def _sample() -> Sample:
     return Sample()
 
 
-def _write_page(path: Path, sample: Sample, detector: Detector) -> None:
+def _write_page(path: Path, sample: Sample, detector: Detector, source: Source) -> None:
     from outword.page import write_page
 
-    sample.illustrate(_view)
+    sample.illustrate(partial(views, column=source.column))
     write_page(path, sample, title="outword", summary=page_summary(detector))
 
 
@@ -113,14 +233,19 @@ def page_row(detector: Detector, row: Row, pixels: Pixels | None) -> PageRow:
     return PageRow(row.path, row.score, row.verdict, row.label, row.words, row.error, view, note)
 
 
-def _view(path: str) -> bytes:
-    """The thumbnail of a file that was scored from a store, if it is still there."""
+def views(paths: list[str], *, column: str | None = None) -> dict[str, bytes]:
+    """Thumbnails of photos by the paths that they had, as far as they are still there."""
+    from outword.errors import ImageError
     from outword.images import open_image, thumbnail
+    from outword.sources import read_items
 
-    try:
-        return thumbnail(open_image(path, min_side=160))
-    except OutwordError:
-        return b""
+    found = {}
+    for path, data in read_items(paths, column=column).items():
+        try:
+            found[path] = b"" if isinstance(data, ImageError) else thumbnail(open_image(data, min_side=160))
+        except ImageError:
+            found[path] = b""
+    return found
 
 
 def page_summary(detector: Detector) -> Summary:
@@ -144,15 +269,19 @@ def check_outputs(*names: str | None) -> None:
             raise InputError(f"{name} is a folder", hint="name a file")
 
 
-def count_in_background(sources: Sequence[Store | Sequence[str | os.PathLike[str]]]) -> Callable[[], int | None]:
-    """A function that gives the number of images once a thread has counted them; None before that."""
-    from outword.images import find_images
-    from outword.store import Store
-
+def count_in_background(source: Source) -> Callable[[], int | None]:
+    """A function that gives the number of images once a thread has counted them; None before that, or for ever."""
     result: list[int] = []
 
     def count() -> None:
-        result.append(sum(len(s) if isinstance(s, Store) else sum(1 for _ in find_images(s)) for s in sources))
+        total = 0
+        with suppress(OutwordError):  # the run itself will say so
+            for piece in source.pieces():
+                number = piece.count()
+                if number is None:
+                    return
+                total += number
+            result.append(total)
 
     threading.Thread(target=count, daemon=True).start()
     return lambda: result[0] if result else None

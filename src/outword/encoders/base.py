@@ -24,6 +24,18 @@ Item = TypeVar("Item", bound=ImageLike)
 
 
 @dataclass(frozen=True)
+class Loader:
+    """Images to the pixels that an encoder reads: what can be done without its weights, also in another process."""
+
+    preprocess: Callable[[Image.Image], Pixels]
+    min_side: int
+
+    def __call__(self, image: ImageLike) -> Pixels:
+        """Pixels (height, width, 3), or `ImageError` with a short reason."""
+        return self.preprocess(open_image(image, min_side=self.min_side))
+
+
+@dataclass(frozen=True)
 class Coverage:
     """How well an encoder knows one label: `flag` is "known", "through <parent>", "head noun only" or "unknown"."""
 
@@ -113,22 +125,24 @@ class Encoder(ABC):
         return np.concatenate(rows) if rows else np.zeros((0, self.dim), np.float32)
 
     @property
+    def loader(self) -> Loader:
+        """What makes pixels of images for this encoder, without its weights where it is sent to another process."""
+        return Loader(self.preprocess, self.min_side)
+
+    @property
     def chunk(self) -> int:
         """How many images are best handed to `encode_pixels` at once: some batches, so that the device never waits."""
         return max(64, 4 * self.batch_size)
 
     def pixels_ahead(self, images: Iterable[Item]) -> Iterator[tuple[Item, Pixels | OutwordError]]:
         """Each image with its pixels, or with what is wrong with it; threads decode ahead of the consumer."""
-        return decode_ahead(images, self._load, workers=usable_cpus(), ahead=2 * self.chunk)
+        return decode_ahead(images, self.loader, workers=usable_cpus(), ahead=2 * self.chunk)
 
     def pixel_chunks(self, images: Iterable[ImageLike]) -> Iterator[Pixels]:
         """The pixels of images, `chunk` at a time; the first that cannot be read ends it, and the error names it."""
         pixels = (_checked(image, result) for image, result in self.pixels_ahead(several(images)))
         while part := list(islice(pixels, self.chunk)):
             yield np.stack(part)
-
-    def _load(self, image: ImageLike) -> Pixels:
-        return self.preprocess(open_image(image, min_side=self.min_side))
 
 
 def several(images: Iterable[ImageLike]) -> list[ImageLike]:

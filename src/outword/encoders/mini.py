@@ -54,7 +54,8 @@ class Mini(Encoder):
         self.min_side = round(SIDE / CROP)  # the side of what is resized: a JPEG is decoded at twice that or more
         self.batch_size = 4  # 1 to 4 are fastest here: the activations of more do not stay in the cache
 
-    def preprocess(self, image: Image.Image) -> NDArray[np.uint8]:
+    @staticmethod
+    def preprocess(image: Image.Image) -> NDArray[np.uint8]:
         """The central square, resized in one bicubic step to (260, 260, 3)."""
         width, height = image.size
         side = min(width, height) * CROP

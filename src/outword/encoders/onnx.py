@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.encoders.base import Encoder, Pixels, Vectors, check_batch_size, texts_of
+from outword.encoders.base import Encoder, Loader, Pixels, Vectors, check_batch_size, texts_of
 from outword.encoders.clean import CLEAN
 from outword.encoders.doors import need
 from outword.encoders.ort import session, usable_cpus
@@ -89,6 +89,11 @@ class OnnxEncoder(Encoder):
     def preprocess(self, image: Image.Image) -> Pixels:
         """RGB image to the square of pixels that the model reads."""
         return self._preprocess(image)
+
+    @property
+    def loader(self) -> Loader:
+        """What makes pixels of images, without the towers."""
+        return Loader(self._preprocess, self.min_side)
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""

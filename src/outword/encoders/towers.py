@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from outword.encoders.base import Encoder, Gradient, Pixels, Vectors, check_batch_size, texts_of
+from outword.encoders.base import Encoder, Gradient, Loader, Pixels, Vectors, check_batch_size, texts_of
 from outword.encoders.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids, batches, warn_of_cuts
@@ -109,6 +109,11 @@ class Towers(Encoder):
     def preprocess(self, image: Image.Image) -> Pixels:
         """RGB image to the square of pixels that the model reads."""
         return self.model.preprocess(image)
+
+    @property
+    def loader(self) -> Loader:
+        """What makes pixels of images, without the towers."""
+        return Loader(self.model.preprocess, self.min_side)
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""

@@ -1,0 +1,180 @@
+"""Rows of output, one an image, as CSV, JSON lines or Parquet and back; and a checksum of any number of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from outword.files import sha256_bytes
+from outword.shards import pyarrow
+
+FORMATS = ["csv", "jsonl", "parquet"]
+COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
+ROWS_A_GROUP = 10_000
+Shares = list[tuple[str, float]]
+_SHARE = re.compile(r"(.+?) (\d\.\d\d)(?:; |$)")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of output; `error` is empty when the image was scored, the other fields are when it was not."""
+
+    path: str
+    score: float | None = None
+    verdict: str = ""
+    label: str = ""
+    words: Shares = field(default_factory=list)
+    error: str = ""
+
+
+Write = Callable[[Row], None]
+
+
+class Checksum:
+    """A sum over rows that does not depend on their order, their format, or the parts that they were written in.
+
+    The sha256 of each row, as CSV has it with its line end, is read as a number; the sum is taken modulo 2^256. Sums
+    of parts add up to the sum of the whole.
+
+    >>> one, other, both = Checksum(), Checksum(), Checksum()
+    >>> one.add(Row("a.jpg", 1.5)), other.add(Row("b.jpg", error="empty file"))
+    (None, None)
+    >>> both.add(Row("b.jpg", error="empty file")), both.add(Row("a.jpg", 1.5))
+    (None, None)
+    >>> one.add_sum(other.hex)
+    >>> one.hex == both.hex, one.rows
+    (True, 1)
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._sum = 0
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        self.rows += 1
+        self.add_sum(sha256_bytes(csv_line(row)))
+
+    def add_sum(self, other: str) -> None:
+        """Add the sum of other rows."""
+        self._sum = (self._sum + int(other, 16)) % (1 << 256)
+
+    @property
+    def hex(self) -> str:
+        """The sum in 64 hexadecimal digits."""
+        return f"{self._sum:064x}"
+
+
+def flat_words(row: Row) -> str:
+    """The wild words that fired, as `raccoon 0.41; coati 0.20`."""
+    return "; ".join(f"{word} {share:.2f}" for word, share in row.words)
+
+
+def csv_line(row: Row) -> bytes:
+    """A row as CSV has it.
+
+    >>> csv_line(Row("a, b.jpg", 0.5, "in", "cat", [("raccoon", 0.41)]))
+    b'"a, b.jpg",0.5,in,cat,raccoon 0.41,\\n'
+    """
+    score = "" if row.score is None else repr(row.score)
+    return _csv_line([row.path, score, row.verdict, row.label, flat_words(row), row.error])
+
+
+def _csv_line(cells: list[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode("utf-8", "surrogateescape")  # a name may hold bytes that are no text
+
+
+@contextmanager
+def writing(file: IO[bytes], kind: str) -> Iterator[Write]:
+    """A function that writes rows to `file` in one of `FORMATS`; all of them are there when the block ends."""
+    with _WRITERS[kind](file) as write:
+        yield write
+
+
+def read_rows(path: Path, kind: str) -> Iterator[Row]:
+    """The rows of a file that `writing` wrote, in order; shares are as exact as the format keeps them."""
+    return _READERS[kind](path)
+
+
+@contextmanager
+def _csv(file: IO[bytes]) -> Iterator[Write]:
+    file.write(_csv_line(COLUMNS))
+
+    def write(row: Row) -> None:
+        file.write(csv_line(row))
+
+    yield write
+
+
+def _read_csv(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+        lines = csv.reader(file)
+        next(lines)
+        for name, score, verdict, label, words, error in lines:
+            yield Row(name, float(score) if score else None, verdict, label, _shares(words), error)
+
+
+@contextmanager
+def _jsonl(file: IO[bytes]) -> Iterator[Write]:
+    def write(row: Row) -> None:
+        words = [{"word": word, "share": share} for word, share in row.words]
+        file.write(json.dumps({**asdict(row), "words": words}).encode() + b"\n")
+
+    yield write
+
+
+def _read_jsonl(path: Path) -> Iterator[Row]:
+    with path.open("rb") as file:
+        for found in map(json.loads, file):
+            yield Row(**{**found, "words": [(word["word"], word["share"]) for word in found["words"]]})
+
+
+@contextmanager
+def _parquet(file: IO[bytes]) -> Iterator[Write]:
+    pa, parquet = pyarrow()
+    schema = pa.schema([(name, pa.float64() if name == "score" else pa.string()) for name in COLUMNS])
+    rows: list[dict[str, Any]] = []
+    with parquet.ParquetWriter(file, schema) as writer:
+
+        def flush() -> None:
+            writer.write_table(pa.Table.from_pylist(rows, schema))
+            rows.clear()
+
+        def write(row: Row) -> None:
+            path = row.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            rows.append({**asdict(row), "path": path, "words": flat_words(row)})
+            if len(rows) == ROWS_A_GROUP:
+                flush()
+
+        yield write
+        flush()
+
+
+def _read_parquet(path: Path) -> Iterator[Row]:
+    _, parquet = pyarrow()
+    with parquet.ParquetFile(path) as table:
+        for batch in table.iter_batches(ROWS_A_GROUP):
+            for found in batch.to_pylist():
+                yield Row(**{**found, "words": _shares(found["words"])})
+
+
+def _shares(flat: str) -> Shares:
+    """What `flat_words` wrote.
+
+    >>> _shares("ice cream 0.41; coati 0.20"), _shares("")
+    ([('ice cream', 0.41), ('coati', 0.2)], [])
+    """
+    return [(word, float(share)) for word, share in _SHARE.findall(flat)]
+
+
+_WRITERS = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}
+_READERS = {"csv": _read_csv, "jsonl": _read_jsonl, "parquet": _read_parquet}

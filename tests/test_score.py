@@ -1,0 +1,189 @@
+"""`outword score` on the sources that people have, into files and into parts, killed and gone on with."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import outword
+from archives import write_tar
+from conftest import LABELS, PHOTOS, call
+from outword import parts, stream
+from outword.parts import MANIFEST
+from outword.rows import read_rows
+from outword.stream import open_source, score_source
+
+NAMES = ["cat", "coffee", "gravel", "raccoon", "rocket"]  # as a folder has them: batches round alike
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def summary(result):
+    """What is said at the end: the number of rows, and the checksum."""
+    return result.stderr.strip().splitlines()[-1]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def photos():
+    return {name: (PHOTOS / f"{name}.jpg").read_bytes() for name in NAMES}
+
+
+@pytest.fixture
+def shards(tmp_path, photos):
+    """Tars of one photo each, among them a broken one: a part each."""
+    folder = tmp_path / "shards"
+    for number, (name, data) in enumerate([*photos.items(), ("broken", b"")] * 2):
+        write_tar(folder / f"{number:06}.tar", {f"{name}.jpg": data, f"{name}.txt": b"a caption"})
+    return folder
+
+
+def test_all_sources_give_the_same_scores(saved, tmp_path, photos, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, data in photos.items():
+        Path("folder").mkdir(exist_ok=True)
+        Path(f"folder/{name}.jpg").write_bytes(data)
+    write_tar(tmp_path / "one.tar", {f"{name}.jpg": data for name, data in photos.items()})
+    paths = [f"folder/{name}.jpg" for name in photos]
+    Path("list.txt").write_text("\n".join(paths) + "\n\n")
+    structs = [{"bytes": data, "path": name} for name, data in photos.items()]
+    for file, column, values in (("a", "image", structs), ("b", "jpeg", list(photos.values())), ("c", "path", paths)):
+        pa.parquet.write_table(pa.table({column: values, "other": range(5)}), f"{file}.parquet", row_group_size=2)
+    by_name = {Path(r["path"]).stem: r for r in rows_of(call("score", saved, "folder").stdout)}
+    expected = [{**by_name[name], "path": ""} for name in photos]
+    sources = [["one.tar"], ["list.txt"], ["a.parquet"], ["b.parquet", "--column", "jpeg"], ["c.parquet"]]
+    for given in [*sources, paths, ["{one,none}.tar"], [f"file://{tmp_path}/one.tar"]]:
+        found = [row for row in rows_of(call("score", saved, *given).stdout) if row["path"] != "none.tar"]
+        assert [{**row, "path": ""} for row in found] == expected, given
+
+
+def test_missing_column_lists_those_that_exist(saved, tmp_path):
+    pa.parquet.write_table(pa.table({"url": ["a"], "width": [1]}), tmp_path / "t.parquet")
+    for more in ([], ["--column", "img"], ["-o", f"{tmp_path}/out/"]):
+        told = call("score", saved, tmp_path / "t.parquet", *more, code=2).stderr
+        assert "url, width" in told and "hint: " in told
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_parts_have_the_rows_of_the_file(saved, shards, tmp_path, kind):
+    single = call("score", saved, f"{shards}/*.tar", "-o", tmp_path / f"one.{kind}")
+    several = call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/", "--format", kind)
+    files = sorted((tmp_path / "out").glob("part-*"))
+    assert len(files) == 12
+    rows = [row for file in files for row in read_rows(file, kind)]
+    assert rows == list(read_rows(tmp_path / f"one.{kind}", kind)) and len(rows) == 12
+    assert summary(single) == summary(several) and "12 rows, checksum " in summary(single)
+    assert [row.error for row in rows].count("empty file") == 2 and single.stdout == several.stdout == ""
+    again = call("score", saved, f"{shards}/*.tar", "-o", tmp_path / "out", "--format", kind)
+    assert "12 rows are there already" in again.stderr and summary(again) == summary(single)
+
+
+def test_page_of_parts_shows_what_is_in_tars(saved, shards, tmp_path):
+    call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/", "--html", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("data:image/jpeg;base64,") == 10 and "empty file" in page
+
+
+def test_cut_into_parts_and_chunks_changes_nothing(detector, shards, monkeypatch):
+    def rows():
+        return [row for row, _ in score_source(detector, open_source(detector, [f"{shards}/*.tar", PHOTOS]))]
+
+    whole = rows()
+    for size in (3, 4):
+        monkeypatch.setattr(stream, "PART", size)
+        found = rows()
+        assert [(row.path, row.error) for row in found] == [(row.path, row.error) for row in whole]
+        scores = [[row.score for row in some if not row.error] for some in (found, whole)]
+        np.testing.assert_allclose(*scores, rtol=1e-6)
+
+
+def test_parts_of_a_large_piece_are_gone_on_with(saved, photos, tmp_path, monkeypatch):
+    for module in (parts, stream):
+        monkeypatch.setattr(module, "PART", 2)
+    write_tar(tmp_path / "one.tar", {f"{name}.jpg": data for name, data in photos.items()})
+    call("score", saved, tmp_path / "one.tar", "-o", f"{tmp_path}/out/")
+    whole = contents(tmp_path / "out")
+    assert sorted(whole) == [MANIFEST, *(f"part-000000-000{n}.csv" for n in range(3))]
+    (tmp_path / "out" / "part-000000-0001.csv").unlink()
+    again = call("score", saved, tmp_path / "one.tar", "-o", f"{tmp_path}/out/")
+    assert "warning: part-000000-0001.csv was lost or damaged" in again.stderr and "2 rows are there" in again.stderr
+    assert contents(tmp_path / "out") == whole
+
+
+def start(saved, shards, out):
+    command = [sys.executable, "-m", "outword", "score", saved, f"{shards}/*.tar", "-o", f"{out}/"]
+    return subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("after", [0, 2, 7])
+def test_killed_anywhere_and_run_again(saved, shards, tmp_path, after):
+    call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/whole/")
+    process = start(saved, shards, tmp_path / "out")
+    while process.poll() is None and len(list((tmp_path / "out").glob("part-*"))) < after:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_twice_at_once(saved, shards, tmp_path):
+    process = start(saved, shards, tmp_path / "out")
+    try:
+        while process.poll() is None and not (tmp_path / "out" / MANIFEST).exists():
+            time.sleep(0.001)
+        os.kill(process.pid, signal.SIGSTOP)
+        assert "another run is writing" in call("score", saved, shards, "-o", tmp_path / "out", code=2).stderr
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    assert process.wait() == 0
+    assert json.loads((tmp_path / "out" / MANIFEST).read_text().splitlines()[-1])["rows"] == 12
+
+
+def test_other_detector_or_source_into_the_same_folder(saved, shards, tmp_path):
+    out = f"{tmp_path}/out/"
+    call("score", saved, f"{shards}/*.tar", "-o", out)
+    outword.load(saved).calibrate([PHOTOS / "cat.jpg"] * 5).save(tmp_path / "other.outword")
+    told = call("score", tmp_path / "other.outword", f"{shards}/*.tar", "-o", out, code=2).stderr
+    assert "another run: detector differ" in told
+    (shards / "000003.tar").unlink()
+    told = call("score", saved, f"{shards}/*.tar", "-o", out, code=2).stderr
+    assert "the source is not what it was when the run began" in told and "hint: score it into another folder" in told
+
+
+def test_strict_and_methods_that_learn(saved, shards, tmp_path, words_file):
+    result = call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/", "--strict", code=1)
+    assert "empty file (--strict)" in result.stderr
+    (tmp_path / "l.txt").write_text("\n".join(LABELS))
+    options = ["--method", "adaneg", "--corpus", words_file, "--miner", "density", "--set", "n_groups=3"]
+    call("fit", tmp_path / "l.txt", "-o", tmp_path / "d", *options)
+    told = call("score", tmp_path / "d", f"{shards}/*.tar", "-o", f"{tmp_path}/learns/", code=2).stderr
+    assert "adaneg learns from the images that it scores" in told and not (tmp_path / "learns").exists()
+
+
+def test_options_that_do_not_go_together(saved, tmp_path):
+    told = call("score", saved, PHOTOS, "--address", "auto", code=2).stderr
+    assert "--address is that of a Ray cluster, and the engine is local" in told
+    shutil.copy(PHOTOS / "cat.jpg", tmp_path)
+    assert "holds other files" in call("score", saved, PHOTOS, "-o", tmp_path, code=2).stderr
+
+
+def test_embed_takes_the_same_sources(shards, tmp_path):
+    result = call("embed", f"{shards}/*.tar", "-o", tmp_path / "s")
+    assert "12 images: 5 encoded, 5 reused, 2 errors; the store has 12" in result.stderr
