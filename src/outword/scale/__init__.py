@@ -1,0 +1,1 @@
+"""One machine is not enough: the same work on a cluster."""

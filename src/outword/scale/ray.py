@@ -1,0 +1,216 @@
+"""Scoring on Ray Data: readers on processors, ahead of scorers that load the encoder once; nothing else imports ray.
+
+    plan -> read -> score -> the driver, which writes
+    one     tasks   actors
+
+A row of the data set is a piece of the source after `plan`, a chunk of pixels after `read` and the rows of that chunk
+after `score`: chunks are those of a local run, and so are their scores. All stages are generators that wait while the
+next one is behind. Nothing is listed, kept or sorted as a whole. A task or an actor that dies is run again by Ray; what
+it had done is not written twice, since only the driver writes, and a chunk is the same whenever it is made.
+
+Photos must have the same paths on all nodes (a shared file system, or a bucket), and so must an encoder that lies in a
+folder. The detector goes along.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import pickle
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from outword.encoders.base import Loader
+from outword.encoders.ort import usable_cpus
+from outword.errors import InputError, MissingExtraError, OutwordError
+from outword.parts import Progress, left_over
+from outword.pipeline import Detector, load
+from outword.stream import Chunk, Scored, Source, load_jobs, score_chunk
+
+try:
+    import pyarrow as pa
+    import ray
+    from ray.data import ActorPoolStrategy, DataContext
+except ImportError as error:
+    raise MissingExtraError(f"--engine ray needs Ray ({error})", hint='pip install "outword[ray]"') from None
+
+STORE = 256 << 20  # bytes of shared memory for each processor of a cluster that is started here
+A_GPU = 4  # scorers that share one: 2.6 times the images of one scorer with ViT-B/16, and 8 bring little more
+FOLDER = "detector.outword"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A detector on its way to the nodes: its files, and how `outword.load` is called there."""
+
+    files: bytes
+    options: Mapping[str, Any]
+
+    def load(self) -> Detector:
+        """The detector; its encoder is loaded when it is first used."""
+        with tempfile.TemporaryDirectory() as folder:
+            zipfile.ZipFile(io.BytesIO(self.files)).extractall(folder)
+            return load(Path(folder) / FOLDER, **self.options)
+
+
+def score_source(
+    detector: Detector, source: Source, progress: Progress, *, address: str | None = None, **options: Any
+) -> Iterator[Scored]:
+    """Score what is left of a source, chunk by chunk in any order.
+
+    Args:
+        detector: what scores it.
+        source: see `outword.stream.open_source`.
+        progress: what is done already (see `outword.parts.Parts.progress`).
+        address: of a cluster; without it one is started here, and shut down at the end.
+        options: of `outword.load`, where the detector was loaded with some: encoder, device, precision, batch_size.
+    """
+    if detector.vectors.sees_order:
+        raise InputError(
+            f"{detector.method} learns from the images that it scores, one after the other, and cannot be spread",
+            hint="use --engine local",
+        )
+    with _cluster(address):
+        yield from _run(Model(detector.zipped(FOLDER), options), source, progress)
+
+
+def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
+    there = ray.put(model)
+    resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    gpus, cpus = (int(resources.get(kind, 0)) for kind in ("GPU", "CPU"))
+    usable = gpus if model.options.get("device") != "cpu" else 0
+    loader, size, on_gpu = None, 0, False
+    if source.has_photos:
+        look = ray.remote(_look).options(num_gpus=min(usable, 1))
+        loader, size, on_gpu = _unwrapped(lambda: ray.get(look.remote([there])))
+    own = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+    here = {f"node:{own}": 0.001}  # a resource that only this node has
+    # Some scorers share a GPU, since naming words for one chunk takes as long as encoding another. On processors alone,
+    # each has a reader and a scorer, and the system gives time to the one that is behind.
+    share = 1.0 if on_gpu else 0.25
+    scorers = A_GPU * usable if on_gpu else max(1, cpus)
+    data = (
+        ray.data.from_items([{"plan": 0}])
+        .map_batches(_Plan(source, progress, Path.cwd()), num_cpus=0, resources=here, **_ONE)
+        .map_batches(_Read(loader, size, Path.cwd()), num_cpus=share, **_ONE)
+        .map_batches(
+            _Score,
+            fn_constructor_args=([there],),
+            num_cpus=0.75,
+            num_gpus=1 / A_GPU if on_gpu else 0,
+            compute=ActorPoolStrategy(min_size=1, max_size=scorers, initial_size=scorers),
+            **_ONE,
+        )
+    )
+    rows = iter(data.iter_rows())
+    while (row := _unwrapped(lambda: next(rows, None))) is not None:
+        yield pickle.loads(row["scored"])
+
+
+_ONE: Any = {"batch_size": 1, "batch_format": "pyarrow", "zero_copy_batch": True}
+
+
+def _look(there: list[Any]) -> tuple[Loader, int, bool]:
+    """How photos are read for the encoder, how many make a chunk, and whether it runs on a GPU, on a scorer's node."""
+    encoder = ray.get(there[0]).load().encoder
+    return encoder.loader, encoder.chunk, getattr(getattr(encoder, "device", None), "type", "") == "cuda"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is left of the source, a piece a row; runs where the driver does."""
+
+    source: Source
+    progress: Progress
+    folder: Path
+
+    def __call__(self, _: pa.Table) -> Iterator[pa.Table]:
+        _enter(self.folder)
+        for job in left_over(self.source.pieces(), self.progress):
+            yield pa.table({"job": [pickle.dumps(job)]})
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The chunks of a piece, each a row."""
+
+    loader: Loader | None
+    size: int
+    folder: Path
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        _enter(self.folder)
+        job = pickle.loads(batch["job"][0].as_buffer())
+        for chunk in load_jobs([job], self.loader, self.size, workers=1):
+            values = np.ascontiguousarray(chunk.values)
+            head = (replace(chunk, values=np.zeros(0)), values.dtype.str, values.shape)
+            data = pa.array([values.reshape(-1).view(np.uint8).data], pa.large_binary())
+            yield pa.table({"head": [pickle.dumps(head)], "values": data})
+
+
+class _Score:
+    """An actor with the detector and its encoder."""
+
+    def __init__(self, there: list[Any]) -> None:
+        self._detector: Detector = ray.get(there[0]).load()
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        head: Chunk
+        head, dtype, shape = pickle.loads(batch["head"][0].as_buffer())
+        values = np.frombuffer(batch["values"][0].as_buffer(), dtype).reshape(shape)
+        scored = score_chunk(self._detector, replace(head, values=values))
+        return pa.table({"scored": [pickle.dumps(replace(scored, views=[]))]})
+
+
+def _enter(folder: Path) -> None:
+    """Work where the driver does, so that relative paths mean the same."""
+    with suppress(OSError):
+        os.chdir(folder)
+
+
+def _unwrapped(call: Any) -> Any:
+    """What `call` gives; an error of ours comes out of Ray's wrapping."""
+    try:
+        return call()
+    except ray.exceptions.RayError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, OutwordError):
+            cause = getattr(cause, "cause", None) or cause.__cause__
+        if cause is None:
+            raise
+        raise cause from None
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[None]:
+    """Be on a cluster: where this process is on one, there; at `address`; or one that lives as long as the block."""
+    context = DataContext.get_current().copy()
+    context.target_max_block_size = 1  # a row a block: that is what stages hand on
+    context.enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what goes wrong is raised; the rest is talk
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    if ray.is_initialized():
+        with DataContext.current(context):
+            yield
+        return
+    address = address or os.environ.get("RAY_ADDRESS")
+    quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address:
+        ray.init(address=address, **quiet)
+    else:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        room = max(2, usable_cpus()) * STORE
+        ray.init(address="local", num_cpus=usable_cpus(), object_store_memory=room, include_dashboard=False, **quiet)
+    try:
+        with DataContext.current(context):
+            yield
+    finally:
+        ray.shutdown()
