@@ -15,6 +15,7 @@ VERBS = (
     "demo",
     "fit",
     "score",
+    "filter",
     "calibrate",
     "explain",
     "serve",
