@@ -1,0 +1,136 @@
+"""What a billion images take: the rates of readers and scorers, each a process as on a cluster, measured by themselves.
+
+    python benchmarks/sizing.py [--device cuda] [--seconds 10]
+
+Readers decode and resize JPEG files of 500 x 375 pixels out of tars. Scorers have chunks of pixels in memory, and
+encode and score them against 1,000 labels and 12,000 words, evidence included. CLIP has its true shapes and random
+weights. Prints rates, and the hours that they come to; docs/scale.md explains them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import multiprocessing
+import os
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import outword
+from outword.detectors import Debiased
+from outword.encoders.base import Loader
+from outword.encoders.preprocess import Preprocess
+from outword.pipeline import Detector
+from outword.sources import find_pieces
+from outword.stream import Chunk, Job, load_jobs, score_chunk
+from perf.clip import MEAN, STD, towers, transformers_clip
+from perf.jpegs import write_jpegs
+
+LABELS, WORDS, A_TAR = 1000, 12_000, 500
+BILLION = 1e9
+
+
+def main() -> None:
+    """Print a line for each number of processes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--seconds", type=float, default=10)
+    args = parser.parse_args()
+    cores = os.cpu_count() or 1
+    print(f"{cores} cores; {device_name(args.device)}")
+    counts = [n for n in (1, 2, 4, 8, 16, 32) if n <= cores]
+    with tempfile.TemporaryDirectory() as scratch:
+        tar = write_tar(Path(scratch))
+        for count in counts:
+            tell("readers", count, together(count, read, (tar,), args.seconds), "core", cores)
+    for model in ("ViT-B-16", "ViT-L-14") if args.device == "cuda" else ("mini",):
+        for count in [n for n in counts if n <= 8]:
+            rate = together(count, score, (model,), args.seconds)
+            tell(f"scorers, {model}", count, rate, "GPU" if args.device == "cuda" else "core", cores)
+
+
+def tell(what: str, count: int, rate: float, unit: str, cores: int) -> None:
+    """A rate, and the hours of a core or of the GPU that a billion images take at it."""
+    used = 1 if unit == "GPU" else min(count, cores)
+    hours = used * BILLION / rate / 3600
+    print(f"{what}: {count} processes, {rate:,.0f} images/s, a billion in {hours:,.0f} {unit} hours", flush=True)
+
+
+def together(count: int, work, arguments: tuple, seconds: float) -> float:
+    """Images a second of so many processes that work at once, from when all of them are ready."""
+    context = multiprocessing.get_context("spawn")
+    ready, queue = context.Barrier(count), context.Queue()
+    processes = [context.Process(target=measured, args=(work, arguments, seconds, ready, queue)) for _ in range(count)]
+    for process in processes:
+        process.start()
+    total = sum(queue.get() for _ in processes)
+    for process in processes:
+        process.join()
+    return total
+
+
+def measured(work, arguments: tuple, seconds: float, ready, queue) -> None:
+    """In a process: images a second of `work`."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # as Ray does
+    step = work(*arguments)
+    next(step)  # warm
+    ready.wait()
+    began, done = time.perf_counter(), 0
+    while (now := time.perf_counter()) - began < seconds:
+        done += next(step)
+    queue.put(done / (now - began))
+
+
+def read(tar: str):
+    """Chunks of a tar, again and again."""
+    loader = Loader(Preprocess(224, 224, "bicubic", MEAN, STD), 224)
+    while True:
+        for piece in find_pieces([tar]):
+            for chunk in load_jobs([Job(0, piece)], loader, 64, workers=1):
+                yield len(chunk.values)
+
+
+def score(model: str):
+    """The same chunk, again and again."""
+    rng = np.random.default_rng(0)
+    encoder = outword.encoders.get_encoder("mini") if model == "mini" else towers(transformers_clip(model))
+    vectors = Debiased(temperature=encoder.temperature).fit(
+        rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
+    )
+    labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
+    card = {"encoder": {"temperature": encoder.temperature, "fingerprint": encoder.fingerprint}}
+    detector = Detector(vectors, labels, words, card, encoder=lambda: encoder)
+    side = 260 if model == "mini" else 224
+    pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
+    paths = [f"shard.tar/{n:08d}.jpg" for n in range(len(pixels))]
+    chunk = Chunk(0, "", "", 0, False, paths, [""] * len(pixels), pixels)
+    while True:
+        yield len(score_chunk(detector, chunk).rows)
+
+
+def write_tar(folder: Path) -> str:
+    """JPEG files in a tar; gives its path."""
+    with tarfile.open(folder / "shard.tar", "w") as tar:
+        for number, file in enumerate(write_jpegs(folder, A_TAR)):
+            data = file.read_bytes()
+            info = tarfile.TarInfo(f"{number:08d}.jpg")
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return str(folder / "shard.tar")
+
+
+def device_name(device: str) -> str:
+    """What it runs on."""
+    if device == "cpu":
+        return "no GPU"
+    import torch
+
+    return torch.cuda.get_device_name()
+
+
+if __name__ == "__main__":
+    main()
