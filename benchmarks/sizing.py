@@ -4,7 +4,8 @@
 
 Readers decode and resize JPEG files of 500 x 375 pixels out of tars. Scorers have chunks of pixels in memory, and
 encode and score them against 1,000 labels and 12,000 words, evidence included. CLIP has its true shapes and random
-weights. Prints rates, and the hours that they come to; docs/scale.md explains them.
+weights. The writer takes the rows of scorers into Parquet parts. Prints rates, and the hours that they come to;
+docs/scale.md explains them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import argparse
 import io
 import multiprocessing
 import os
+import pickle
 import tarfile
 import tempfile
 import time
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +27,11 @@ import outword
 from outword.detectors import Debiased
 from outword.encoders.base import Loader
 from outword.encoders.preprocess import Preprocess
+from outword.parts import Parts
 from outword.pipeline import Detector
+from outword.rows import Row
 from outword.sources import find_pieces
-from outword.stream import Chunk, Job, load_jobs, score_chunk
+from outword.stream import Chunk, Job, Scored, load_jobs, score_chunk
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
 
@@ -45,12 +50,13 @@ def main() -> None:
     counts = [n for n in (1, 2, 4, 8, 16, 32) if n <= cores]
     with tempfile.TemporaryDirectory() as scratch:
         tar = write_tar(Path(scratch))
-        for count in counts:
-            tell("readers", count, together(count, read, (tar,), args.seconds), "core", cores)
+        for number in counts:
+            tell("readers", number, together(number, read, (tar,), args.seconds), "core", cores)
+    tell("writer", 1, together(1, write, (), args.seconds), "core", cores)
     for model in ("ViT-B-16", "ViT-L-14") if args.device == "cuda" else ("mini",):
-        for count in [n for n in counts if n <= 8]:
-            rate = together(count, score, (model,), args.seconds)
-            tell(f"scorers, {model}", count, rate, "GPU" if args.device == "cuda" else "core", cores)
+        for number in [n for n in counts if n <= 8]:
+            rate = together(number, score, (model,), args.seconds)
+            tell(f"scorers, {model}", number, rate, "GPU" if args.device == "cuda" else "core", cores)
 
 
 def tell(what: str, count: int, rate: float, unit: str, cores: int) -> None:
@@ -60,11 +66,11 @@ def tell(what: str, count: int, rate: float, unit: str, cores: int) -> None:
     print(f"{what}: {count} processes, {rate:,.0f} images/s, a billion in {hours:,.0f} {unit} hours", flush=True)
 
 
-def together(count: int, work, arguments: tuple, seconds: float) -> float:
+def together(number: int, work, arguments: tuple, seconds: float) -> float:
     """Images a second of so many processes that work at once, from when all of them are ready."""
     context = multiprocessing.get_context("spawn")
-    ready, queue = context.Barrier(count), context.Queue()
-    processes = [context.Process(target=measured, args=(work, arguments, seconds, ready, queue)) for _ in range(count)]
+    ready, queue = context.Barrier(number), context.Queue()
+    processes = [context.Process(target=measured, args=(work, arguments, seconds, ready, queue)) for _ in range(number)]
     for process in processes:
         process.start()
     total = sum(queue.get() for _ in processes)
@@ -110,6 +116,18 @@ def score(model: str):
     chunk = Chunk(0, "", "", 0, False, paths, [""] * len(pixels), pixels)
     while True:
         yield len(score_chunk(detector, chunk).rows)
+
+
+def write():
+    """Rows of a piece without end, as the driver gets them."""
+    rows = [
+        Row(f"shard.tar/{n:08d}.jpg", n / 7, "out", "tabby cat", [("raccoon", 0.5), ("lynx", 0.2)]) for n in range(1024)
+    ]
+    with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}) as parts:
+        for first in count(0, len(rows)):
+            data = pickle.dumps(Scored(0, "shard.tar", "", first, False, rows, []))
+            parts.add(pickle.loads(data))
+            yield len(rows)
 
 
 def write_tar(folder: Path) -> str:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -127,7 +127,7 @@ def _read_csv(path: Path) -> Iterator[Row]:
 def _jsonl(file: IO[bytes]) -> Iterator[Write]:
     def write(row: Row) -> None:
         words = [{"word": word, "share": share} for word, share in row.words]
-        file.write(json.dumps({**asdict(row), "words": words}).encode() + b"\n")
+        file.write(json.dumps({**vars(row), "words": words}).encode() + b"\n")
 
     yield write
 
@@ -142,16 +142,17 @@ def _read_jsonl(path: Path) -> Iterator[Row]:
 def _parquet(file: IO[bytes]) -> Iterator[Write]:
     pa, parquet = pyarrow()
     schema = pa.schema([(name, pa.float64() if name == "score" else pa.string()) for name in COLUMNS])
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     with parquet.ParquetWriter(file, schema) as writer:
 
         def flush() -> None:
-            writer.write_table(pa.Table.from_pylist(rows, schema))
+            columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+            writer.write_table(pa.table(list(map(list, columns)), schema))
             rows.clear()
 
         def write(row: Row) -> None:
             path = row.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-            rows.append({**asdict(row), "path": path, "words": flat_words(row)})
+            rows.append((path, row.score, row.verdict, row.label, flat_words(row), row.error))
             if len(rows) == ROWS_A_GROUP:
                 flush()
 

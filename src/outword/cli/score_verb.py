@@ -81,21 +81,20 @@ def command(
     kind = chosen_format(None if in_parts else output, kind)
     run = engine_of(engine, encoder, runtime)
     if run is None and not in_parts:
-        _tell(*score_to_file(found, source, output=output, kind=kind, html=html, strict=strict))
+        counts, checksum = score_to_file(found, source, output=output, kind=kind, html=html, strict=strict)
     elif in_parts and output:
-        _tell(*score_to_parts(found, source, Path(output), kind, run=run, html=html, strict=strict))
+        counts, checksum = score_to_parts(found, source, Path(output), kind, run=run, html=html, strict=strict)
     else:
         with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
-            inner = Path(scratch) / "scores"
-            told = score_to_parts(found, source, inner, "jsonl", run=run, html=html, strict=strict, copy=(output, kind))
-        _tell(*told)
-
-
-def _tell(counts: Counter[str], checksum: str) -> None:
+            inner, copy = Path(scratch) / "scores", (output, kind)
+            counts, checksum = score_to_parts(
+                found, source, inner, "jsonl", run=run, html=html, strict=strict, copy=copy
+            )
     total = counts.total()
     parts = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
-    told = f"{total:,} images: {parts}\n{total:,} rows, checksum {checksum}" if total else "no images found"
-    click.echo(told, err=True)
+    click.echo(f"{total:,} images: {parts}" if total else "no images found", err=True)
+    if output:
+        click.echo(f"{total:,} rows, checksum {checksum}", err=True)
 
 
 def score_to_file(
