@@ -186,11 +186,16 @@ class Page:
 
     def downloaded(self, button):
         self[button].click()
-        self.wait(lambda: [path for path in self.downloads.iterdir() if path.suffix in (".csv", ".zip")])
-        (path,) = self.downloads.iterdir()
+        path = self.wait(self.whole)
         data = path.read_bytes()
         path.unlink()
         return data
+
+    def whole(self):
+        """The file that was downloaded: Chromium holds its name with an empty one while it writes to another."""
+        paths = list(self.downloads.iterdir())
+        done = len(paths) == 1 and paths[0].suffix in (".csv", ".zip") and paths[0].stat().st_size
+        return paths[0] if done else None
 
     def requests(self):
         """Requests since the last call."""

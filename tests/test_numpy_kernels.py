@@ -24,12 +24,13 @@ SIZES = {"one": [1], "ones": [1] * 7, "equal": [12] * 5, "ragged": [3, 1, 30, 7]
 
 @pytest.fixture
 def two_threads(monkeypatch):
-    """A pool of two threads, on any machine."""
+    """A pool of two threads, and BLAS with two of its own, on any machine."""
     pool = threads.ThreadPoolExecutor(2)
     monkeypatch.setattr(threads, "workers", lambda: 2)
     monkeypatch.setattr(numpy_blas, "workers", lambda: 2)
     monkeypatch.setattr(threads, "_pool", lambda: pool)
-    yield
+    with threadpool_limits(2):
+        yield
     pool.shutdown()
 
 
@@ -245,7 +246,10 @@ def test_blas_is_held_by_the_first_and_freed_by_the_last(two_threads):
     assert blas_threads() == before
 
 
-def test_one_blas_thread_means_one_worker():
+def test_one_blas_thread_means_one_worker(monkeypatch):
+    monkeypatch.setattr(threads, "usable_cpus", lambda: 2)
+    with threadpool_limits(2):
+        assert threads.workers() == 2
     with threadpool_limits(1):
         assert threads.workers() == 1
         here = []
