@@ -6,13 +6,14 @@ import os
 import shutil
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import outword
-from archives import photo, write_parquet, write_tar
+from archives import photo, write_arrow, write_parquet, write_tar
 from bad_images import encoded, picture
 from conftest import LABELS, PHOTOS, call
 from outword import clean, page
@@ -21,6 +22,7 @@ from outword.errors import InputError
 from outword.page import Borderline, PageRow, Spread, Summary, write_page
 from outword.parts import Parts
 from outword.rows import Row
+from outword.sources import places
 from outword.sources.tar import Tar
 from outword.stream import Scored, Source
 from test_page import HOSTILE, Page
@@ -95,10 +97,7 @@ def test_what_is_in_is_kept(photos, fitted):
     assert f"outword calibrate {kept}/detector.outword PHOTOS... -o " in result.stderr
     assert (kept / "kept.txt").read_text().splitlines() == [str(photos / "coffee.jpg"), str(photos / "more/cat.jpg")]
     found = {path.parent.name: path for path in (kept / "images").rglob("*.jpg")}
-    assert {label: path.name[16:] for label, path in found.items()} == {
-        "tabby_cat": "-cat.jpg",
-        "espresso": "-coffee.jpg",
-    }
+    assert {label: path.name[:-20] for label, path in found.items()} == {"tabby_cat": "cat-", "espresso": "coffee-"}
     assert contents(kept) == original("cat", "coffee")
     assert sorted(os.listdir(kept)) == sorted(clean.NAMES)
     again = call("score", kept / "detector.outword", kept / "kept.txt").stdout
@@ -241,7 +240,7 @@ def test_links_and_then_copies(photos, judge, done, tmp_path, monkeypatch):
 
 def test_what_cannot_be_linked(judge, tmp_path):
     tar, kept = made_source("tar", tmp_path), tmp_path / "kept"
-    for source in (tar, "s3://bucket/photos", tmp_path / "{0..9}.tar"):
+    for source in (tar, "s3://bucket/photos", f"{tar.parent}/{{none,{tar.stem}}}.tar"):
         refused = call("filter", source, "--detector", judge, "-o", kept, "--as", "link", code=2).stderr
         assert "cannot be linked" in refused and "--as copy" in refused and not kept.exists()
     parquet = made_source("parquet", tmp_path)
@@ -459,6 +458,31 @@ def test_copies_of_every_kind_of_piece(tmp_path, monkeypatch):
     assert contents(tmp_path) == wanted and reads[1:] == [("a.tar", 2)]
 
 
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_of_a_table_of_urls_only_what_is_kept_is_fetched(tmp_path, monkeypatch, name):
+    memory = fsspec.filesystem("memory")
+    urls = [f"memory://u/{n}.png" for n in range(9)]
+    for n, url in enumerate(urls):
+        memory.pipe_file(url, photo(n))
+    (write_parquet if name == "t.parquet" else write_arrow)(tmp_path / name, urls, column="path")
+    source = Source([[str(tmp_path / name)]])
+    parts = fill(
+        tmp_path / "scores",
+        source,
+        lambda path: kept_row(path) if path in (urls[2], urls[7]) else Row(path, 0.0, "out", "cat"),
+    )
+    read, read_file = [], places.read_file
+    monkeypatch.setattr(places, "read_file", lambda path: read.append(path) or read_file(path))
+    images = Images(tmp_path / "images", ["cat"])
+    try:
+        assert [row.path for row, _ in copy_kept(source, parts, images)] == [urls[2], urls[7]] == sorted(read)
+        assert contents(tmp_path) == sorted([photo(2), photo(7)])
+        images._place(kept_row(urls[2])).unlink()
+        assert [row.path for row, _ in copy_kept(source, parts, images)] == [urls[2]] and len(read) == 3
+    finally:
+        memory.rm("/u", recursive=True)
+
+
 def test_wrong_size_is_copied_again(tmp_path):
     for n in range(3):
         (tmp_path / f"{n}.png").write_bytes(photo(n))
@@ -466,7 +490,7 @@ def test_wrong_size_is_copied_again(tmp_path):
     parts = fill(tmp_path / "scores", source, kept_row)
     images = Images(tmp_path / "images", ["cat"])
     assert len(list(copy_kept(source, parts, images))) == 3
-    half, empty, _ = sorted((tmp_path / "images").rglob("*.png"), key=lambda path: path.name[16:])
+    half, empty, _ = sorted((tmp_path / "images").rglob("*.png"))
     half.write_bytes(b"half")
     empty.write_bytes(b"")
     assert [Path(row.path).name for row, _ in copy_kept(source, parts, images)] == ["0.png", "1.png"]

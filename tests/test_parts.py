@@ -191,6 +191,50 @@ def test_damaged_manifest_is_refused(tmp_path, text):
         run(tmp_path / "s")
 
 
+def test_chunk_that_comes_twice_is_written_once(tmp_path):
+    run(tmp_path / "whole")
+    with Parts(tmp_path / "s", "csv", ABOUT) as parts:
+        for scored in chunks(PIECES, {}):
+            parts.add(scored)
+            parts.add(scored)
+        parts.finish()
+    assert files(tmp_path / "s") == files(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("lost", range(0, 16, 3))
+def test_run_is_not_complete_while_a_chunk_is_missing(tmp_path, lost):
+    found = list(chunks(PIECES, {}))
+    with Parts(tmp_path / "s", "csv", ABOUT) as parts:
+        for scored in found[:lost] + found[lost + 1 :]:
+            parts.add(scored)
+        with pytest.raises((ArtifactError, InputError)):
+            parts.finish()
+    assert b"complete" not in (tmp_path / "s" / MANIFEST).read_bytes()
+    assert run(tmp_path / "s")[1]["rows"] == 48
+
+
+def test_part_that_no_manifest_knows_is_removed(tmp_path):
+    run(tmp_path / "s", PIECES[:2])
+    (tmp_path / "s" / "part-000009-0000.csv").write_bytes(b"of a killed run")
+    (tmp_path / "s" / "notes.csv").write_bytes(b"the user's")
+    run(tmp_path / "s")
+    assert len(files(tmp_path / "s")) == 1 + 6 + 1
+
+
+def test_run_without_parts_may_become_another(tmp_path):
+    run(tmp_path / "s", stop=0, about={"column": None})
+    assert run(tmp_path / "s")[1]["rows"] == 48
+
+
+def test_refused_run_changes_nothing(tmp_path):
+    run(tmp_path / "s")
+    whole = files(tmp_path / "s")
+    for pieces, about in ((PIECES[1:], ABOUT), (PIECES[:1], ABOUT), ([], ABOUT), (PIECES, {"detector": ""})):
+        with pytest.raises(InputError):
+            run(tmp_path / "s", pieces, about=about)
+        assert files(tmp_path / "s") == whole
+
+
 def test_one_writer_at_a_time(tmp_path):
     with Parts(tmp_path / "s", "csv", ABOUT), pytest.raises(InputError, match="another run is writing"):
         run(tmp_path / "s")

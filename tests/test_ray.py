@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -141,6 +142,16 @@ def test_driver_that_is_killed(cluster, light, shards, tmp_path):
     assert 3 <= parts(tmp_path / "there") <= 30
     call("score", light, f"{shards}/*.tar", "-o", f"{tmp_path}/there/", "--engine", "ray")
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
+
+
+def test_no_cluster_at_the_address(light, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        command = [sys.executable, "-m", "outword", "score", light, PHOTOS, "--engine", "ray", "--address", address]
+        run = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert run.returncode == 2 and run.stdout == ""
+    assert f"error: no Ray cluster can be joined at {address}" in run.stderr and "Traceback" not in run.stderr
 
 
 def test_what_is_wrong_is_one_line(cluster, light, tmp_path, words_file):

@@ -17,9 +17,9 @@ import pytest
 
 from archives import photo, write_arrow, write_dataset, write_parquet, write_photos, write_tar
 from faulty import faulty
-from outword.errors import ImageError, MissingExtraError
+from outword.errors import ImageError, MissingExtraError, UnreachableError
 from outword.images import read_bytes
-from outword.sources import find_items, find_names, find_pieces, places, read_items
+from outword.sources import Files, find_items, find_names, find_pieces, places, read_items
 
 BUCKET = "s3://photos"
 PAGE = 5  # names that the server gives at a time
@@ -162,9 +162,11 @@ def test_names_and_single_photos(s3, tree):
     assert list(dict.fromkeys(find_names(given))) == list(found)
     assert not [request for request in s3.seen if request.endswith((".png", ".jpg", ".JPG"))]
     some = list(found)[::4]
-    assert read_items(some) == {name: found[name] for name in some}
-    gone = f"{BUCKET}/a.tar/none.png"
-    assert read_items([gone])[gone].message == "no such file in the archive"
+    s3.expect()
+    assert dict(read_items(some)) == {name: found[name] for name in some}
+    assert s3.seen["HEAD /photos/a.tar"] <= 3  # not one for each photo
+    [(_, error)] = read_items([f"{BUCKET}/a.tar/none.png"])
+    assert error.message == "no such file in the archive"
 
 
 def test_a_server_that_hangs_is_asked_again(s3, monkeypatch):
@@ -189,20 +191,56 @@ def test_an_object_that_never_works_is_one_item(s3):
 @pytest.mark.parametrize(
     "name", ["a.tar", "folder/sub/c.parquet", "d.arrow", "list.txt", "folder", "folder/*.png", "pets"]
 )
-def test_a_source_that_never_works_is_one_item(s3, name):
+def test_a_source_that_does_not_answer_ends_the_run(s3, name):
     s3.expect(lambda request, number: 503)
-    [(_, error)] = told(find_items([f"{BUCKET}/{name}"]))
-    assert error.startswith("cannot be read, after 5 attempts: ")
+    with pytest.raises(UnreachableError, match=rf"^{BUCKET}/.* cannot be read, after 5 attempts: ") as caught:
+        list(find_items([f"{BUCKET}/{name}"]))
+    assert caught.value.hint == "run the same command again, it goes on where it was"
+    assert max(s3.seen.values()) == 5
 
 
-def break_off(monkeypatch, block, size=1024):
+@pytest.mark.parametrize("name", ["a.tar", "folder/sub/c.parquet", "d.arrow", "list.txt", "pets"])
+def test_a_source_that_stops_answering_ends_the_run(s3, name):
+    s3.expect(lambda request, number: 503 if request.startswith("GET") and "list-type" not in request else None)
+    with pytest.raises(UnreachableError, match="after 5 attempts"):
+        list(find_items([f"{BUCKET}/{name}"]))
+
+
+def test_a_mark_is_never_taken_of_what_does_not_answer(s3):
+    [piece] = find_pieces([f"{BUCKET}/a.tar"])
+    mark = piece.mark()
+    s3.expect(lambda request, number: 503)
+    with pytest.raises(UnreachableError):
+        piece.mark()
+    s3.expect()
+    assert piece.mark() == mark
+
+
+def test_an_outage_is_told_from_bad_photos(s3, monkeypatch):
+    monkeypatch.setattr(places, "OUTAGE", 4)
+    names = [f"{BUCKET}/folder/{n:02}.png" for n in range(10)]
+    down = {2, 3, 4, 6, 7, 8}  # never more than three in a row
+    s3.expect(lambda request, number: 503 if any(f"/{n:02}.png" in request for n in down) else None)
+    found = [data for _, data in told(Files(tuple(names)).items())]
+    assert [n for n, data in enumerate(found) if data != photo(n)] == sorted(down)
+    down.add(5)
+    items = Files(tuple(names)).items()
+    assert [next(items).data for _ in range(2)] == [photo(0), photo(1)]
+    with pytest.raises(UnreachableError, match="after 5 attempts"):
+        next(items)  # none of them has become a row
+    missing = [f"{BUCKET}/folder/none.png", *names[4:7], f"{BUCKET}/folder/none.png", *names[6:9]]
+    found = [data for _, data in told(Files(tuple(missing)).items())]
+    assert found[0] == found[4] == "no such file"  # which is an answer
+
+
+def break_off(monkeypatch, block, size=1024, error=OSError):
     """Let one block of every remote file fail, and blocks be small; gives the blocks that are asked for."""
     calls = []
 
     def broken(self, start, inner=places._Blocks._range):
         calls.append(start // size)
         if start == block * size:
-            raise OSError("broken off")
+            raise error("broken off")
         return inner(self, start)
 
     monkeypatch.setattr(places, "BLOCK", size)
@@ -210,31 +248,63 @@ def break_off(monkeypatch, block, size=1024):
     return calls
 
 
-def test_a_tar_that_breaks_off_for_good(s3, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "block", "size", "good"),
+    [("a.tar", 4, 1024, 4), ("b.tar.gz", 1, 512, 0), ("large.parquet", 12, 1 << 14, 3), ("d.arrow", 1, 1024, 0)],
+)
+def test_an_archive_that_breaks_off_is_read_on_later(s3, monkeypatch, name, block, size, good):
     monkeypatch.setattr("outword.sources.tar.BUFFER", 512)
-    calls = break_off(monkeypatch, 4)  # each is a header and a photo
-    *good, (name, error) = told(find_items([f"{BUCKET}/a.tar"]))
+    [piece] = find_pieces([f"{BUCKET}/{name}"])
+    every, done = told(piece.items()), []
+    with monkeypatch.context() as patch:
+        calls = break_off(patch, block, size)
+        with pytest.raises(UnreachableError, match=f"^{BUCKET}/{name} .* after 5 attempts: broken off"):
+            done.extend(piece.items())  # keeps what came before the break
+    assert calls.count(block) == 5
+    assert told(done) == every[: len(done)] and len(done) >= good
+    assert told(piece.items(len(done))) == every[len(done) :]
+
+
+def test_a_tar_that_breaks_off_behind_damage(tree, monkeypatch):
+    data = bytearray((tree / "a.tar").read_bytes())
+    data[1024:1100] = data[2048:2124] = b"\xff" * 76
+    fsspec.filesystem("memory").pipe_file("/damaged.tar", bytes(data))
+    monkeypatch.setattr(places, "WAITS", (0.01,) * 4)
+    monkeypatch.setattr("outword.sources.tar.BUFFER", 512)
+    break_off(monkeypatch, 2)  # where it looks for the next header
+    items = find_items(["memory://damaged.tar"])
+    assert [content(next(items)) for _ in range(2)] == [photo(0), "damaged at byte 1024"]
+    with pytest.raises(UnreachableError):
+        next(items)
+    fsspec.filesystem("memory").rm("/damaged.tar")
+
+
+def test_a_tar_that_is_refused_halfway(s3, monkeypatch):
+    monkeypatch.setattr("outword.sources.tar.BUFFER", 512)
+    calls = break_off(monkeypatch, 4, error=PermissionError)  # each is a header and a photo
+    *good, last = told(find_items([f"{BUCKET}/a.tar"]))
     assert [data for _, data in good] == [photo(n) for n in range(4)]
-    assert name == f"{BUCKET}/a.tar" and error == "cannot be read, after 5 attempts: broken off at byte 4096"
-    assert calls.count(4) == 5 and max(calls) < 10
+    assert last == (f"{BUCKET}/a.tar", "permission denied at byte 4096") and calls.count(4) == 1
 
 
-def test_a_table_that_breaks_off_for_good(s3, monkeypatch):
-    break_off(monkeypatch, 0, size=1 << 14)
-    (name, error), *good = told(find_items([f"{BUCKET}/large.parquet"]))
-    assert name == f"{BUCKET}/large.parquet"
-    assert error == "cannot be read, after 5 attempts: broken off in row group 0 (rows 0 to 2)"
+def test_a_table_that_is_refused_halfway(s3, monkeypatch):
+    break_off(monkeypatch, 0, size=1 << 14, error=PermissionError)
+    first, *good = told(find_items([f"{BUCKET}/large.parquet"]))
+    assert first == (f"{BUCKET}/large.parquet", "permission denied in row group 0 (rows 0 to 2)")
     assert [data.rstrip(b"\0") for _, data in good] == [photo(n) for n in range(3, 9)]
 
 
 @pytest.mark.parametrize("kind", ["folder", "folder/**/*.*"])
-def test_a_folder_that_cannot_be_listed_hides_no_other(s3, kind):
+def test_a_folder_that_may_not_be_listed_hides_no_other(s3, kind):
     every = told(find_items([f"{BUCKET}/{kind}"]))
-    s3.expect(lambda request, number: 500 if "prefix=folder%2Fsub%2F" in request else None)
+    s3.expect(lambda request, number: 403 if "prefix=folder%2Fsub%2F" in request else None)
     found = told(find_items([f"{BUCKET}/{kind}"]))
     errors = [(name, data) for name, data in found if isinstance(data, str)]
-    assert {name for name, _ in errors} == {f"{BUCKET}/folder/sub"}
+    assert set(errors) == {(f"{BUCKET}/folder/sub", "permission denied")}
     assert [one for one in found if one not in errors] == [one for one in every if "/sub/" not in one[0]]
+    s3.expect(lambda request, number: 500 if "prefix=folder%2Fsub%2F" in request else None)
+    with pytest.raises(UnreachableError, match=rf"^{BUCKET}/folder/sub cannot be read"):
+        list(find_items([f"{BUCKET}/{kind}"]))
 
 
 def test_what_is_not_there(s3):

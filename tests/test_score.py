@@ -20,8 +20,10 @@ import outword
 from archives import write_tar
 from conftest import LABELS, PHOTOS, call
 from outword import parts, stream
+from outword.embed import embed
+from outword.errors import InputError
 from outword.parts import MANIFEST
-from outword.rows import read_rows
+from outword.rows import Row, read_rows, writing
 from outword.stream import open_source, score_source
 
 NAMES = ["cat", "coffee", "gravel", "raccoon", "rocket"]  # as a folder has them: batches round alike
@@ -167,6 +169,12 @@ def test_other_detector_or_source_into_the_same_folder(saved, shards, tmp_path):
     assert "the source is not what it was when the run began" in told and "hint: score it into another folder" in told
 
 
+def test_source_that_is_not_there_is_not_begun(saved, tmp_path):
+    for name in ("photo", "none*.tar", "{000..002}.tar"):
+        told = call("score", saved, tmp_path / name, "-o", f"{tmp_path}/out/", code=2).stderr
+        assert f"there is nothing at {tmp_path}/{name}" in told and not (tmp_path / "out").exists()
+
+
 def test_strict_and_methods_that_learn(saved, shards, tmp_path, words_file):
     result = call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/", "--strict", code=1)
     assert "empty file (--strict)" in result.stderr
@@ -187,3 +195,53 @@ def test_options_that_do_not_go_together(saved, tmp_path):
 def test_embed_takes_the_same_sources(shards, tmp_path):
     result = call("embed", f"{shards}/*.tar", "-o", tmp_path / "s")
     assert "12 images: 5 encoded, 5 reused, 2 errors; the store has 12" in result.stderr
+
+
+def test_output_within_the_source_is_refused(saved, tmp_path):
+    shutil.copytree(PHOTOS, tmp_path / "photos")
+    for output in (f"{tmp_path}/photos/scores/", tmp_path / "photos" / "s.parquet"):
+        told = call("score", saved, tmp_path / "photos", "-o", output, code=2).stderr
+        assert "lies in" in told and "hint: " in told
+        assert "lies in" in call("score", saved, f"{tmp_path}/{{none,photos}}", "-o", output, code=2).stderr
+    call("score", saved, tmp_path / "photos", "-o", tmp_path / "photos" / "s.csv")  # is not read as a source
+
+
+def test_hint_for_a_missing_column_can_be_followed(saved, photos, tmp_path):
+    pa.parquet.write_table(pa.table({"jpeg": [photos["cat"]]}), tmp_path / "t.parquet")
+    call("score", saved, tmp_path / "t.parquet", "-o", f"{tmp_path}/out/", code=2)
+    call("score", saved, tmp_path / "t.parquet", "-o", f"{tmp_path}/out/", "--column", "jpeg")
+    told = call("calibrate", saved, *[tmp_path / "t.parquet"] * 5, "-o", tmp_path / "d", "--column", "jpeg")
+    assert float(told.stdout) > 0
+
+
+def test_other_options_of_the_encoder_are_another_run(saved, shards, tmp_path):
+    call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/")
+    told = call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/", "--encoder", "mini", code=2).stderr
+    assert "another run: options differ" in told
+
+
+def test_strict_sees_errors_of_an_earlier_run(saved, shards, tmp_path):
+    call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/")
+    told = call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/", "--strict", code=1).stderr
+    assert "2 images could not be read (--strict)" in told
+
+
+def test_store_that_grows_after_it_was_opened_is_seen(detector, tmp_path):
+    paths = sorted(PHOTOS.glob("*.jpg"))
+    embed(detector.encoder, paths[:2], tmp_path / "s")
+    (before,) = open_source(detector, [tmp_path / "s"]).pieces()
+    embed(detector.encoder, paths[:4], tmp_path / "s")
+    (after,) = open_source(detector, [tmp_path / "s"]).pieces()
+    assert before.mark() != after.mark() and (before.count(), after.count()) == (2, 4)
+    with pytest.raises(InputError, match="has changed since the run began"):
+        list(stream.load_jobs([stream.Job(0, after, 0, before.mark())], None, 0))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_odd_names_come_back(tmp_path, kind):
+    names = ["a\rb", "a\nb", "a\r\nb", 'q"u,o', "x" * 200_000, " ", "caf\u00e9", "-o"]
+    rows = [Row(name, 0.5, "in", "cat, the", [("ice; cream", 0.25)]) for name in names]
+    with (tmp_path / "rows").open("wb") as file, writing(file, kind) as write:
+        for row in rows:
+            write(row)
+    assert list(read_rows(tmp_path / "rows", kind)) == rows

@@ -336,7 +336,10 @@ def test_bodies_that_are_malformed(server, status, kind, body):
     ],
 )
 def test_labels_that_are_odd(server, status, body):
-    got, _, answer = server.ask("POST", "/v1/detectors", body, "application/json")
+    for _ in range(5):  # where a fit takes longer than a request may, it goes on, and a later request finds it done
+        got, _, answer = server.ask("POST", "/v1/detectors", body, "application/json")
+        if got != 503:
+            break
     assert got == status, answer
 
 

@@ -1,9 +1,14 @@
 """Photos in folders, lists, archives and tables: order, names, pieces, damage, and what a store makes of them."""
 
+import bz2
+import errno
 import gzip
+import io
 import json
+import lzma
 import os
 import pickle
+import random
 import sys
 import tarfile
 from itertools import product
@@ -18,14 +23,26 @@ from outword.embed import embed
 from outword.encoders import get_encoder
 from outword.errors import ImageError, InputError, MissingExtraError
 from outword.images import MAX_BYTES, Blob, check_bytes, open_image, read_bytes
-from outword.sources import PART, Broken, Files, find_items, find_names, find_pieces, listing, parquet, read_items
+from outword.sources import (
+    PART,
+    Broken,
+    Files,
+    find_items,
+    find_names,
+    find_pieces,
+    listing,
+    parquet,
+    places,
+    read_items,
+)
+from outword.sources import tar as tars
 from outword.sources.tar import LONGEST, Tar
 from outword.store import open_store
 
 
 def read_item(name):
     """The content of one photo, or its error."""
-    data = read_items([name])[name]
+    [(_, data)] = read_items([name])
     if isinstance(data, ImageError):
         raise data
     return data
@@ -136,7 +153,36 @@ def test_corrupt_headers_are_passed_over(tar, packed, broken, at):
     kept = [(f"{tar}/SUN/images/{n}.png", photo(n)) for number, n in enumerate((3, 1, 2)) if number not in broken]
     assert [(item.name, item.data) for item in items if item.name != str(tar)] == kept
     assert list(find_names([tar])) == [name for name, _ in kept]
-    assert read_items([name for name, _ in kept]) == dict(kept)
+    assert dict(read_items([name for name, _ in kept])) == dict(kept)
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_no_damage_makes_a_tar_be_decompressed_again(tmp_path, monkeypatch, mode):
+    path = tmp_path / "a.tar.gz"
+    write_tar(path, {f"{n:03}.png": random.Random(n).randbytes(3000) for n in range(40)}, mode)
+    with tarfile.open(path) as file:
+        headers = [member.offset for member in file if int(member.name[:3]) % 10 == 4]
+    opener = {"w:gz": gzip, "w:bz2": bz2, "w:xz": lzma}[mode]
+    data = bytearray(opener.decompress(path.read_bytes()))
+    for at in headers:
+        data[at : at + 76] = b"\xff" * 76
+    path.write_bytes(opener.compress(data))
+    backwards = []
+
+    class Watched(io.BytesIO):
+        def seek(self, at, whence=0):
+            if whence == 0 and at < self.tell():
+                backwards.append(at)
+            return super().seek(at, whence)
+
+    monkeypatch.setattr(places, "open_file", lambda path, buffer=0: Watched(Path(path).read_bytes()))
+    items = list(find_items([path]))
+    assert [wrong(item) for item in items if item.name == str(path)] == [f"damaged at byte {at}" for at in headers]
+    kept = [n for n in range(40) if n % 10 != 4]
+    assert [(item.name, item.data) for item in items if item.name != str(path)] == [
+        (f"{path}/{n:03}.png", random.Random(n).randbytes(3000)) for n in kept
+    ]
+    assert backwards == [0]  # when it was asked what it is
 
 
 def test_member_larger_than_its_tar_hides_nothing(tar):
@@ -235,7 +281,7 @@ def test_rows_beyond_the_first_batch_and_group(tmp_path):
     path = tmp_path / "a.parquet"
     write_parquet(path, [photo(n) for n in range(150)], [n % 3 for n in range(150)], rows=100)
     assert names(path) == [f"{path}/{n % 3}/{n}" for n in range(150)]
-    assert read_items([f"{path}/2/149", f"{path}/0/0"]) == {f"{path}/2/149": photo(149), f"{path}/0/0": photo(0)}
+    assert dict(read_items([f"{path}/2/149", f"{path}/0/0"])) == {f"{path}/2/149": photo(149), f"{path}/0/0": photo(0)}
     for name in (f"{path}/2/150", f"{path}/1/149", f"{path}/x"):
         with pytest.raises(ImageError, match="no such file in the archive"):
             read_item(name)
@@ -275,7 +321,7 @@ def test_column_of_paths(table, kind, monkeypatch):
     first, second, hole, missing = find_items([table])
     assert (first, second, missing) == (Path("in/b.png"), Path("in/a.png"), Path("none.png"))
     assert hole == Blob(f"{table}/3/2", b"")
-    assert read_items([str(first), str(missing)])[str(first)] == photo(1)
+    assert read_item(str(first)) == photo(1)
     assert list(find_names([table])) == ["in/b.png", "in/a.png", f"{table}/3/2", "none.png"]
 
 
@@ -297,10 +343,10 @@ def test_which_column_has_the_images(table):
     assert [item.data for item in find_items([table], column="other")] == [photo(1)]
     write_table(table, {"path": ["x.png"], "image": [5], "other": struct})
     assert [item.data for item in find_items([table])] == [photo(1)]
-    assert read_items([f"{table}/0"]) == {f"{table}/0": photo(1)}
+    assert list(read_items([f"{table}/0"])) == [(f"{table}/0", photo(1))]
     write_table(table, {"path": ["x.png"], "one": struct, "two": struct})
     assert list(find_items([table])) == [Path("x.png")]
-    assert read_items([f"{table}/0"], column="two") == {f"{table}/0": photo(1)}
+    assert list(read_items([f"{table}/0"], column="two")) == [(f"{table}/0", photo(1))]
 
 
 def test_missing_column_names_those_that_exist(table):
@@ -349,7 +395,9 @@ def test_damaged_row_group_is_passed_over(tmp_path):
     ]
     assert wrong(items[3]) == "damaged row group 1 (rows 3 to 5)"
     assert [item.data for item in items if item is not items[3]] == [photo(n) for n in (0, 1, 2, 6, 7, 8)]
-    assert isinstance(read_items([f"{path}/4"])[f"{path}/4"], ImageError) and read_item(f"{path}/8") == photo(8)
+    with pytest.raises(ImageError, match="no such file in the archive"):
+        read_item(f"{path}/4")
+    assert read_item(f"{path}/8") == photo(8)
 
 
 def test_damage_behind_the_first_rows_of_a_group(tmp_path):
@@ -365,6 +413,74 @@ def test_damage_behind_the_first_rows_of_a_group(tmp_path):
     *good, last = find_items([path])
     assert wrong(last) == "damaged row group 0 (rows 0 to 199)"
     assert [item.data for item in good] == [photo(n) for n in range(len(good))] and 64 <= len(good) < 200
+
+
+def test_text_that_is_none_counts_the_same_when_skipped(tmp_path):
+    path = tmp_path / "a.parquet"
+    texts = pa.array([b"a.png"] * 70 + [b"\xff"] + [b"a.png"] * 79)
+    column = pa.Array.from_buffers(pa.string(), len(texts), texts.buffers())
+    pa.parquet.write_table(pa.table({"path": column}), path, row_group_size=100)
+    [piece] = find_pieces([path])
+    every = list(map(told, piece.items()))
+    assert len(every) == 64 + 1 + 50 and every[64] == (
+        str(path),
+        str(ImageError("damaged row group 0 (rows 0 to 99)", hint="fetch or copy it again")),
+    )
+    for skip in (64, 65, 80, 115):
+        assert list(map(told, piece.items(skip))) == every[skip:]
+
+
+def test_what_is_skipped_is_not_made_into_items(tmp_path, monkeypatch):
+    write_parquet(tmp_path / "a.parquet", [photo(n) for n in range(150)], rows=100)
+    [piece] = find_pieces([tmp_path / "a.parquet"])
+    made, inner = [], parquet.rows_of
+    monkeypatch.setattr(parquet, "rows_of", lambda *args: made.append(args[2].num_rows) or inner(*args))
+    assert [item.data for item in piece.items(120)] == [photo(n) for n in range(120, 150)]
+    assert sum(made) == 30
+
+
+class Failing(io.BytesIO):
+    """A file on a disk that fails in the middle."""
+
+    error: Exception
+    places: range
+
+    def read(self, size=-1):
+        if self.tell() in self.places:
+            raise self.error
+        return super().read(size)
+
+
+@pytest.mark.parametrize(
+    ("name", "places", "error"),
+    [
+        ("a.tar", range(200_000, 260_000), "input/output error at byte 204800"),
+        ("a.parquet", range(200_000, 260_000), "input/output error in row group 2 (rows 6 to 8)"),
+        ("a.parquet", range(400_000), "input/output error"),
+        ("a.arrow", range(1), "input/output error, row 0"),
+    ],
+)
+def test_failing_disk_is_no_damage(tmp_path, monkeypatch, name, places, error):
+    path = tmp_path / name
+    large = [photo(n) + bytes(40_000) for n in range(9)]
+    if name == "a.tar":
+        write_tar(path, {f"{n}.png": data for n, data in enumerate(large)})
+    elif name == "a.parquet":
+        write_parquet(path, large, compression="none", use_dictionary=False)
+    else:
+        write_arrow(path, large)
+    [piece] = find_pieces([path])
+    file = Failing(path.read_bytes())
+    file.places = places
+    monkeypatch.setattr("outword.sources.places.open_file", lambda path, buffer=0: file)
+    monkeypatch.setattr(file, "close", lambda: file.seek(0))
+    file.error = OSError(errno.EIO, "Input/output error")
+    *_, last = piece.items()
+    assert wrong(last) == error
+    file.seek(0)
+    file.error = MemoryError()
+    with pytest.raises(MemoryError):
+        list(piece.items())
 
 
 @pytest.mark.parametrize("writer", [pa.ipc.new_stream, pa.ipc.new_file])
@@ -548,8 +664,8 @@ def test_pieces_travel_and_are_counted(sources):
     copies = pickle.loads(pickle.dumps(pieces))
     assert copies == pieces and [copy.mark() for copy in copies] == [piece.mark() for piece in pieces]
     assert len({piece.mark() for piece in pieces}) == len({piece.name for piece in pieces}) == len(pieces)
-    assert [piece.count() for piece in pieces] == [5, 3, None, 150, None, 2, 1, 1]
-    assert [len(list(piece.items())) for piece in pieces if piece.count() in (5, 3, 150, 2, 1)] == [5, 3, 111, 2, 1, 1]
+    assert [piece.count() for piece in pieces] == [5, None, None, 150, None, 2, None, 1]
+    assert [len(list(piece.items())) for piece in pieces if piece.count()] == [5, 111, 2, 1]
 
 
 def test_marks_show_changes(sources):
@@ -591,9 +707,28 @@ def test_folder_gives_parquet_but_no_tar(tmp_path, tar):
 def test_read_items_reads_files_too(tmp_path, tar):
     write_photos(tmp_path, ["a.png"])
     inside = f"{tar}/SUN/images/2.png"
-    found = read_items([str(tmp_path / "a.png"), inside, str(tmp_path / "none.png")])
-    assert list(found.values())[:2] == [photo(0), photo(2)]
+    found = dict(read_items([str(tmp_path / "a.png"), inside, str(tmp_path / "none.png"), inside]))
+    assert len(found) == 3 and found[str(tmp_path / "a.png")] == photo(0) and found[inside] == photo(2)
     assert isinstance(found[str(tmp_path / "none.png")], ImageError)
+
+
+def test_read_items_leaves_an_archive_when_all_is_found(tmp_path, monkeypatch):
+    write_tar(tmp_path / "a.tar", {f"{n}.png": photo(n) for n in range(9)})
+    write_parquet(tmp_path / "b.parquet", [photo(n) for n in range(9)])
+    seen, walk = [], tars._photo
+    monkeypatch.setattr(tars, "_photo", lambda member: seen.append(member.name) or walk(member))
+    wanted = [f"{tmp_path}/a.tar/{n}.png" for n in (3, 1)] + [f"{tmp_path}/b.parquet/4"]
+    found = read_items(wanted)
+    assert next(found) == (wanted[1], photo(1)) and seen == ["0.png", "1.png"]  # one is in memory at a time
+    assert list(found) == [(wanted[0], photo(3)), (wanted[2], photo(4))] and seen[-1] == "3.png"
+
+
+def test_read_items_fetches_only_what_is_asked_for(table, monkeypatch):
+    write_photos(table.parent, [f"{n}.png" for n in range(9)])
+    write_table(table, {"image": [{"bytes": None, "path": str(table.parent / f"{n}.png")} for n in range(9)]})
+    read, fetched = [], places.read_file
+    monkeypatch.setattr(places, "read_file", lambda path: read.append(path) or fetched(path))
+    assert read_item(f"{table}/5-5.png") == photo(5) and read == [str(table.parent / "5.png")]
 
 
 def test_without_pyarrow(tmp_path, monkeypatch):

@@ -25,17 +25,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from glob import has_magic
-from itertools import groupby, islice, zip_longest
+from itertools import chain, groupby, islice, zip_longest
 from pathlib import Path
 
 from outword.errors import ImageError, InputError
 from outword.files import sha256_bytes, whole_file
 from outword.images import SUFFIXES, read_bytes
-from outword.parts import MANIFEST, Parts, locked
+from outword.parts import MANIFEST, Parts, check_place, locked
 from outword.rows import Row
 from outword.sources import tar
 from outword.sources.base import PART, Files, Item, Piece
-from outword.sources.places import is_remote
+from outword.sources.patterns import braced, matches
+from outword.sources.places import Link, fetched, is_remote
 from outword.stream import Source, Stored
 
 DETECTOR, SCORES, IMAGES = "detector.outword", "scores", "images"
@@ -137,8 +138,8 @@ class Images:
     def _place(self, row: Row) -> Path:
         last = re.split(r"[/\\]", row.path)[-1]
         suffix = next((end for end in SUFFIXES if last.lower().endswith(end)), "")
-        name = safe_name(last[: len(last) - len(suffix)]) + suffix
-        return self.folder / self._folders[row.label] / f"{_hash(row.path)}-{name}"
+        name = safe_name(last[: len(last) - len(suffix)])
+        return self.folder / self._folders[row.label] / f"{name}-{_hash(row.path)}{suffix}"
 
     def _places(self, row: Row) -> list[Path]:
         """Where the copy of a photo may be: if its name does not say what it is, its content does."""
@@ -172,8 +173,8 @@ def _size(place: Path, *, follow: bool = False) -> int:
 def copy_kept(source: Source, parts: Parts, images: Images) -> Iterator[Done]:
     """Copy the photos that are kept and not there yet, in order; what cannot be read any more is passed over.
 
-    The source is gone through again beside its rows. Of plain files only those that are copied are read, and of
-    archives only those that have something to copy.
+    The source is gone through again beside its rows. Of plain files, also those that a table names, only those that are
+    copied are read, and of archives only those that have something to copy.
     """
     for piece, ahead, rows in zip_longest(source.pieces(), _by_piece(parts), _by_piece(parts)):
         if piece is None or ahead is None or rows is None:
@@ -224,13 +225,20 @@ def _of_files(piece: Piece, first: int, rows: Iterator[Row], images: Images) -> 
 
 
 def _of_archive(piece: Piece, first: int, rows: Iterator[Row], images: Images) -> Iterator[tuple[Row, Item]]:
-    items = piece.items(first)
-    for row in rows:
-        item = next(items, None)
-        if item is None or os.fspath(item) != row.path:
-            raise _changed(piece.name)
-        if is_kept(row):
-            yield row, item
+    wanted: deque[Row] = deque()
+
+    def some() -> Iterator[Item | Link]:
+        items = piece.unread(first)
+        for row in rows:
+            item = next(items, None)
+            if item is None or os.fspath(item) != row.path:
+                raise _changed(piece.name)
+            if images.wants(row):
+                wanted.append(row)
+                yield item
+
+    for item in fetched(some()):
+        yield wanted.popleft(), item
 
 
 def _changed(name: str) -> InputError:
@@ -258,10 +266,18 @@ def _not_linked(path: str) -> InputError:
     )
 
 
+def check_there(given: Iterable[str]) -> None:
+    """Raise if there is nothing behind one of the paths of this machine: a run in parts would keep the slip for good."""
+    for path in given:
+        found = (match for match in matches(path) if isinstance(match, str)) if not is_remote(path) else [os.curdir]
+        if not any(map(os.path.lexists, found)):
+            raise InputError(f"there is nothing at {path}", hint="check the name")
+
+
 def check_apart(folder: Path, given: Iterable[str]) -> None:
     """Raise if the output lies in the source, and so would become part of it."""
     target = folder.resolve()
-    for path in given:
+    for path in chain.from_iterable(map(braced, given)):
         if not is_remote(path) and _finds(path, target):
             raise InputError(
                 f"{folder} lies in {path}, and its photos would be taken for more of the source",
@@ -298,10 +314,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def _check_folder(folder: Path) -> None:
-    if not folder.absolute().parent.is_dir():
-        raise InputError(f"{folder.absolute().parent} is not a folder", hint="make it first")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is there and is no folder", hint="choose another name")
+    check_place(folder)
     begun = (folder / SCORES / MANIFEST).is_file()
     names = {entry.name for entry in folder.iterdir() if entry.name[0] != "."} if folder.is_dir() else set()
     if others := names - (NAMES if begun else {DETECTOR, SCORES}):

@@ -84,7 +84,8 @@ def embed(
             unwritten.clear()
 
     look = partial(_look, encoder, known)
-    looked = decode_ahead(paths, look, workers=usable_cpus(), ahead=2 * encoder.chunk)
+    decoded = decode_ahead(paths, look, workers=usable_cpus(), ahead=2 * encoder.chunk)
+    looked = ((os.fsencode(path), found) for path, found in decoded)  # without its file
     try:
         while part := list(islice(looked, encoder.chunk)):
             pending += _entries(encoder, store, known, unwritten, part, summary)
@@ -118,11 +119,11 @@ def _entries(
     store: Store,
     known: dict[bytes, int],
     unwritten: dict[bytes, Vectors],
-    part: list[tuple[str | os.PathLike[str], Looked | OutwordError]],
+    part: list[tuple[bytes, Looked | OutwordError]],
     summary: Summary,
 ) -> list[Entry]:
     """Encode what is new, each content once, and give the rows that the store does not have yet."""
-    looked = [(os.fsencode(path), *_good(found)) for path, found in part]
+    looked = [(path, *_good(found)) for path, found in part]
     new = {digest: found for _, digest, found in reversed(looked) if isinstance(found, np.ndarray)}
     new = {digest: new[digest] for digest in new if digest not in known and digest not in unwritten}
     if new:

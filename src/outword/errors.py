@@ -31,6 +31,10 @@ class TooManyPixelsError(ImageError):
     """An image is larger than it may be; told before any of its pixels is decoded."""
 
 
+class UnreachableError(OutwordError):
+    """A remote place that did not answer; a run ends, and goes on from there when it is started again."""
+
+
 class ArtifactError(OutwordError):
     """A saved detector is missing, damaged, tampered with or from a newer version."""
 

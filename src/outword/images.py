@@ -47,6 +47,7 @@ SUFFIXES = frozenset(
 """What is taken from a folder. HEIC is here to get an error row: a folder of phone photos must not look empty."""
 
 NAMES = 200_000  # of a folder that are in memory
+ROOM = 256 << 20  # bytes of photos that wait to be decoded, or one photo
 HEAD = 1024  # bytes by which a file is told; the whole head of a PPM must be among them, comments too
 _READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read"
 _PLUGINS = [  # how a file begins, and the Pillow class that reads it; nothing else is ever tried
@@ -504,8 +505,18 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
+def weight(item: object) -> int:
+    """Bytes of a photo that is in memory before it is decoded."""
+    return len(item.data) if isinstance(item, Blob) and isinstance(item.data, bytes) else 0
+
+
 def decode_ahead(
-    items: Iterable[Item], load: Callable[[Item], Result], *, workers: int, ahead: int
+    items: Iterable[Item],
+    load: Callable[[Item], Result],
+    *,
+    workers: int,
+    ahead: int,
+    weigh: Callable[[Item], int] = weight,
 ) -> Iterator[tuple[Item, Result | OutwordError]]:
     """Run `load(item)` in threads ahead of the consumer and yield (item, result) in the order of `items`.
 
@@ -517,14 +528,18 @@ def decode_ahead(
         load: called in a thread, so thread-safe.
         workers: number of threads, at least 1.
         ahead: the most items that are loading or loaded and not yet yielded, at least 1.
+        weigh: bytes that an item takes; fewer items are ahead where they come to more than `ROOM`.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="outword-decode")
     pending: deque[tuple[Item, Future[Result | OutwordError]]] = deque()
+    held = 0
     try:
         for item in items:
             pending.append((item, pool.submit(_attempt, load, item)))
-            if len(pending) >= ahead:
+            held += weigh(item)
+            while len(pending) >= ahead or (held > ROOM and pending):
                 first, future = pending.popleft()
+                held -= weigh(first)
                 yield first, future.result()
         while pending:
             first, future = pending.popleft()

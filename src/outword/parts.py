@@ -19,13 +19,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from outword.errors import ArtifactError, InputError
-from outword.files import sha256_bytes, sha256_file
+from outword.files import sha256_bytes, sha256_file, whole_file
 from outword.rows import Checksum, Row, read_rows, writing
 from outword.shards import pyarrow, write_synced
 from outword.sources.base import PART, Piece
@@ -34,6 +34,7 @@ from outword.stream import End, Job, Scored
 SCHEMA = 1
 Progress = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
 MANIFEST = "manifest.jsonl"
+_FILE = re.compile(r"part-([0-9]{6,})-([0-9]{4,})\.(?:csv|jsonl|parquet)")
 _TEMPORARY = re.compile(r"\.(part-.*|manifest\.jsonl)\.[0-9a-f]{16}")
 
 
@@ -63,12 +64,21 @@ class Part:
 
 
 @dataclass
-class _Growing:
-    """What has come of a piece and is not written yet: rows by place, and where the piece ends, once that is known."""
+class _Piece:
+    """What is known of a piece: what was written of it, and what has come and is not written yet.
 
-    name: str
+    Attributes:
+        mark: of the piece.
+        parts, rows: that are written.
+        last: whether that is all of it.
+        chunks: rows by place.
+        end: where the piece ends, once that is known.
+    """
+
     mark: str
-    written: int  # parts
+    parts: int = 0
+    rows: int = 0
+    last: bool = False
     chunks: dict[int, list[Row]] = field(default_factory=dict)
     end: int | None = None
 
@@ -76,10 +86,12 @@ class _Growing:
 class Parts:
     """A folder of parts, to be written by one process at a time; `with Parts(...) as parts`.
 
+    What is in memory is a little for each piece, and the rows of unfinished parts.
+
     Args:
         folder: made if need be; one that holds something else is refused.
-        kind: of the files, one of `outword.rows.FORMATS`.
-        about: what the run is; a folder of another run is refused.
+        kind: of the files: csv, jsonl or parquet.
+        about: what the run is; a folder with parts of another run is refused.
     """
 
     def __init__(self, folder: Path, kind: str, about: Mapping[str, Any]) -> None:
@@ -89,13 +101,20 @@ class Parts:
         self.kind = kind
         self.about = {"schema": SCHEMA, "format": kind, "part_rows": PART, **about}
         self.redone: list[str] = []  # parts that were lost or damaged since they were written
-        self._done: dict[int, list[Part]] = {}  # by piece, in order
-        self._growing: dict[int, _Growing] = {}
-        self._pieces = 0  # of the source, when its end has come
+        self._known: dict[int, _Piece] = {}
+        self._counts: Counter[str] = Counter()
+        self._checksum = Checksum()
+        self._size = 0  # bytes of the manifest: what it is, and the lines of parts
+        self._pieces: int | None = None  # of the source, when its end has come
         self._lock: int | None = None
 
     def __enter__(self) -> Parts:
-        _check_folder(self.folder)
+        check_place(self.folder)
+        if self.folder.is_dir() and not (self.folder / MANIFEST).is_file():
+            others = [entry.name for entry in self.folder.iterdir() if not _TEMPORARY.fullmatch(entry.name)]
+            if others:
+                told = f"{self.folder} holds other files ({min(others)}), and no {MANIFEST}"
+                raise InputError(told, hint="choose another folder")
         self.folder.mkdir(exist_ok=True)
         self._lock = locked(self.folder)
         try:
@@ -112,46 +131,42 @@ class Parts:
 
     def progress(self) -> Progress:
         """Of each piece that was begun its mark, and how many of its photos are done; None when it is finished."""
-        return {
-            number: (done[-1].mark, None if done[-1].last else sum(part.rows for part in done))
-            for number, done in self._done.items()
-        }
+        begun = ((number, piece) for number, piece in self._known.items() if piece.parts)
+        return {number: (piece.mark, None if piece.last else piece.rows) for number, piece in begun}
 
     def add(self, scored: Scored) -> None:
-        """Take the rows of a chunk, in any order; parts that are whole are written."""
+        """Take the rows of a chunk, in any order, and write the parts that are whole; what comes twice counts once."""
         if not scored.name:  # of `End`
             self._pieces = scored.number
             return
-        begun = _Growing(scored.name, scored.mark, len(self._done.get(scored.number, [])))
-        growing = self._growing.setdefault(scored.number, begun)
-        growing.chunks[scored.first] = scored.rows
+        piece = self._known.setdefault(scored.number, _Piece(scored.mark))
+        if piece.last or scored.first < piece.rows:
+            return
+        piece.chunks[scored.first] = scored.rows
         if scored.end:
-            growing.end = scored.first + len(scored.rows)
-        while (rows := _whole(growing)) is not None:
-            last = growing.end is not None and growing.end <= (growing.written + 1) * PART
-            self._write(scored.number, growing, rows, last)
-            if last:
-                del self._growing[scored.number]
-                return
+            piece.end = scored.first + len(scored.rows)
+        while not piece.last and (rows := _whole(piece)) is not None:
+            self._write(scored.number, scored.name, piece, rows)
 
     def finish(self) -> None:
-        """Write the manifest anew, in order and with the totals, when all chunks of the source have come."""
-        if gone := sorted(number for number in self._done if number >= self._pieces):
-            raise _changed(self._done[gone[0]][0].name, "is not in the source any more")
-        totals = {"complete": True, "pieces": self._pieces, **self.totals()}
-        self._rewrite([self.about, *map(asdict, self.parts()), totals])
+        """Put the manifest in order, with the totals at its end; an error unless all rows of the source have come."""
+        pieces = self._pieces or 0
+        if any(number >= pieces for number in self._known):
+            name = next(part.name for part in self.parts() if part.piece >= pieces)
+            raise _changed(name, "is not in the source any more")
+        if self._pieces is None or len(self._known) < pieces or not all(piece.last for piece in self._known.values()):
+            raise ArtifactError("some rows of the source have not come", hint="run the same command again")
+        totals = {"complete": True, "pieces": pieces, **self.totals()}
+        self._rewrite(chain([_line(self.about)], self._lines(), [_line(totals)]))
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> Iterator[Part]:
         """The parts that are written, in the order of the source."""
-        return [part for number in sorted(self._done) for part in self._done[number]]
+        return (Part(**json.loads(line)) for line in self._lines())
 
     def totals(self) -> dict[str, Any]:
         """Rows, rows by verdict and the checksum of all that is written."""
-        checksum, counts = Checksum(), Counter[str]()
-        for part in self.parts():
-            checksum.add_sum(part.checksum)
-            counts.update(part.counts)
-        return {"rows": counts.total(), "counts": dict(sorted(counts.items())), "checksum": checksum.hex}
+        counts = dict(sorted(self._counts.items()))
+        return {"rows": self._counts.total(), "counts": counts, "checksum": self._checksum.hex}
 
     def rows(self) -> Iterator[Row]:
         """All rows that are written, in the order of the source."""
@@ -162,67 +177,105 @@ class Parts:
     def _file(self, piece: int, part: int) -> Path:
         return self.folder / f"part-{piece:06}-{part:04}.{self.kind}"
 
-    def _write(self, number: int, growing: _Growing, rows: list[Row], last: bool) -> None:
+    def _write(self, number: int, name: str, piece: _Piece, rows: list[Row]) -> None:
+        """Write the next part of a piece."""
         checksum, data = Checksum(), io.BytesIO()
         with writing(data, self.kind) as write:
             for row in rows:
                 write(row)
                 checksum.add(row)
         if rows:
-            write_synced(self._file(number, growing.written), data.getvalue())
-        part = Part(
-            number,
-            growing.written,
-            growing.name,
-            growing.mark,
-            last,
-            len(rows),
-            dict(sorted(Counter(row.verdict or "error" for row in rows).items())),
-            sha256_bytes(data.getvalue()) if rows else "",
-            checksum.hex,
-        )
-        self._append(asdict(part))
-        self._done.setdefault(number, []).append(part)
-        growing.written += 1
+            write_synced(self._file(number, piece.parts), data.getvalue())
+        counts = dict(sorted(Counter(row.verdict or "error" for row in rows).items()))
+        sha256 = sha256_bytes(data.getvalue()) if rows else ""
+        last = piece.rows + len(rows) == piece.end
+        part = Part(number, piece.parts, name, piece.mark, last, len(rows), counts, sha256, checksum.hex)
+        self._append(_line(asdict(part)))
+        self._take(part)
 
-    def _append(self, line: Mapping[str, Any]) -> None:
-        with (self.folder / MANIFEST).open("ab") as file:
-            file.write(_line(line))
+    def _take(self, part: Part) -> None:
+        """Count a part that is in the manifest."""
+        piece = self._known.setdefault(part.piece, _Piece(part.mark))
+        piece.parts, piece.rows, piece.last = part.part + 1, piece.rows + part.rows, part.last
+        self._counts.update(part.counts)
+        self._checksum.add_sum(part.checksum)
+
+    def _append(self, line: bytes) -> None:
+        with (self.folder / MANIFEST).open("r+b") as file:
+            file.truncate(self._size)  # without half a line of a killed run, or totals that are none any more
+            file.seek(self._size)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self._size += len(line)
+
+    def _rewrite(self, lines: Iterable[bytes]) -> None:
+        with whole_file(self.folder / MANIFEST) as temporary, temporary.open("wb") as file:
+            file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
 
-    def _rewrite(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        write_synced(self.folder / MANIFEST, b"".join(map(_line, lines)))
+    def _lines(self) -> Iterator[bytes]:
+        """The lines of parts in the manifest, in the order of the source."""
+        with (self.folder / MANIFEST).open("rb") as file:
+            places, at = [], len(file.readline())
+            while at < self._size:
+                line = file.readline()
+                found = json.loads(line)
+                places.append((found["piece"], found["part"], at))
+                at += len(line)
+            for _, _, at in sorted(places):
+                file.seek(at)
+                yield file.readline()
 
     def _read(self) -> None:
         """Take over what an earlier run left: parts that are as they were written."""
         path = self.folder / MANIFEST
-        for file in self.folder.glob(".*"):
-            if _TEMPORARY.fullmatch(file.name):  # of a killed run: no other is writing now
-                file.unlink()
-        if not path.exists():
-            self._rewrite([self.about])
-            return
-        about, parts = _parse(path)
-        if about != self.about:
+        begun = list(islice(_manifest(path), 2)) if path.exists() else []
+        if path.exists() and not begun:
+            raise _unreadable(path, "it is empty")
+        if len(begun) < 2:  # no part yet, so it is this run from now on
+            self._rewrite([_line(self.about)])
+        elif (about := begun[0][0]) != self.about:
             other = ", ".join(sorted(key for key in about.keys() | self.about if about.get(key) != self.about.get(key)))
-            raise InputError(
-                f"{self.folder} holds the output of another run: {other} differ", hint="choose another folder"
-            )
-        for part in parts:
-            done = self._done.setdefault(part.piece, [])
-            if part.part != len(done):
-                continue  # one before it was lost
-            if part.rows and not self._is_whole(part):
-                self.redone.append(self._file(part.piece, part.part).name)
+            told = f"{self.folder} holds the output of another run: {other} differ"
+            raise InputError(told, hint="choose another folder")
+        self._size, dropped = len(_line(self.about)), False
+        for values, line in islice(_manifest(path), 1, None):
+            if "complete" in values:
                 continue
-            done.append(part)
-        self._done = {number: done for number, done in self._done.items() if done}
-        self._rewrite([self.about, *map(asdict, self.parts())])  # without totals, lost parts, or half a line
+            if self._is_whole(part := _part(path, values)):
+                self._take(part)
+                self._size += len(line)
+            else:
+                dropped = True
+        if dropped:
+            lines = islice(_manifest(path), 1, None)
+            kept = (line for values, line in lines if self._has(values.get("piece"), values.get("part")))
+            self._rewrite(chain([_line(self.about)], kept))
+        self._sweep()
+
+    def _has(self, piece: int | None, part: int | None) -> bool:
+        return piece in self._known and part is not None and part < self._known[piece].parts
+
+    def _sweep(self) -> None:
+        """Remove what killed runs left: no other is writing now, and a part that is not in the manifest is none."""
+        for file in self.folder.iterdir():
+            found = _FILE.fullmatch(file.name)
+            if _TEMPORARY.fullmatch(file.name) or (found and not self._has(int(found[1]), int(found[2]))):
+                file.unlink()
 
     def _is_whole(self, part: Part) -> bool:
-        with suppress(FileNotFoundError):
-            return sha256_file(self._file(part.piece, part.part)) == part.sha256
+        """Whether a part of the manifest, and all before it in its piece, are as they were written."""
+        file, known = self._file(part.piece, part.part), self._known.get(part.piece)
+        if part.part != (known.parts if known else 0):
+            return False
+        try:
+            if not part.rows or sha256_file(file) == part.sha256:
+                return True
+        except FileNotFoundError:
+            pass
+        self.redone.append(file.name)
         return False
 
 
@@ -244,45 +297,58 @@ def _changed(name: str, how: str) -> InputError:
     )
 
 
-def _whole(growing: _Growing) -> list[Row] | None:
+def _whole(piece: _Piece) -> list[Row] | None:
     """The rows of the next part, taken out, if all of them are there."""
-    first = place = growing.written * PART
-    stop = first + PART if growing.end is None else min(first + PART, growing.end)
-    while place < stop and place in growing.chunks:
-        place += len(growing.chunks[place])
+    first = place = piece.rows
+    stop = first + PART if piece.end is None else min(first + PART, piece.end)
+    while place < stop and place in piece.chunks:
+        place += len(piece.chunks[place])
     if place < stop:
         return None
-    places = sorted(at for at in growing.chunks if first <= at < max(stop, first + 1))
-    return [row for at in places for row in growing.chunks.pop(at)]
+    places = sorted(at for at in piece.chunks if first <= at < max(stop, first + 1))
+    return [row for at in places for row in piece.chunks.pop(at)]
 
 
 def _line(values: Mapping[str, Any]) -> bytes:
     return json.dumps(values).encode() + b"\n"
 
 
-def _parse(path: Path) -> tuple[dict[str, Any], list[Part]]:
-    """What a manifest says; a last line that was cut off by a kill does not count."""
-    lines = path.read_bytes().split(b"\n")[:-1]
+def _manifest(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """The lines of a manifest with what they say; a last one that was cut off by a kill does not count."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file):
+            if line.endswith(b"\n"):
+                try:
+                    values = json.loads(line)
+                    if not isinstance(values, dict) or ("schema" in values) != (number == 0):
+                        raise ValueError(f"line {number + 1}")
+                except (ValueError, RecursionError) as error:
+                    raise _unreadable(path, error) from error
+                yield values, line
+
+
+def _part(path: Path, values: Mapping[str, Any]) -> Part:
     try:
-        about, *rest = map(json.loads, lines)
-        return dict(about), [Part(**found) for found in rest if "complete" not in found]
-    except (ValueError, TypeError) as error:
-        raise ArtifactError(
-            f"{path} cannot be read: {error}", hint="choose another folder, or remove this one"
-        ) from error
+        part = Part(**values)
+        kinds = [type(value) for value in values.values()]
+        if kinds != [int, int, str, str, bool, int, dict, str, str] or sum(part.counts.values()) != part.rows:
+            raise ValueError(f"the line of part {part.part} of piece {part.piece}")
+        int(part.checksum, 16)
+    except (TypeError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    return part
 
 
-def _check_folder(folder: Path) -> None:
+def _unreadable(path: Path, error: object) -> ArtifactError:
+    return ArtifactError(f"{path} cannot be read: {error}", hint="choose another folder")
+
+
+def check_place(folder: Path) -> None:
+    """Raise unless a folder can be there: it is one, or can be made."""
     if not folder.absolute().parent.is_dir():
         raise InputError(f"{folder.absolute().parent} is not a folder", hint="make it first")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is there and is no folder", hint="choose another name")
-    if folder.is_dir() and not (folder / MANIFEST).is_file():
-        others = [entry.name for entry in folder.iterdir() if not entry.name.startswith(f".{MANIFEST}")]
-        if others:
-            raise InputError(
-                f"{folder} holds other files ({min(others)}), and no {MANIFEST}", hint="choose another folder"
-            )
 
 
 def locked(folder: Path) -> int | None:

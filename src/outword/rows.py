@@ -15,9 +15,9 @@ from typing import IO, Any
 from outword.files import sha256_bytes
 from outword.shards import pyarrow
 
-FORMATS = ["csv", "jsonl", "parquet"]
 COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
 ROWS_A_GROUP = 10_000
+LONGEST = 1 << 30  # characters of a cell that is read back
 Shares = list[tuple[str, float]]
 _SHARE = re.compile(r"(.+?) (\d\.\d\d)(?:; |$)")
 
@@ -89,13 +89,13 @@ def csv_line(row: Row) -> bytes:
 
 def _csv_line(cells: list[str]) -> bytes:
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue().encode("utf-8", "surrogateescape")  # a name may hold bytes that are no text
+    csv.writer(line, lineterminator="\r\n").writerow(cells)  # what is in the line end is quoted in cells
+    return line.getvalue()[:-2].encode("utf-8", "surrogateescape") + b"\n"  # a name may hold bytes that are no text
 
 
 @contextmanager
 def writing(file: IO[bytes], kind: str) -> Iterator[Write]:
-    """A function that writes rows to `file` in one of `FORMATS`; all of them are there when the block ends."""
+    """A function that writes rows to `file` as csv, jsonl or parquet; all of them are there when the block ends."""
     with _WRITERS[kind](file) as write:
         yield write
 
@@ -116,6 +116,7 @@ def _csv(file: IO[bytes]) -> Iterator[Write]:
 
 
 def _read_csv(path: Path) -> Iterator[Row]:
+    csv.field_size_limit(max(LONGEST, csv.field_size_limit()))  # of the whole process
     with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
         lines = csv.reader(file)
         next(lines)

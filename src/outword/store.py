@@ -21,6 +21,7 @@ import numpy as np
 
 from outword.encoders import Encoder
 from outword.errors import ArtifactError, ImageError, InputError
+from outword.files import sha256_bytes
 from outword.shards import UNREAD, DamagedShard, Shard, Vectors, read_shard, shard_files, write_shard, write_synced
 
 SCHEMA = 1
@@ -72,6 +73,10 @@ class Store:
             for path, number, vector in zip(part, numbers, self.vectors(numbers), strict=True):
                 error = self.error(number)
                 yield os.fsdecode(path), ImageError(error) if error else vector
+
+    def mark(self) -> str:
+        """sha256 of the names of its files, which are named by their content, as they were when it was opened."""
+        return sha256_bytes("\n".join(sorted(file.name for file in self._files)).encode())
 
     def paths(self) -> Iterator[str]:
         """The paths, in the order of `rows`; no vector is read."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, groupby, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,13 @@ from numpy.typing import NDArray
 from outword.encoders.base import Loader, Pixels
 from outword.encoders.ort import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError
-from outword.files import sha256_bytes
-from outword.images import decode_ahead
+from outword.images import decode_ahead, weight
 from outword.inputs import check_store
 from outword.pipeline import Detector
 from outword.rows import Row
-from outword.shards import shard_files
 from outword.sources import find_pieces
 from outword.sources.base import PART, Item, Piece
+from outword.sources.places import is_remote
 from outword.store import Store, called, is_store, open_store
 
 STORED = 1024  # vectors of a store in a chunk
@@ -74,8 +74,8 @@ class Stored(Piece):
         return (Vector(path, value) for path, value in islice(self.opened.rows(), skip, None))
 
     def mark(self) -> str:
-        """sha256 of the names of its files, which are named by their content."""
-        return sha256_bytes("\n".join(sorted(file.name for file in shard_files(self.opened.folder))).encode())
+        """By the files that it had when it was opened."""
+        return self.opened.mark()
 
     def count(self) -> int:
         """The number of paths."""
@@ -165,6 +165,17 @@ class Source:
         """Whether anything is to be encoded."""
         return any(isinstance(group, list) for group in self.groups)
 
+    @property
+    def is_relative(self) -> bool:
+        """Whether a path of it hangs on the current folder; lines of lists and rows of tables are not looked at."""
+        groups = ([group.path] if isinstance(group, Stored) else group for group in self.groups)
+        return any(not is_remote(path) and not Path(path).is_absolute() for group in groups for path in group)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether any of it lies behind a URL."""
+        return any(is_remote(path) for group in self.groups if isinstance(group, list) for path in group)
+
     def pieces(self) -> Iterator[Piece]:
         """The pieces, in order."""
         for group in self.groups:
@@ -242,10 +253,13 @@ def load_jobs(jobs: Iterable[Job], loader: Loader | None, size: int, *, workers:
 
 Entry = tuple[Job, int, "PathLike | None"]  # a place in a piece, and the photo there; None after the last
 Loaded = tuple[Entry, "Array | OutwordError | None"]
+Named = tuple[str, "Array | OutwordError | None"]
 
 
 def _entries(jobs: Iterable[Job]) -> Iterator[Entry]:
     for job in jobs:
+        if isinstance(job.piece, Stored) and job.mark not in ("", job.piece.mark()):  # opened anew in another process
+            raise InputError(f"{job.piece.name} has changed since the run began", hint="run the same command again")
         place = job.skip
         for item in job.piece.items(job.skip):
             yield job, place, item
@@ -257,24 +271,26 @@ def _decoded(entries: Iterable[Entry], loader: Loader, size: int, workers: int |
     def load(entry: Entry) -> Array | None:
         return None if entry[2] is None else loader(entry[2])
 
-    return decode_ahead(entries, load, workers=workers or usable_cpus(), ahead=2 * size)
+    def weigh(entry: Entry) -> int:
+        return weight(entry[2])
+
+    return decode_ahead(entries, load, workers=workers or usable_cpus(), ahead=2 * size, weigh=weigh)
 
 
 def _cut(loaded: Iterable[Loaded], size: int) -> Iterator[Chunk]:
     """Chunks of at most `size`, that end where a part or a piece does."""
-    held: list[Loaded] = []
-    for entry, value in loaded:
-        job, place, item = entry
+    held: list[Named] = []
+    for (job, place, item), value in loaded:
         last = item is None
         if last or (held and (place % PART == 0 or len(held) == size)):
             yield _chunk(job, place - len(held), held, end=last)
             held = []
-        if not last:
-            held.append((entry, value))
+        if item is not None:
+            held.append((os.fspath(item), value))  # without its file
 
 
-def _chunk(job: Job, first: int, held: list[Loaded], *, end: bool) -> Chunk:
-    paths = [os.fspath(item) for (_, _, item), _ in held if item is not None]
+def _chunk(job: Job, first: int, held: list[Named], *, end: bool) -> Chunk:
+    paths = [path for path, _ in held]
     errors = [value.message if isinstance(value, OutwordError) else "" for _, value in held]
     good = [value for _, value in held if isinstance(value, np.ndarray)]
     values = np.stack(good) if good else np.zeros(0)

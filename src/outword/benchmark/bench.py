@@ -98,4 +98,4 @@ def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table
 def _read(root: Path, paths: Sequence[str]) -> dict[str, bytes | ImageError]:
     """The content of photos by their paths below the data root."""
     names = {str(root.absolute() / path): path for path in paths}
-    return {names[name]: data for name, data in read_items(names).items()}
+    return {names[name]: data for name, data in read_items(names)}

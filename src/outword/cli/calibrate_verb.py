@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outword.cli.options import elsewhere_option, runtime_options
+from outword.cli.options import column_option, elsewhere_option, runtime_options
 from outword.cli.talk import Meter, console, note_order
 
 
@@ -21,6 +21,7 @@ from outword.cli.talk import Meter, console, note_order
 @click.option("--method", default="quantile", show_default=True, type=click.Choice(["quantile", "conformal"]))
 @click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
+@column_option
 @elsewhere_option
 @runtime_options
 def command(
@@ -30,12 +31,13 @@ def command(
     method: Any,
     output: str | None,
     as_json: bool,
+    column: str | None,
     encoder: str | None,
     runtime: dict[str, Any],
 ) -> None:
     """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
 
-    PHOTOS are files, folders, globs, or stores of "outword embed".
+    PHOTOS are all that "outword score" takes: images, folders, lists, tars, Parquet, stores of "outword embed".
 
     \b
     Example:
@@ -54,7 +56,7 @@ def command(
         say(told, soft_wrap=True)
     scores: list[float] = []
     with Meter("images") as meter, found.afresh():
-        for count, (row, _) in enumerate(score_source(found, open_source(found, photos)), start=1):
+        for count, (row, _) in enumerate(score_source(found, open_source(found, photos, column=column)), start=1):
             meter("calibrate", count, None)
             if row.score is None:
                 say(f"left out {row.path!r}: {row.error}", markup=False)

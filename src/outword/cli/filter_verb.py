@@ -13,7 +13,7 @@ import click
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
 from outword.cli.options import column_option, engine_options, runtime_options
-from outword.cli.score_verb import engine_of, page_row, page_summary, score_left, views
+from outword.cli.score_verb import Engine, about, engine_of, options_of, page_row, page_summary, score_left, views
 from outword.cli.talk import Meter
 from outword.errors import InputError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from outword.clean import Done, Tally
     from outword.parts import Parts
     from outword.pipeline import Detector
+    from outword.stream import Source
 
 SAID = 10  # photos that cannot be copied or listed are named up to here, and counted from there on
 
@@ -67,24 +68,27 @@ def command(
       outword filter photos/ --labels labels.txt -o kept/
       outword filter "shards/{000..099}.tar" --detector pets.outword -o kept/ --engine ray
     """
-    from outword.clean import DETECTOR, check_apart, check_links, claimed
+    from outword.clean import DETECTOR, check_apart, check_links, check_there, claimed
     from outword.labels import read_labels
     from outword.pipeline import load
+    from outword.stream import open_source
 
     if (labels is None) == (detector is None):
         got = "neither" if labels is None else "both"
         raise InputError(f"filter takes either --labels or --detector, got {got}", hint="name one of them")
     folder = Path(output)
     check_apart(folder, sources)
+    check_there(sources)
     if how == "link":
         check_links(sources)
-    run = engine_of(engine, encoder if detector else None, runtime)
+    options = options_of(encoder if detector else None, runtime)
+    run = engine_of(engine, options)
     judge = _checked(load(detector, encoder=encoder, **runtime), detector) if detector else None
     names = read_labels(labels) if labels else {}
     with claimed(folder):
         if judge is None:
             judge = _made(folder / DETECTOR, names, str(labels), encoder, runtime)
-        _filter(judge, sources, column, folder, how, run)
+        _filter(judge, open_source(judge, sources, column=column), folder, how, options, run)
 
 
 def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, runtime: dict[str, Any]) -> Detector:
@@ -127,22 +131,21 @@ def _checked(detector: Detector, path: str) -> Detector:
     return detector
 
 
-def _filter(detector: Detector, given: tuple[str, ...], column: str | None, folder: Path, how: str, run: Any) -> None:
+def _filter(
+    detector: Detector, source: Source, folder: Path, how: str, options: dict[str, Any], run: Engine | None
+) -> None:
     from outword.clean import COUNTS, IMAGES, SCORES, Images, copy_kept, link_kept
     from outword.files import whole_file
     from outword.parts import Parts
-    from outword.stream import open_source
 
-    source = open_source(detector, given, column=column)
     next(source.pieces(), None)  # what is wrong with it is said before a run has begun
-    about = {"detector": detector.fingerprint, "column": column}
-    with Parts(folder / SCORES, "csv", about) as parts:
+    with Parts(folder / SCORES, "csv", about(detector, source, options)) as parts:
         score_left(detector, source, parts, run=run)
         missed = 0
         if how != "list":
             images = Images(folder / IMAGES, detector.labels)
             missed = _tell(how, copy_kept(source, parts, images) if how == "copy" else link_kept(parts, images))
-        tally = _write(detector, parts, folder, column)
+        tally = _write(detector, parts, folder, source.column)
         with whole_file(folder / COUNTS) as temporary:
             temporary.write_text(tally.csv(), encoding="utf-8")
     click.echo(tally.csv(), nl=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections import Counter
@@ -70,26 +71,31 @@ def command(
       outword score pets.outword photos/ --html page.html > scores.csv
       outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
+    from outword.clean import check_apart, check_there
     from outword.pipeline import load
     from outword.stream import open_source
 
-    in_parts = is_folder(output)
+    in_parts, options = is_folder(output), options_of(encoder, runtime)
     check_outputs(None if in_parts else output, html)
-    found = load(detector, encoder=encoder, **runtime)
+    kind = chosen_format(None if in_parts else output, kind)
+    if output and (in_parts or kind == "parquet"):
+        check_apart(Path(output), paths)
+    if in_parts:
+        check_there(paths)
+    found = load(detector, **options)
     note_order(found)
     source = open_source(found, paths, column=column)
-    kind = chosen_format(None if in_parts else output, kind)
-    run = engine_of(engine, encoder, runtime)
+    next(source.pieces(), None)  # what is wrong with it is said before anything is written
+    run = engine_of(engine, options)
     if run is None and not in_parts:
         counts, checksum = score_to_file(found, source, output=output, kind=kind, html=html, strict=strict)
-    elif in_parts and output:
-        counts, checksum = score_to_parts(found, source, Path(output), kind, run=run, html=html, strict=strict)
     else:
-        with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
-            inner, copy = Path(scratch) / "scores", (output, kind)
-            counts, checksum = score_to_parts(
-                found, source, inner, "jsonl", run=run, html=html, strict=strict, copy=copy
-            )
+        to_parts = partial(score_to_parts, found, source, options=options, run=run, html=html, strict=strict)
+        if in_parts and output:
+            counts, checksum = to_parts(Path(output), kind)
+        else:
+            with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
+                counts, checksum = to_parts(Path(scratch) / "scores", "jsonl", copy=(output, kind))
     total = counts.total()
     parts = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
     click.echo(f"{total:,} images: {parts}" if total else "no images found", err=True)
@@ -129,6 +135,7 @@ def score_to_parts(
     folder: Path,
     kind: str,
     *,
+    options: dict[str, Any],
     run: Engine | None,
     html: str | None = None,
     strict: bool = False,
@@ -142,8 +149,7 @@ def score_to_parts(
             f"{detector.method} learns from the images that it scores, so a run cannot go on where it was",
             hint="write to a file, with --engine local",
         )
-    about = {"detector": detector.fingerprint, "column": source.column}
-    with Parts(folder, kind, about) as parts:
+    with Parts(folder, kind, about(detector, source, options)) as parts:
         score_left(detector, source, parts, run=run, strict=strict)
         if copy:
             with open_writer(*copy) as write:
@@ -155,24 +161,31 @@ def score_to_parts(
                 sample.add(page_row(detector, row, None))
             _write_page(Path(html), sample, detector, source)
         totals = parts.totals()
+        if strict and totals["counts"].get("error"):
+            raise click.ClickException(f"{totals['counts']['error']:,} images could not be read (--strict)")
     return Counter(totals["counts"]), totals["checksum"]
+
+
+def about(detector: Detector, source: Source, options: dict[str, Any]) -> dict[str, Any]:
+    """What a run is, so that another does not go on with it; the options are those of the encoder."""
+    folder = os.getcwd() if source.is_relative else None  # noqa: PTH109
+    return {"detector": detector.fingerprint, "column": source.column, "options": options, "folder": folder}
 
 
 def score_left(detector: Detector, source: Source, parts: Parts, *, run: Engine | None, strict: bool = False) -> None:
     """Score what a folder of parts does not have yet."""
     for name in parts.redone:
         click.echo(f"warning: {name} was lost or damaged, and is made again", err=True)
-    if done := parts.totals()["rows"]:
-        click.echo(f"{done:,} rows are there already", err=True)
-    total = count_in_background(source)
+    if before := parts.totals()["rows"]:
+        click.echo(f"{before:,} rows are there already", err=True)
+    total, done = count_in_background(source), 0
     with Meter("images") as meter:
-        meter("score", done, None)
         for scored in (run or _here)(detector, source, parts.progress()):
             for row in scored.rows:
                 _check(row, strict)
             parts.add(scored)
             done += len(scored.rows)
-            meter("score", done, total())
+            meter("score", done, None if (all_of := total()) is None else all_of - before)
     parts.finish()
 
 
@@ -185,7 +198,12 @@ def _here(detector: Detector, source: Source, progress: Any) -> Iterator[Scored]
     return score_jobs(detector, left_over(source.pieces(), progress), photos=source.has_photos)
 
 
-def engine_of(engine: dict[str, Any], encoder: str | None, runtime: dict[str, Any]) -> Engine | None:
+def options_of(encoder: str | None, runtime: dict[str, Any]) -> dict[str, Any]:
+    """Those of `outword.load` that were given."""
+    return {**({"encoder": encoder} if encoder else {}), **runtime}
+
+
+def engine_of(engine: dict[str, Any], options: dict[str, Any]) -> Engine | None:
     """What scores a source elsewhere, by the options of the command line; None for here."""
     if engine["engine"] == "local":
         if engine["address"]:
@@ -193,7 +211,8 @@ def engine_of(engine: dict[str, Any], encoder: str | None, runtime: dict[str, An
         return None
     from outword.scale.ray import score_source
 
-    address, options = engine["address"], {"encoder": encoder, **runtime}
+    address = engine["address"]
+    click.echo(f"joining Ray at {address}" if address else "starting Ray", err=True)
     return lambda detector, source, progress: score_source(detector, source, progress, address=address, **options)
 
 
@@ -239,7 +258,7 @@ def views(paths: list[str], *, column: str | None = None) -> dict[str, bytes]:
     from outword.sources import read_items
 
     found = {}
-    for path, data in read_items(paths, column=column).items():
+    for path, data in read_items(paths, column=column):
         try:
             found[path] = b"" if isinstance(data, ImageError) else thumbnail(open_image(data, min_side=160))
         except ImageError:
@@ -269,7 +288,10 @@ def check_outputs(*names: str | None) -> None:
 
 
 def count_in_background(source: Source) -> Callable[[], int | None]:
-    """A function that gives the number of images once a thread has counted them; None before that, or for ever."""
+    """A function that gives the number of images once a thread has counted them; None before that, or for ever.
+
+    What lies behind a URL is not listed twice for this.
+    """
     result: list[int] = []
 
     def count() -> None:
@@ -282,5 +304,6 @@ def count_in_background(source: Source) -> Callable[[], int | None]:
                 total += number
             result.append(total)
 
-    threading.Thread(target=count, daemon=True).start()
+    if not source.is_remote:
+        threading.Thread(target=count, daemon=True).start()
     return lambda: result[0] if result else None

@@ -18,10 +18,11 @@ import io
 import logging
 import os
 import pickle
+import socket
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ except ImportError as error:
 
 STORE = 256 << 20  # bytes of shared memory for each processor of a cluster that is started here
 A_GPU = 4  # scorers that share one: 2.6 times the images of one scorer with ViT-B/16, and 8 bring little more
+AGAIN = 10  # times that a task is tried again, or an actor started again, after its process has died
+WAIT = 5.0  # seconds for a cluster to answer
 FOLDER = "detector.outword"
 
 
@@ -95,16 +98,18 @@ def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
     here = {f"node:{own}": 0.001}  # a resource that only this node has
     # Some scorers share a GPU, since naming words for one chunk takes as long as encoding another. On processors alone,
     # each has a reader and a scorer, and the system gives time to the one that is behind.
-    share = 1.0 if on_gpu else 0.25
     scorers = A_GPU * usable if on_gpu else max(1, cpus)
+    scoring = min(0.75, 0.5 * cpus / scorers) if on_gpu else 0.75
+    reading = min(1.0, 0.5 * cpus) if on_gpu else 0.25
     data = (
         ray.data.from_items([{"plan": 0}])
         .map_batches(_Plan(source, progress, Path.cwd()), num_cpus=0, resources=here, **_ONE)
-        .map_batches(_Read(loader, size, Path.cwd()), num_cpus=share, **_ONE)
+        .map_batches(_Read(loader, size, source, Path.cwd()), num_cpus=reading, ray_remote_args_fn=_read_again, **_ONE)
         .map_batches(
             _Score,
             fn_constructor_args=([there],),
-            num_cpus=0.75,
+            num_cpus=scoring,
+            ray_remote_args_fn=_score_again,
             num_gpus=1 / A_GPU if on_gpu else 0,
             compute=ActorPoolStrategy(min_size=1, max_size=scorers, initial_size=scorers),
             **_ONE,
@@ -113,6 +118,14 @@ def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
     rows = iter(data.iter_rows())
     while (row := _unwrapped(lambda: next(rows, None))) is not None:
         yield pickle.loads(row["scored"])
+
+
+def _read_again() -> dict[str, int]:
+    return {"max_retries": AGAIN}  # by default without end: a photo that kills its reader would do so for ever
+
+
+def _score_again() -> dict[str, int]:
+    return {"max_restarts": AGAIN, "max_task_retries": AGAIN}
 
 
 _ONE: Any = {"batch_size": 1, "batch_format": "pyarrow", "zero_copy_batch": True}
@@ -133,7 +146,7 @@ class _Plan:
     folder: Path
 
     def __call__(self, _: pa.Table) -> Iterator[pa.Table]:
-        _enter(self.folder)
+        _enter(self.folder, self.source)
         for job in left_over(self.source.pieces(), self.progress):
             yield pa.table({"job": [pickle.dumps(job)]})
 
@@ -144,10 +157,11 @@ class _Read:
 
     loader: Loader | None
     size: int
+    source: Source
     folder: Path
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
-        _enter(self.folder)
+        _enter(self.folder, self.source)
         job = pickle.loads(batch["job"][0].as_buffer())
         for chunk in load_jobs([job], self.loader, self.size, workers=1):
             values = np.ascontiguousarray(chunk.values)
@@ -170,10 +184,14 @@ class _Score:
         return pa.table({"scored": [pickle.dumps(replace(scored, views=[]))]})
 
 
-def _enter(folder: Path) -> None:
+def _enter(folder: Path, source: Source) -> None:
     """Work where the driver does, so that relative paths mean the same."""
-    with suppress(OSError):
+    try:
         os.chdir(folder)
+    except OSError as error:
+        if source.is_relative:
+            told = f"a node of the cluster has no folder {folder}, and the source has relative paths"
+            raise InputError(told, hint="name the source by absolute paths that all nodes have") from error
 
 
 def _unwrapped(call: Any) -> Any:
@@ -185,7 +203,10 @@ def _unwrapped(call: Any) -> Any:
         while cause is not None and not isinstance(cause, OutwordError):
             cause = getattr(cause, "cause", None) or cause.__cause__
         if cause is None:
-            raise
+            told = f"Ray gave up: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
+            raise OutwordError(
+                told, hint="run the same command again; --engine local tells which photo it is"
+            ) from error
         raise cause from None
 
 
@@ -202,15 +223,46 @@ def _cluster(address: str | None) -> Iterator[None]:
             yield
         return
     address = address or os.environ.get("RAY_ADDRESS")
-    quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address:
-        ray.init(address=address, **quiet)
-    else:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        room = max(2, usable_cpus()) * STORE
-        ray.init(address="local", num_cpus=usable_cpus(), object_store_memory=room, include_dashboard=False, **quiet)
+    _join(address) if address else _start()
     try:
         with DataContext.current(context):
             yield
     finally:
         ray.shutdown()
+
+
+def _start() -> None:
+    """Start a cluster of this machine."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    room = max(2, usable_cpus()) * STORE
+    with _hushed():
+        ray.init(address="local", num_cpus=usable_cpus(), object_store_memory=room, include_dashboard=False, **_QUIET)
+
+
+def _join(address: str) -> None:
+    """Join the cluster at an address; Ray itself would wait for minutes where there is none."""
+    host, _, port = address.rpartition(":")
+    hint = 'is it running? see "ray status"; a cluster that asks for a token needs RAY_AUTH_MODE=token'
+    try:
+        if host and port.isdecimal() and "//" not in host:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=WAIT).close()
+        with _hushed():
+            ray.init(address=address, **_QUIET)
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"no Ray cluster can be joined at {address}: {error}", hint=hint) from error
+
+
+_QUIET: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """A block in which nothing gets to stderr from below Python: Ray says there how loud it is."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

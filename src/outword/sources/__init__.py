@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from outword.errors import ImageError
@@ -53,7 +54,8 @@ def find_pieces(given: Iterable[PathLike], *, column: str | None = None) -> Iter
       unpacked from them.
     - Braces, `{00..99}` and `{a,b}`, and glob patterns are expanded where no file has that very name.
 
-    All of this may be behind a URL. What cannot be read becomes an item with an error.
+    All of this may be behind a URL. What cannot be read becomes an item with an error; a remote place that does not
+    answer is an `UnreachableError`.
 
     Args:
         given: paths and URLs.
@@ -83,21 +85,33 @@ def is_archive(path: PathLike) -> bool:
     return _is_archive(os.fspath(path))
 
 
-def read_items(names: Collection[str], *, column: str | None = None) -> dict[str, bytes | ImageError]:
-    """The content of photos by the names that they had; each archive is read once."""
-    found: dict[str, bytes | ImageError] = dict.fromkeys(names, ImageError("no such file in the archive"))
+def read_items(names: Iterable[str], *, column: str | None = None) -> Iterator[tuple[str, bytes | ImageError]]:
+    """Yield photos by the names that they had, with their content, in any order.
+
+    Each archive is read once, and only as far as need be; one photo is in memory at a time, of remote ones some more.
+    """
+    plain: list[str] = []
     inside: defaultdict[str, set[str]] = defaultdict(set)
-    for name in names:
-        if archive := _archive_of(name):
-            inside[archive].add(name)
-        else:
-            found[name] = _content(next(Files((name,)).items()))
+    is_file = cache(places.is_file)  # many names have the same archive
+    for name in dict.fromkeys(names):
+        archive = _archive_of(name, is_file)
+        inside[archive].add(name) if archive else plain.append(name)
+    for name, item in zip(plain, Files(tuple(plain)).items(), strict=True):
+        yield name, _content(item)
     for archive, wanted in inside.items():
-        for piece in _gathered(_resolved([archive], Wish(column))):
-            for item in piece.find(wanted):
-                if os.fspath(item) in wanted:
-                    found[os.fspath(item)] = _content(item)
-    return found
+        for item in _found(archive, wanted, column):
+            if os.fspath(item) in wanted:
+                wanted.remove(os.fspath(item))
+                yield os.fspath(item), _content(item)
+            if not wanted:
+                break
+        for name in sorted(wanted):
+            yield name, ImageError("no such file in the archive")
+
+
+def _found(archive: str, names: Collection[str], column: str | None) -> Iterator[Item]:
+    for piece in _gathered(_resolved([archive], Wish(column))):
+        yield from piece.find(names)
 
 
 def _resolved(given: Iterable[PathLike], wish: Wish) -> Iterator[str | Piece]:
@@ -140,11 +154,11 @@ def _gathered(entries: Iterable[str | Piece]) -> Iterator[Piece]:
         yield Files(tuple(run))
 
 
-def _archive_of(name: str) -> str | None:
+def _archive_of(name: str, is_file: Callable[[str], bool]) -> str | None:
     """The first part of a name that is the path of an archive."""
     for end in (match.start() for match in re.finditer(r"[/\\]", name)):
         with suppress(ImageError):
-            if name[:end].lower().endswith(ARCHIVES) and places.is_file(name[:end]):
+            if name[:end].lower().endswith(ARCHIVES) and is_file(name[:end]):
                 return name[:end]
     return None
 

@@ -12,7 +12,7 @@ from outword.errors import ImageError, InputError, OutwordError
 from outword.images import Blob
 from outword.shards import pyarrow
 from outword.sources import places
-from outword.sources.base import AGAIN, Broken, Item, Kind, Piece, Wish, digest
+from outword.sources.base import AGAIN, Broken, Item, Kind, Piece, Wish, digest, refusal
 from outword.sources.places import Link
 from outword.sources.tables import ROWS, fields_of, image_column, rows_of
 
@@ -42,6 +42,10 @@ class Arrow(Piece):
     def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item]:
         """The rows in order; behind damage nothing is read, as it is not known how many rows were lost."""
         return places.fetched(self._read(skip, contents))
+
+    def unread(self, skip: int = 0) -> Iterator[Item | Link]:
+        """The rows, with links for those that only say where the photo is."""
+        return self._read(skip, True)
 
     def mark(self) -> str:
         """By name, size and time of the file, and the column."""
@@ -85,10 +89,10 @@ def _open(path: str) -> Iterator[tuple[Any, Iterator[Any]]]:
             source = pa.BufferReader(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if local else file
             reader = pa.ipc.open_file(source) if indexed else pa.ipc.open_stream(source)
             yield reader.schema, _batches(reader, indexed)
-        except OutwordError:
+        except (OutwordError, MemoryError):
             raise
-        except Exception:  # hostile bytes make parsers raise nearly anything
-            raise ImageError("damaged archive", hint=AGAIN) from None
+        except Exception as error:  # hostile bytes make parsers raise nearly anything
+            raise ImageError(refusal(error) or "damaged archive", hint=AGAIN) from None
 
 
 def _batches(reader: Any, indexed: bool) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
@@ -40,13 +41,18 @@ class Piece(ABC):
         """Yield the photos in order, without the first `skip`.
 
         Bad data raises nothing: it is a blob with an `ImageError`, which says where the damage is, and reading goes on
-        behind it where that is possible. The names do not depend on `skip`. Without `contents` the data of blobs is
-        empty, and damage inside the photos of a table is not seen.
+        behind it where that is possible. A remote place that does not answer is an `UnreachableError`. The names do not
+        depend on `skip`. Without `contents` the data of blobs is empty, and damage inside the photos of a table is not
+        seen.
         """
+
+    def unread(self, skip: int = 0) -> Iterator[Item | Link]:
+        """The items, but photos that lie elsewhere may still be links, for `places.fetched`."""
+        return self.items(skip)
 
     def find(self, names: Collection[str]) -> Iterator[Item]:
         """The items with these names, and perhaps others, whose data may be empty."""
-        return self.items()
+        return fetched(item for item in self.unread() if os.fspath(item) in names)
 
     @abstractmethod
     def mark(self) -> str:
@@ -71,6 +77,10 @@ class Files(Piece):
     def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item]:
         """Local files as paths, to be read by who decodes them; remote ones are read ahead."""
         return fetched(at(path, contents) for path in self.paths[skip:])
+
+    def unread(self, skip: int = 0) -> Iterator[Item | Link]:
+        """Local files as paths, remote ones as links."""
+        return map(at, self.paths[skip:])
 
     def mark(self) -> str:
         """By the names."""
@@ -139,6 +149,13 @@ def at(path: str, contents: bool = True) -> Item | Link:
     if not is_remote(path):
         return Path(path)
     return Link(path, path) if contents else Blob(path, b"")
+
+
+def refusal(error: Exception) -> str:
+    """Why a file cannot be read, where it is not for its content: what the system says, or a remote place; else ""."""
+    if isinstance(error, ImageError):
+        return error.message
+    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else ""
 
 
 def digest(*facts: str | int) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import os
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from outword.errors import ImageError, InputError, OutwordError
+from outword.errors import ImageError, InputError, OutwordError, UnreachableError
 from outword.images import Blob
 from outword.shards import pyarrow
 from outword.sources import places
-from outword.sources.base import AGAIN, PART, Broken, Item, Kind, Piece, Wish, digest
+from outword.sources.base import AGAIN, PART, Broken, Item, Kind, Piece, Wish, digest, refusal
 from outword.sources.places import Link
 from outword.sources.tables import ROWS, fields_of, image_column, row_of, rows_of
 
@@ -48,11 +49,16 @@ class Groups(Piece):
 
     def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item]:
         """The rows in order; of a damaged group those before the damage, then one item that says so."""
-        return places.fetched(item for number, item in enumerate(self._read(contents)) if number >= skip)
+        return places.fetched(self._read(skip, contents))
+
+    def unread(self, skip: int = 0) -> Iterator[Item | Link]:
+        """The rows, with links for those that only say where the photo is."""
+        return self._read(skip, True)
 
     def find(self, names: Collection[str]) -> Iterator[Item]:
-        """The rows of the groups that have rows with these names."""
-        return places.fetched(self._read(True, {row_of(name) for name in names}))
+        """The rows with these names, of the groups that may have such."""
+        rows = {row_of(name) for name in names}
+        return places.fetched(item for item in self._read(0, True, rows) if os.fspath(item) in names)
 
     def mark(self) -> str:
         """By name, size and time of the file, the column and the groups."""
@@ -62,7 +68,8 @@ class Groups(Piece):
         """The number of rows."""
         return self.rows
 
-    def _read(self, contents: bool, only: Collection[int] | None = None) -> Iterator[Item | Link]:
+    def _read(self, skip: int, contents: bool, only: Collection[int] | None = None) -> Iterator[Item | Link]:
+        """The rows without the first `skip`, of all groups, or of those that have one of the rows `only`."""
         try:
             with _open(self.path) as table:
                 fields = fields_of(table.schema_arrow, self.column, contents)
@@ -70,27 +77,38 @@ class Groups(Piece):
                 for group in range(self.start, self.stop):
                     end = row + table.metadata.row_group(group).num_rows
                     if only is None or any(row <= number < end for number in only):
-                        yield from self._group(table, group, fields, (row, end), contents)
+                        skip -= yield from self._group(table, group, fields, (row, end), skip, contents)
                     row = end
         except ImageError as error:
-            yield Blob(self.path, error)
+            if skip <= 0:
+                yield Blob(self.path, error)
 
     def _group(
-        self, table: Any, group: int, fields: list[str], rows: tuple[int, int], contents: bool
-    ) -> Iterator[Item | Link]:
+        self, table: Any, group: int, fields: list[str], rows: tuple[int, int], skip: int, contents: bool
+    ) -> Generator[Item | Link, None, int]:
+        """The items of a group without the first `skip`; returns how many they are with those.
+
+        What is skipped is decoded, but not made into items: a damaged group has fewer items than rows, and only
+        decoding shows the damage.
+        """
         row, end = rows
         reason = "damaged"
         try:
             for batch in table.iter_batches(ROWS, row_groups=[group], columns=fields):
-                yield from rows_of(self.path, self.column, batch, row, contents)
+                batch.validate(full=True)  # else text that is none is damage only where it is not skipped
+                past = min(max(0, rows[0] + skip - row), batch.num_rows)
+                yield from rows_of(self.path, self.column, batch.slice(past), row + past, contents)
                 row += batch.num_rows
-        except ImageError as error:  # the file itself could not be read
-            reason = f"{error.message} in"
-        except Exception:  # hostile bytes make parsers raise nearly anything
-            row = -1
-        if row != end:
+            if row == end:
+                return end - rows[0]
+        except (UnreachableError, MemoryError):
+            raise
+        except Exception as error:  # hostile bytes make parsers raise nearly anything
+            reason = f"{refusal(error)} in" if refusal(error) else reason
+        if rows[0] + skip <= row:
             told = f"{reason} row group {group} (rows {rows[0]} to {end - 1})"
             yield Blob(self.path, ImageError(told, hint=AGAIN))
+        return row - rows[0] + 1
 
 
 @contextmanager
@@ -100,10 +118,10 @@ def _open(path: str) -> Iterator[Any]:
     with places.open_file(path) as file:
         try:
             yield parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
-        except OutwordError:
+        except (OutwordError, MemoryError):
             raise
-        except Exception:  # hostile bytes make parsers raise nearly anything
-            raise ImageError("damaged archive", hint=AGAIN) from None
+        except Exception as error:  # hostile bytes make parsers raise nearly anything
+            raise ImageError(refusal(error) or "damaged archive", hint=AGAIN) from None
 
 
 def _pieces(path: str, wish: Wish) -> Iterator[Piece]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from outword import images
-from outword.errors import ImageError, MissingExtraError
+from outword.errors import ImageError, MissingExtraError, UnreachableError
 from outword.images import Blob, check_bytes, read_bytes
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ Result = TypeVar("Result")
 WAITS = (0.1, 0.4, 1.6, 6.4)  # seconds before a remote call is tried again, more or less
 THREADS = 16  # that read remote photos
 AHEAD = 32  # photos that are read before they are asked for
+OUTAGE = 32  # photos in a row that are out of reach: it is not the photos
 FIRST = 8 << 20  # bytes of a remote photo that are read before its size is asked for
 BLOCK = 4 << 20  # bytes of a remote archive that are read together
 NEXT = 3  # blocks that are read before they are asked for, where an archive is read in order
@@ -42,11 +43,14 @@ _TIMES = ("ETag", "etag", "LastModified", "last_modified", "Last-Modified", "upd
 
 
 @dataclass(frozen=True)
-class Link:
+class Link(os.PathLike[str]):
     """A photo that is still to be read: the name that it will have, and the path or URL where it is."""
 
     name: str
     where: str
+
+    def __fspath__(self) -> str:
+        return self.name
 
 
 class Missing(ImageError):
@@ -93,7 +97,10 @@ def protocol(url: str) -> str:
 
 
 def open_file(path: str, *, buffer: int = 1 << 16) -> IO[bytes]:
-    """Open a file for reading at any place, or raise `ImageError` in plain words."""
+    """Open a file for reading at any place, or raise `ImageError` in plain words.
+
+    A place that does not answer is an `UnreachableError`, here and below: what it would have said is not known.
+    """
     if not is_remote(path):
         return images.open_file(path, buffer)
     return _open_remote(path, buffer)
@@ -143,14 +150,34 @@ def scan(folder: str) -> Iterator[tuple[str, bool]]:
     list a folder in one go.
     """
     system, path = _system(folder)
-    pages = _pages_of_s3(system, path) if hasattr(system, "call_s3") else _only_page(system, path)
-    for page in pages:
+    pages = _pages_of_s3 if hasattr(system, "call_s3") else _only_page
+    for page in pages(folder, system, path):
         yield from sorted(entry for entry in page if entry[0][:1] not in ("", "."))
 
 
 def fetched(items: Iterable[Path | Blob | Link]) -> Iterator[Path | Blob]:
-    """The items in order, with links read ahead by threads; what cannot be read is a blob with an error."""
-    waiting: deque[Path | Blob | Future[Blob]] = deque()
+    """The items in order, with links read ahead by threads; what cannot be read is a blob with an error.
+
+    Photos out of reach are such too, but `OUTAGE` of them in a row are an `UnreachableError` instead.
+    """
+    lost: list[Path | Blob] = []  # those out of reach since the last answer
+    for item, outage in _in_order(items):
+        if outage is None:
+            yield from lost
+            lost.clear()
+            yield item
+            continue
+        lost.append(item)
+        if len(lost) == OUTAGE:
+            raise outage
+    yield from lost
+
+
+Fetched = tuple["Path | Blob", "UnreachableError | None"]
+
+
+def _in_order(items: Iterable[Path | Blob | Link]) -> Iterator[Fetched]:
+    waiting: deque[Path | Blob | Future[Fetched]] = deque()
     pool: ThreadPoolExecutor | None = None
     try:
         for item in items:
@@ -160,7 +187,7 @@ def fetched(items: Iterable[Path | Blob | Link]) -> Iterator[Path | Blob]:
             elif waiting:
                 waiting.append(item)
             else:
-                yield item
+                yield item, None
             if len(waiting) >= AHEAD:
                 yield _done(waiting.popleft())
         while waiting:
@@ -170,15 +197,17 @@ def fetched(items: Iterable[Path | Blob | Link]) -> Iterator[Path | Blob]:
             pool.shutdown(cancel_futures=True)
 
 
-def _fetch(link: Link) -> Blob:
+def _fetch(link: Link) -> Fetched:
     try:
-        return Blob(link.name, read_file(link.where))
+        return Blob(link.name, read_file(link.where)), None
     except ImageError as error:
-        return Blob(link.name, error)
+        return Blob(link.name, error), None
+    except UnreachableError as error:
+        return Blob(link.name, ImageError(error.message.removeprefix(f"{link.where} "))), error
 
 
-def _done(item: Path | Blob | Future[Blob]) -> Path | Blob:
-    return item.result() if isinstance(item, Future) else item
+def _done(item: Path | Blob | Future[Fetched]) -> Fetched:
+    return item.result() if isinstance(item, Future) else (item, None)
 
 
 def _system(url: str) -> tuple[Any, str]:
@@ -216,8 +245,8 @@ def _made(kind: Any, options: tuple[tuple[str, Any], ...], process: int) -> Any:
     return system
 
 
-def _try(call: Callable[[], Result]) -> Result:
-    """Call until it works; `ImageError` if it cannot work, or never does."""
+def _try(url: str, call: Callable[[], Result]) -> Result:
+    """Call until it works; `ImageError` if the answer is no, `UnreachableError` if there never is one."""
     attempt = 0
     while True:
         try:
@@ -229,7 +258,10 @@ def _try(call: Callable[[], Result]) -> Result:
                 raise _refusal(error) from error
             if attempt == len(WAITS):
                 told = " ".join(str(error).split())[:200] or type(error).__name__
-                raise ImageError(f"cannot be read, after {attempt + 1} attempts: {told}") from error
+                raise UnreachableError(
+                    f"{url} cannot be read, after {attempt + 1} attempts: {told}",
+                    hint="run the same command again, it goes on where it was",
+                ) from error
         time.sleep(WAITS[attempt] * random.SystemRandom().uniform(0.5, 1.5))
         attempt += 1
 
@@ -270,7 +302,7 @@ def _info(url: str) -> dict[str, Any]:
     """What the file system knows of a file."""
     system, path = _system(url)
     try:
-        return _try(lambda: dict(system.info(path)))
+        return _try(url, lambda: dict(system.info(path)))
     except Missing:
         if hasattr(system, "call_s3") and "/" not in path:
             raise Missing("no such bucket") from None
@@ -289,28 +321,28 @@ def _read_remote(url: str) -> bytes:
                 return b""
             raise
 
-    data = _try(first)
+    data = _try(url, first)
     if len(data) != FIRST:  # a web server that knows no ranges gives the whole file
         return data
     size = _info(url)["size"] or 0
     check_bytes(size)
-    return data + (_try(lambda: bytes(system.cat_file(path, start=FIRST, end=size))) if size > FIRST else b"")
+    return data + (_try(url, lambda: bytes(system.cat_file(path, start=FIRST, end=size))) if size > FIRST else b"")
 
 
-def _only_page(system: Any, path: str) -> Iterator[set[tuple[str, bool]]]:
-    found = _try(lambda: system.ls(path, detail=True))
+def _only_page(url: str, system: Any, path: str) -> Iterator[set[tuple[str, bool]]]:
+    found = _try(url, lambda: system.ls(path, detail=True))
     system.invalidate_cache(path)  # it would keep all listings
     yield {(one["name"].rstrip("/").rpartition("/")[2], one["type"] == "directory") for one in found}
 
 
-def _pages_of_s3(system: Any, path: str) -> Iterator[set[tuple[str, bool]]]:
+def _pages_of_s3(url: str, system: Any, path: str) -> Iterator[set[tuple[str, bool]]]:
     """The names under a prefix of a bucket; S3 sorts files and prefixes together, and gives a thousand a page."""
     bucket, _, prefix = path.partition("/")
     prefix = f"{prefix}/" if prefix else ""
     asked = {"Bucket": bucket, "Prefix": prefix, "Delimiter": "/"}
     found = False
     while asked:
-        page = _try(partial(system.call_s3, "list_objects_v2", **asked))
+        page = _try(url, partial(system.call_s3, "list_objects_v2", **asked))
         files = {(one["Key"][len(prefix) :], False) for one in page.get("Contents", ())}
         folders = {(one["Prefix"][len(prefix) : -1], True) for one in page.get("CommonPrefixes", ())}
         found = found or bool(files or folders)
@@ -326,9 +358,9 @@ def _open_remote(url: str, buffer: int) -> IO[bytes]:
     info = _info(url)
     if info["type"] == "directory":
         raise ImageError("is a directory", hint="name the files in it")
-    if protocol(url) in _WEB and not _try(lambda: _has_ranges(system, path)):
-        return _try(lambda: _download(system, path))
-    return io.BufferedReader(_Blocks(system, path, info["size"]), buffer)
+    if protocol(url) in _WEB and not _try(url, lambda: _has_ranges(system, path)):
+        return _try(url, lambda: _download(system, path))
+    return io.BufferedReader(_Blocks(url, system, path, info["size"]), buffer)
 
 
 def _has_ranges(system: Any, path: str) -> bool:
@@ -355,8 +387,8 @@ def _download(system: Any, path: str) -> IO[bytes]:
 class _Blocks(io.RawIOBase):
     """A remote file, read in blocks by threads; those behind it come ahead where it is read in order."""
 
-    def __init__(self, system: Any, path: str, size: int) -> None:
-        self._system, self._path, self._size = system, path, size
+    def __init__(self, url: str, system: Any, path: str, size: int) -> None:
+        self._url, self._system, self._path, self._size = url, system, path, size
         self._at = 0
         self._blocks: OrderedDict[int, Future[bytes]] = OrderedDict()
         self._pool = ThreadPoolExecutor(NEXT + 1, thread_name_prefix="outword-blocks")
@@ -396,7 +428,7 @@ class _Blocks(io.RawIOBase):
         last = min(number + following, (self._size - 1) // BLOCK)
         for wanted in range(number, last + 1):
             if wanted not in self._blocks:
-                self._blocks[wanted] = self._pool.submit(_try, lambda at=wanted * BLOCK: self._range(at))
+                self._blocks[wanted] = self._pool.submit(_try, self._url, partial(self._range, wanted * BLOCK))
             self._blocks.move_to_end(wanted)
         while len(self._blocks) > KEPT:
             self._blocks.popitem(last=False)

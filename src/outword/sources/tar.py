@@ -10,12 +10,12 @@ import tarfile
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, cast
 
-from outword.errors import ImageError
+from outword.errors import ImageError, UnreachableError
 from outword.images import SUFFIXES, Blob, check_bytes
 from outword.sources import places
-from outword.sources.base import AGAIN, Kind, Piece, Wish, digest, inner
+from outword.sources.base import AGAIN, Kind, Piece, Wish, digest, inner, refusal
 
 SUFFIX = (".tar", ".tar.gz", ".tgz")
 LONGEST = 1 << 20  # bytes of a long name or of extended attributes; photos have some hundred
@@ -57,17 +57,6 @@ class Tar(Piece):
         """By name, size and time of the file."""
         return digest("tar", self.path, *places.version(self.path))
 
-    def count(self) -> int | None:
-        """The number of items of a local tar that is not compressed."""
-        if places.is_remote(self.path):
-            return None
-        try:
-            with places.open_file(self.path) as file:
-                packed = _opener(file) is not None
-        except ImageError:
-            return 1
-        return None if packed else sum(1 for _ in self.items(contents=False))
-
     def _read(self, wanted: Wanted, buffer: int = BUFFER) -> Iterator[Blob]:
         try:
             with places.open_file(self.path, buffer=buffer) as file:
@@ -87,7 +76,7 @@ def _walk(file: IO[bytes], path: str, wanted: Wanted) -> Iterator[Blob]:
     """The photos of a tar, and a blob for each stretch of it that is damaged."""
     opener = _opener(file)
     size = None if opener else file.seek(0, io.SEEK_END)
-    plain = opener(file) if opener else file
+    plain = cast("IO[bytes]", _Forward(opener(file))) if opener else file
     at, number = 0, 0
     start: int | None = 0
     while start is not None:
@@ -105,12 +94,14 @@ def _walk(file: IO[bytes], path: str, wanted: Wanted) -> Iterator[Blob]:
                     number += 1
                 at = end
             return
+        except (UnreachableError, MemoryError):
+            raise
         except Exception as error:  # hostile bytes make parsers raise nearly anything
-            reason, final = _reason(error)
+            reason = refusal(error)
             at = at if size is None else min(at, size)
-            yield Blob(path, ImageError(f"{reason} at byte {at}", hint=AGAIN))
+            yield Blob(path, ImageError(f"{reason or 'damaged'} at byte {at}", hint=AGAIN))
             number += 1
-            start = None if final else _sound(plain, at + _BLOCK if size is not None else _ahead(plain, at))
+            start = None if reason else _sound(plain, at + _BLOCK if size is not None else _ahead(plain, at))
 
 
 def _photo(member: tarfile.TarInfo) -> str:
@@ -140,17 +131,8 @@ def _content(file: IO[bytes], size: int | None, member: tarfile.TarInfo, wanted:
     return data if wanted else b""
 
 
-def _reason(error: Exception) -> tuple[str, bool]:
-    """What is wrong, and whether there is no use in reading on."""
-    if isinstance(error, ImageError):
-        return error.message, True
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower(), True
-    return "damaged", False
-
-
 def _ahead(file: IO[bytes], at: int) -> int:
-    """The first block that was not read: going back in a compressed file means to decompress it from its start."""
+    """The first block of a compressed file that was not read."""
     return max(at + _BLOCK, -(-file.tell() // _BLOCK) * _BLOCK)
 
 
@@ -158,12 +140,11 @@ def _sound(file: IO[bytes], at: int) -> int | None:
     """Where the next sound header is, from `at` on; None if there is none."""
     try:
         file.seek(at)
-        while chunk := file.read(BUFFER):
-            for start in range(0, len(chunk), _BLOCK):
-                if _is_header(chunk[start : start + _BLOCK]):
-                    return at + start
-            at += len(chunk)
-    except ImageError:  # the file itself could not be read
+        while block := file.read(_BLOCK):
+            if _is_header(block):
+                return at
+            at += len(block)
+    except (ImageError, UnreachableError):  # the file itself could not be read
         raise
     except Exception:  # as above; that the data is damaged is told already
         pass
@@ -176,6 +157,34 @@ def _is_header(block: bytes) -> bool:
     except tarfile.HeaderError:
         return False
     return True
+
+
+class _Forward:
+    """What comes out of a compressed file, where only the last read can be taken back.
+
+    To go back any further means to decompress all of it again.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._last = self._again = b""  # what was read, and what of it is to be read once more
+
+    def tell(self) -> int:
+        return self._file.tell() - len(self._again)
+
+    def seek(self, at: int) -> int:
+        back = self._file.tell() - at
+        if back > len(self._last):
+            raise io.UnsupportedOperation("too far back")
+        self._again = self._last[len(self._last) - back :] if back > 0 else b""
+        if back < 0:
+            self._file.seek(at)
+        return self.tell()
+
+    def read(self, size: int) -> bytes:
+        again, self._again, self._last = self._again[:size], self._again[size:], b""
+        self._last = again + self._file.read(size - len(again))
+        return self._last
 
 
 class _Strict(tarfile.TarInfo):
