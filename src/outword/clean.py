@@ -267,7 +267,7 @@ def _not_linked(path: str) -> InputError:
 
 
 def check_there(given: Iterable[str]) -> None:
-    """Raise if there is nothing behind one of the paths of this machine: a run in parts would keep the slip for good."""
+    """Raise if there is nothing behind a path of this machine: a run in parts would keep the slip for good."""
     for path in given:
         found = (match for match in matches(path) if isinstance(match, str)) if not is_remote(path) else [os.curdir]
         if not any(map(os.path.lexists, found)):
