@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -338,6 +339,20 @@ def test_listings_do_not_pile_up(s3):
     assert sum("continuation-token" in request for request in s3.seen) >= 2
 
 
+def test_photos_and_folders_of_the_same_name(s3):
+    connection = http.client.HTTPConnection("127.0.0.1", s3.port)
+    _put(connection, "/odd")
+    for key in ("f/a.jpg", "f/a.jpg-b.jpg", "f/dir.jpg/inner.jpg", "f/dir.jpg/sub.png/x.png"):
+        _put(connection, f"/odd/{key}", photo(1))
+    _put(connection, "/odd/f/a.jpg/")
+    connection.close()
+    expected = [f"s3://odd/f/{name}" for name in ("a.jpg", "a.jpg-b.jpg", "dir.jpg/inner.jpg", "dir.jpg/sub.png/x.png")]
+    given = dict.fromkeys(("f", "f/", "*", "f/*"), expected) | {"f/dir.jpg/": expected[2:], "f/*.jpg": expected[:2]}
+    given |= {"f/**/*.jpg": expected[:3], "f/**/x*": expected[3:], "f/*/*.jpg": expected[2:3]}
+    for kind, names in given.items():
+        assert told(find_items([f"s3://odd/{kind}"])) == [(name, photo(1)) for name in names]
+
+
 def test_pieces_of_a_bucket(s3):
     given = [f"{BUCKET}/{name}" for name in ("a.tar", "d.arrow", "folder")]
     pieces = list(find_pieces(given))
@@ -406,6 +421,27 @@ def test_pages_and_addresses(web, tree):
     ]
 
 
+class Endless(Quiet):
+    sent = 0
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        with suppress(ConnectionError):
+            for _ in range(512):
+                self.wfile.write(bytes(1 << 18))
+                Endless.sent += 1 << 18
+
+
+def test_a_body_without_end_is_not_read_to_it(monkeypatch):
+    monkeypatch.setattr("outword.images.MAX_BYTES", 1 << 20)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        [(_, error)] = told(find_items([f"http://127.0.0.1:{server.server_address[1]}/a.png"]))
+        server.shutdown()
+    assert error.startswith("too large: ") and Endless.sent < 64 << 20
+
+
 def test_other_file_systems(tree):
     memory = fsspec.filesystem("memory")
     memory.put(f"{tree}/folder", "/tree/folder", recursive=True)
@@ -432,11 +468,14 @@ def test_large_photos_are_read_in_two_steps(monkeypatch):
     fsspec.filesystem("memory").rm("/large.png")
 
 
-def test_without_the_packages(monkeypatch):
+def test_without_the_packages(tmp_path, monkeypatch):
     def refuse(protocol):
         raise ImportError("Install the package for it")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", refuse)
+    lines = ["gs://b/a.png", "gs://b/a.tar", "gs://b/a.parquet", "gs://b/a.arrow"]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    assert told(find_items([tmp_path / "a.txt"])) == [(line, "gs:// needs one more package") for line in lines]
     for url, hint in (("s3://b/a.png", 'pip install "outword[s3]"'), ("gs://b/a.png", "Install the package for it")):
         with pytest.raises(MissingExtraError) as caught:
             list(find_items([url]))
@@ -450,3 +489,21 @@ def test_without_the_packages(monkeypatch):
 
 def test_unknown_protocols():
     assert told(find_items(["foo://b/a.png"])) == [("foo://b/a.png", "foo:// is not known to fsspec")]
+
+
+def test_file_systems_that_cannot_be_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "WAITS", (0.01,) * 4)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        refused = f"ftp://127.0.0.1:{free.getsockname()[1]}/a.png"  # nobody listens
+        urls = [f"{name}://b/a.png" for name in ("zip", "tar", "reference", "dir", "cached", "github")]
+        urls += ["ftp://host:x/a.png", "zip://a.tar"]
+        write_photos(tmp_path, ["a.png"])
+        good = str(tmp_path / "a.png")
+        (tmp_path / "a.txt").write_text("\n".join([good, *urls, refused, good]))
+        found = told(find_items([tmp_path / "a.txt"]))
+    assert [name for name, _ in found] == [good, *urls, refused, good]
+    assert found[0] == found[-1] == (good, photo(0))
+    assert all(f"{places.protocol(url)}:// cannot be used: " in error for url, error in found[1:-2])
+    assert found[-2][1].startswith("cannot be read, after 5 attempts: ")
+    assert told(find_items(urls)) == found[1:-2]

@@ -142,11 +142,14 @@ def test_truncated_tar_gives_what_is_before_the_end(tar, cut):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(("broken", "at"), [((0,), [0]), ((1,), [1024]), ((0, 2), [0, 2048]), ((1, 2), [1024])])
-def test_corrupt_headers_are_passed_over(tar, packed, broken, at):
+@pytest.mark.parametrize("wrong_bytes", [b"\xff" * 76, bytes(512)])
+@pytest.mark.parametrize(
+    ("broken", "at"), [((0,), [0]), ((1,), [1024]), ((2,), [2048]), ((0, 2), [0, 2048]), ((1, 2), [1024])]
+)
+def test_corrupt_headers_are_passed_over(tar, packed, wrong_bytes, broken, at):
     data = bytearray(tar.read_bytes())
     for number in broken:
-        data[1024 * number : 1024 * number + 76] = b"\xff" * 76
+        data[1024 * number : 1024 * number + len(wrong_bytes)] = wrong_bytes
     tar.write_bytes(gzip.compress(data) if packed else data)
     items = list(find_items([tar]))
     assert [wrong(item) for item in items if item.name == str(tar)] == [f"damaged at byte {n}" for n in at]
@@ -183,6 +186,38 @@ def test_no_damage_makes_a_tar_be_decompressed_again(tmp_path, monkeypatch, mode
         (f"{path}/{n:03}.png", random.Random(n).randbytes(3000)) for n in kept
     ]
     assert backwards == [0]  # when it was asked what it is
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_follows_the_end_of_a_tar(tar, packed):
+    def told_of(data):
+        tar.write_bytes(gzip.compress(data) if packed else data)
+        return [item.data if isinstance(item.data, bytes) else wrong(item) for item in find_items([tar])]
+
+    data, good = tar.read_bytes(), [photo(n) for n in (3, 1, 2)]
+    assert told_of(data + bytes(5000)) == told_of(data[: 3 * 1024 + 512]) == good  # any number of zeros
+    assert told_of(data + data) == [*good, "damaged at byte 3072", *good]
+    assert told_of(data + b"x") == [*good, "damaged at byte 3072"]
+
+
+def test_damaged_end_of_gzip(tmp_path):
+    path = tmp_path / "a.tgz"
+    write_tar(path, {"0.png": photo(0)}, "w:gz")
+    data = bytearray(path.read_bytes())
+    data[-6] ^= 1  # of the checksum
+    path.write_bytes(data)
+    good, last = find_items([path])
+    assert good.data == photo(0) and wrong(last) == "damaged at byte 1024"
+
+
+def test_long_name_that_is_lost(tmp_path):
+    path, long = tmp_path / "a.tar", "/".join(["folder"] * 30) + "/x.png"
+    with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as file:
+        file.addfile(tarfile.TarInfo(long))
+        file.addfile(tarfile.TarInfo("y.png"))
+    path.write_bytes(path.read_bytes().replace(long.encode(), bytes(len(long))))
+    bad, good = find_items([path])
+    assert wrong(bad) == "damaged at byte 0" and good == Blob(f"{path}/y.png", b"")
 
 
 def test_member_larger_than_its_tar_hides_nothing(tar):
@@ -336,6 +371,29 @@ def test_struct_without_bytes_is_read_where_its_path_says(table):
     assert read_item(good.name) == photo(0)
 
 
+@pytest.mark.parametrize("data", ["text", 5, [b"x"]])
+def test_struct_whose_bytes_are_none(table, data):
+    write_table(table, {"image": [{"bytes": data, "path": "x.png"}], "a": [1]})
+    with pytest.raises(InputError, match=r'column "image" of .* has struct<.*>, not images.* it has: image, a$'):
+        list(find_items([table]))
+    write_table(table, {"other": [{"bytes": data, "path": "x.png"}], "path": ["y.png"]})
+    assert list(find_items([table])) == [Path("y.png")]
+
+
+@pytest.mark.parametrize("path", [5, b"x.png", ["x.png"]])
+def test_struct_whose_path_is_none(table, path):
+    write_table(table, {"image": [{"bytes": photo(0), "path": path}]})
+    assert list(find_items([table])) == [Blob(f"{table}/0", photo(0))]
+    assert list(find_names([table])) == [f"{table}/0"]
+
+
+def test_column_that_is_called_like_a_field(table):
+    write_table(table, {"image": [{"bytes": photo(0), "path": "x.png"}], "image.bytes": [b"x"], "image.path": ["y"]})
+    assert list(find_items([table])) == [Blob(f"{table}/0-x.png", photo(0))]
+    assert list(find_names([table])) == [f"{table}/0-x.png"]
+    assert list(find_items([table], column="image.bytes")) == [Blob(f"{table}/0", b"x")]
+
+
 def test_which_column_has_the_images(table):
     struct = [{"bytes": photo(1), "path": None}]
     write_table(table, {"path": ["x.png"], "image": [photo(0)], "other": struct})
@@ -479,8 +537,20 @@ def test_failing_disk_is_no_damage(tmp_path, monkeypatch, name, places, error):
     assert wrong(last) == error
     file.seek(0)
     file.error = MemoryError()
-    with pytest.raises(MemoryError):
-        list(piece.items())
+    *_, last = piece.items()
+    assert wrong(last) == error.replace("input/output error", "not enough memory to read it")
+
+
+def test_member_that_memory_does_not_hold_hides_no_other(tar, monkeypatch):
+    def full(file, size, member, wanted, inner=tars._content):
+        if member.name.endswith("1.png"):
+            raise MemoryError
+        return inner(file, size, member, wanted)
+
+    monkeypatch.setattr(tars, "_content", full)
+    first, bad, last = find_items([tar])
+    assert (first.data, last.data) == (photo(3), photo(2))
+    assert wrong(bad) == "not enough memory to read it at byte 1024"
 
 
 @pytest.mark.parametrize("writer", [pa.ipc.new_stream, pa.ipc.new_file])
@@ -554,6 +624,13 @@ def test_dataset_does_not_lead_elsewhere(tmp_path):
     assert only.name == str(tmp_path / "data" / "secret.arrow") and wrong(only) == "no such file"
 
 
+def test_dataset_with_a_name_that_no_file_can_have(tmp_path):
+    write_dataset(tmp_path, [photo(1)])
+    (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "\\udc7f\\udd00\\udce9\\ud800.arrow"}]}')
+    [only] = find_items([tmp_path])
+    assert only.name == f"{tmp_path}/__\udce9_.arrow" and wrong(only) == "no such file"
+
+
 # lists, patterns, folders
 
 
@@ -574,10 +651,13 @@ def test_list_of_paths(tmp_path, monkeypatch, tar):
 
 def test_list_that_is_none(tmp_path):
     path = tmp_path / "a.txt"
-    path.write_bytes(b"a.png\n" + b"x" * listing.LONGEST)
-    first, bad = find_items([path])
-    assert first == Path("a.png")
-    assert bad.name == str(path) and wrong(bad) == "the line at byte 6 is no path"
+    longest = b"x" * (listing.LONGEST - 1) + b"\n"
+    path.write_bytes(b"a.png\n" + b"x" * 3 * listing.LONGEST + b"\nb.png\n" + longest + b"y" + longest + b"c.png")
+    first, bad, second, long, worse, last = find_items([path])
+    assert (first, second, last) == (Path("a.png"), Path("b.png"), Path("c.png"))
+    assert len(str(long)) == listing.LONGEST - 1
+    assert bad.name == worse.name == str(path) and wrong(bad) == "the line at byte 6 is no path"
+    assert wrong(worse) == f"the line at byte {4 * listing.LONGEST + 13} is no path"
 
 
 def test_braces(tmp_path, monkeypatch):

@@ -14,9 +14,6 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import outword
-from outword.encoders import get_encoder
-from outword.encoders.doors import need
-from outword.encoders.export import export
 from outword.images import find_images, open_image
 
 PHOTOS = Path(outword.__file__).parent / "demo" / "photos"
@@ -65,6 +62,10 @@ def write_encoder(folder: Path) -> str:
     """A CLIP of two layers with random weights, exported to ONNX; gives its name."""
     import torch
     from safetensors.torch import save_file
+
+    from outword.encoders import get_encoder
+    from outword.encoders.doors import need
+    from outword.encoders.export import export
 
     open_clip = need("open_clip", "the benchmark")
     model = {

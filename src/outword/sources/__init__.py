@@ -117,7 +117,11 @@ def _found(archive: str, names: Collection[str], column: str | None) -> Iterator
 def _resolved(given: Iterable[PathLike], wish: Wish) -> Iterator[str | Piece]:
     """What is behind paths: pieces, and the names of plain files."""
     for path in given:
-        text = os.fspath(path) if places.is_remote(os.fspath(path)) else os.fspath(Path(path))
+        text = os.fspath(path)
+        if places.is_remote(text):
+            places.check_packages(text)
+        else:
+            text = os.fspath(Path(path))
         try:
             for match in matches(text):
                 yield from _entries(match, wish) if isinstance(match, str) else [match]

@@ -69,7 +69,7 @@ class Arrow(Piece):
 def _projected(batch: Any, column: str, fields: list[str]) -> Any:
     """The fields of some rows."""
     pa, _ = pyarrow()
-    whole = [name for name in fields if name in batch.schema.names]
+    whole = [name for name in fields if name in ("label", column)]  # a column may be called what a field of another is
     inside = [name.removeprefix(f"{column}.") for name in fields if name not in whole]
     if not inside:
         return batch.select(whole)
@@ -89,7 +89,7 @@ def _open(path: str) -> Iterator[tuple[Any, Iterator[Any]]]:
             source = pa.BufferReader(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if local else file
             reader = pa.ipc.open_file(source) if indexed else pa.ipc.open_stream(source)
             yield reader.schema, _batches(reader, indexed)
-        except (OutwordError, MemoryError):
+        except OutwordError:
             raise
         except Exception as error:  # hostile bytes make parsers raise nearly anything
             raise ImageError(refusal(error) or "damaged archive", hint=AGAIN) from None

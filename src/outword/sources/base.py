@@ -22,7 +22,7 @@ PART = 8192
 """Photos of a piece that are written together, and the most of a piece that is a list of files."""
 
 AGAIN = "fetch or copy it again"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_UNFIT = re.compile(r"[\x00-\x1f\x7f\ud800-\udc7f\udd00-\udfff]")  # in a name: control characters, lone surrogates
 
 
 class Piece(ABC):
@@ -152,9 +152,11 @@ def at(path: str, contents: bool = True) -> Item | Link:
 
 
 def refusal(error: Exception) -> str:
-    """Why a file cannot be read, where it is not for its content: what the system says, or a remote place; else ""."""
+    """Why a file cannot be read, where it is more than damage: what the system says, or a remote place; else ""."""
     if isinstance(error, ImageError):
         return error.message
+    if isinstance(error, MemoryError):  # a damaged length may ask for more than there is
+        return "not enough memory to read it"
     return error.strerror.lower() if isinstance(error, OSError) and error.strerror else ""
 
 
@@ -164,10 +166,10 @@ def digest(*facts: str | int) -> str:
 
 
 def inner(name: str) -> str:
-    """A name from inside an archive without what could be taken for a path elsewhere, or break a line.
+    """A name from inside an archive without what could be taken for a path elsewhere, break a line, or not be written.
 
     >>> inner("/../etc//./a\\nb.jpg")
     '_/etc/a_b.jpg'
     """
-    parts = ("_" if part == ".." else part for part in _CONTROL.sub("_", name).split("/") if part not in ("", "."))
+    parts = ("_" if part == ".." else part for part in _UNFIT.sub("_", name).split("/") if part not in ("", "."))
     return "/".join(parts)

@@ -23,7 +23,8 @@ def _pieces(path: str, wish: Wish) -> Iterator[str | Piece]:
         yield from map(os.fspath, files_in(Path(path), TAKEN))
         return
     try:
-        is_file = PurePosixPath(places.ending(path)).suffix in SUFFIXES or places.is_file(path)
+        image = PurePosixPath(places.ending(path)).suffix in SUFFIXES
+        is_file = not path.endswith("/") and (image or places.is_file(path))
     except ImageError as error:
         yield Broken(path, error.message)
         return
@@ -38,11 +39,10 @@ def _tree(top: str) -> Iterator[str | Piece]:
         below = []
         try:
             for name, is_folder in places.scan(folder):
-                suffix = PurePosixPath(places.ending(name)).suffix
-                if suffix in TAKEN:
-                    yield f"{folder}/{name}"
-                if is_folder and suffix not in SUFFIXES:
+                if is_folder:  # whatever its name: in a bucket a photo may be called the same
                     below.append(f"{folder}/{name}")
+                elif PurePosixPath(places.ending(name)).suffix in TAKEN:
+                    yield f"{folder}/{name}"
         except ImageError as error:
             yield Broken(folder, error.message)
         pending += sorted(below, reverse=True)  # a server may sort them with the "/" behind them

@@ -22,10 +22,10 @@ def _pieces(path: str, wish: Wish) -> Iterator[str | Piece]:
                 file.seek(0)
             while line := file.readline(LONGEST):
                 if len(line) == LONGEST and line[-1:] != b"\n":
-                    raise ImageError(
-                        f"the line at byte {file.tell() - LONGEST} is no path", hint="list one path a line"
-                    )
-                if line.strip():
+                    yield Broken(path, f"the line at byte {file.tell() - LONGEST} is no path")
+                    while line and line[-1:] != b"\n":
+                        line = file.readline(LONGEST)
+                elif line.strip():
                     yield os.fsdecode(line.rstrip(b"\r\n"))
     except ImageError as error:
         yield Broken(path, error.message)

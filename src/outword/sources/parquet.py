@@ -101,7 +101,7 @@ class Groups(Piece):
                 row += batch.num_rows
             if row == end:
                 return end - rows[0]
-        except (UnreachableError, MemoryError):
+        except UnreachableError:
             raise
         except Exception as error:  # hostile bytes make parsers raise nearly anything
             reason = f"{refusal(error)} in" if refusal(error) else reason
@@ -118,7 +118,7 @@ def _open(path: str) -> Iterator[Any]:
     with places.open_file(path) as file:
         try:
             yield parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
-        except (OutwordError, MemoryError):
+        except OutwordError:
             raise
         except Exception as error:  # hostile bytes make parsers raise nearly anything
             raise ImageError(refusal(error) or "damaged archive", hint=AGAIN) from None

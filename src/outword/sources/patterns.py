@@ -86,9 +86,11 @@ def _below(base: str, parts: list[str]) -> Iterator[str | Piece]:
             for folder in _folders(base) if rest else []:
                 yield from _below(folder, parts)
         elif _is_pattern(head):
+            photos = not rest and PurePosixPath(head).suffix.lower() in SUFFIXES  # "*.jpg" means no folder
             for name, is_folder in places.scan(base):
-                if fnmatchcase(name, head) and (is_folder or not rest):
-                    yield from _below(f"{base}/{name}", rest)
+                if fnmatchcase(name, head) and (not photos if is_folder else not rest):
+                    end = "/" * (is_folder and not rest)  # a photo may be called the same
+                    yield from _below(f"{base}/{name}{end}", rest)
         elif rest or places.exists(f"{base}/{head}"):
             yield from _below(f"{base}/{head}", rest)
     except places.Missing:
@@ -98,5 +100,4 @@ def _below(base: str, parts: list[str]) -> Iterator[str | Piece]:
 
 
 def _folders(base: str) -> list[str]:
-    found = sorted(name for name, is_folder in places.scan(base) if is_folder)
-    return [f"{base}/{name}" for name in found if PurePosixPath(name).suffix.lower() not in SUFFIXES]
+    return [f"{base}/{name}" for name in sorted(name for name, is_folder in places.scan(base) if is_folder)]

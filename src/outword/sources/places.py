@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from outword.errors import ImageError, MissingExtraError, UnreachableError
 from outword.images import Blob, check_bytes, read_bytes
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 Result = TypeVar("Result")
 
@@ -38,6 +38,7 @@ KEPT = 8  # blocks that are in memory
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _WEB = ("http", "https")
 _FINAL = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError, NotImplementedError)
+_UNUSABLE = (TypeError, ValueError, AttributeError, ImportError, IsADirectoryError)  # of one that needs more than a URL
 _BOTO = re.compile("Credential|Profile|Validation")  # errors of botocore that are the user's
 _TIMES = ("ETag", "etag", "LastModified", "last_modified", "Last-Modified", "updated", "mtime", "created")
 
@@ -210,8 +211,31 @@ def _done(item: Path | Blob | Future[Fetched]) -> Fetched:
     return item.result() if isinstance(item, Future) else (item, None)
 
 
+def check_packages(url: str) -> None:
+    """Raise `MissingExtraError` if the packages for a URL are not installed."""
+    with suppress(ImageError):
+        _kind(url)
+
+
 def _system(url: str) -> tuple[Any, str]:
     """The file system of fsspec behind a URL, and the path in it."""
+    try:
+        kind = _kind(url)
+    except MissingExtraError as error:
+        raise ImageError(error.message, hint=error.hint) from None
+
+    def made() -> tuple[Any, str]:
+        try:
+            options = tuple(sorted(kind._get_kwargs_from_urls(url).items()))
+            return _made(kind, options, os.getpid()), kind._strip_protocol(url)
+        except _UNUSABLE as error:
+            raise ImageError(f"{protocol(url)}:// cannot be used: {_text(error)}") from error
+
+    return _try(url, made)
+
+
+def _kind(url: str) -> Any:
+    """The class of file systems behind a URL."""
     name = protocol(url)
     extra = "s3" if name in ("s3", "s3a") else "remote"
     try:
@@ -219,14 +243,12 @@ def _system(url: str) -> tuple[Any, str]:
     except ImportError:
         raise MissingExtraError(f"{name}:// needs fsspec", hint=f'pip install "outword[{extra}]"') from None
     try:
-        kind = fsspec.get_filesystem_class(name)
+        return fsspec.get_filesystem_class(name)
     except ImportError as error:
         hint = 'pip install "outword[s3]"' if extra == "s3" else str(error)
         raise MissingExtraError(f"{name}:// needs one more package", hint=hint) from None
     except ValueError:
         raise ImageError(f"{name}:// is not known to fsspec", hint="see its list of file systems") from None
-    options = tuple(sorted(kind._get_kwargs_from_urls(url).items()))
-    return _made(kind, options, os.getpid()), kind._strip_protocol(url)
 
 
 @lru_cache(maxsize=32)
@@ -257,9 +279,8 @@ def _try(url: str, call: Callable[[], Result]) -> Result:
             if _is_final(error):
                 raise _refusal(error) from error
             if attempt == len(WAITS):
-                told = " ".join(str(error).split())[:200] or type(error).__name__
                 raise UnreachableError(
-                    f"{url} cannot be read, after {attempt + 1} attempts: {told}",
+                    f"{url} cannot be read, after {attempt + 1} attempts: {_text(error)}",
                     hint="run the same command again, it goes on where it was",
                 ) from error
         time.sleep(WAITS[attempt] * random.SystemRandom().uniform(0.5, 1.5))
@@ -287,15 +308,19 @@ def _status(error: BaseException) -> int:
     return found if isinstance(found, int) else 0
 
 
+def _text(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
 def _refusal(error: Exception) -> ImageError:
-    text = " ".join(str(error).split())[:200]
+    text = _text(error)
     if isinstance(error, PermissionError) or _status(error) in (401, 403):
         return ImageError("permission denied", hint=text)
     if isinstance(error, IsADirectoryError):
         return ImageError("is a directory", hint="name the files in it")
     if isinstance(error, FileNotFoundError | NotADirectoryError) or _status(error) in (404, 410):
         return Missing("no such bucket" if "bucket does not exist" in text else "no such file")
-    return ImageError(f"cannot be read: {text or type(error).__name__}")
+    return ImageError(f"cannot be read: {text}")
 
 
 def _info(url: str) -> dict[str, Any]:
@@ -312,6 +337,8 @@ def _info(url: str) -> dict[str, Any]:
 def _read_remote(url: str) -> bytes:
     """A photo in one request, if it is not very large."""
     system, path = _system(url)
+    if protocol(url) in _WEB:
+        return _try(url, lambda: _read_web(system, path))
 
     def first() -> bytes:
         try:
@@ -322,11 +349,26 @@ def _read_remote(url: str) -> bytes:
             raise
 
     data = _try(url, first)
-    if len(data) != FIRST:  # a web server that knows no ranges gives the whole file
+    if len(data) != FIRST:
         return data
     size = _info(url)["size"] or 0
     check_bytes(size)
     return data + (_try(url, lambda: bytes(system.cat_file(path, start=FIRST, end=size))) if size > FIRST else b"")
+
+
+def _read_web(system: Any, path: str) -> bytes:
+    """A photo from a web server, which need not know ranges, nor say how much there is."""
+    file = _Limited()
+    system.get_file(path, file)
+    return file.getvalue()
+
+
+class _Limited(io.BytesIO):
+    """A file in memory that takes as much as a photo may have."""
+
+    def write(self, data: ReadableBuffer) -> int:
+        check_bytes(self.tell() + memoryview(data).nbytes)
+        return super().write(data)
 
 
 def _only_page(url: str, system: Any, path: str) -> Iterator[set[tuple[str, bool]]]:

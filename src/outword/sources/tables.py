@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from outword.errors import InputError
@@ -20,16 +20,16 @@ def image_column(schema: Any, column: str | None, table: str) -> str:
     """The column that has the images, the one that is named or else what looks like one; `InputError` if none does."""
     kinds = {field.name: field.type for field in schema}
     if column is None:
-        structs = [name for name, kind in kinds.items() if _is_struct(kind, "bytes", "path")]
+        structs = [name for name, kind in kinds.items() if _is_struct(kind) and kind.get_field_index("path") >= 0]
         guesses = ["image", *(structs if len(structs) == 1 else []), "path"]
         column = next((name for name in guesses if name in kinds and _is_usable(kinds[name])), "image")
+    there = ", ".join(map(str, kinds))
     if column not in kinds:
-        there = ", ".join(map(str, kinds))
         raise InputError(f'{table} has no column "{column}", it has: {there}', hint="name one of them with --column")
     if not _is_usable(kinds[column]):
         raise InputError(
             f'column "{column}" of {table} has {kinds[column]}, not images: bytes, structs with bytes, or paths',
-            hint="name another one with --column",
+            hint=f"name another one with --column, it has: {there}",
         )
     return column
 
@@ -40,7 +40,7 @@ def fields_of(schema: Any, column: str, contents: bool) -> list[str]:
     label = column != "label" and "label" in schema.names and pa.types.is_integer(schema.field("label").type)
     kind = schema.field(column).type
     if _is_struct(kind):
-        inside = [name for name in ("path", *["bytes"] * contents) if kind.get_field_index(name) >= 0]
+        inside = ["path"] * _has(kind, "path", _is_text) + ["bytes"] * contents
         images = [f"{column}.{name}" for name in inside]
     else:
         images = [column] if contents or _is_text(kind) else []
@@ -78,9 +78,19 @@ def _from_struct(name: str, data: bytes | None, path: str | None, contents: bool
     return Link(name, path) if contents and data is None and path else Blob(name, data or b"")
 
 
-def _is_struct(kind: Any, *fields: str) -> bool:
+def _is_struct(kind: Any) -> bool:
+    """Whether it is a struct with bytes; of a column that has paths only the type may be unknown."""
     pa, _ = pyarrow()
-    return pa.types.is_struct(kind) and all(kind.get_field_index(name) >= 0 for name in fields or ("bytes",))
+    return pa.types.is_struct(kind) and _has(kind, "bytes", lambda kind: _is_binary(kind) or pa.types.is_null(kind))
+
+
+def _has(struct: Any, field: str, test: Callable[[Any], bool]) -> bool:
+    index = struct.get_field_index(field)
+    return index >= 0 and test(struct.field(index).type)
+
+
+def _is_binary(kind: Any) -> bool:
+    return _is_any(kind, "is_binary", "is_large_binary", "is_fixed_size_binary", "is_binary_view")
 
 
 def _is_text(kind: Any) -> bool:
@@ -88,8 +98,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _is_usable(kind: Any) -> bool:
-    binary = _is_any(kind, "is_binary", "is_large_binary", "is_fixed_size_binary", "is_binary_view")
-    return binary or _is_text(kind) or _is_struct(kind)
+    return _is_binary(kind) or _is_text(kind) or _is_struct(kind)
 
 
 def _is_any(kind: Any, *tests: str) -> bool:

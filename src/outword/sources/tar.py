@@ -86,22 +86,26 @@ def _walk(file: IO[bytes], path: str, wanted: Wanted) -> Iterator[Blob]:
             while (member := archive.next()) is not None:
                 archive.members = []  # type: ignore[attr-defined]  # it would keep all of them
                 end = archive.offset
-                if member.size < 0 or end <= at:  # extended attributes may say so
+                if member.size < 0 or end <= at or (member.isreg() and not member.name):  # an extension may say so
                     raise tarfile.ReadError
                 if name := _photo(member):
                     name = f"{path}/{name}"
                     yield Blob(name, _content(plain, size, member, wanted(number, name)))
                     number += 1
                 at = end
+            if not _is_end(plain, at + _BLOCK):
+                raise tarfile.ReadError
             return
-        except (UnreachableError, MemoryError):
+        except UnreachableError:
             raise
         except Exception as error:  # hostile bytes make parsers raise nearly anything
             reason = refusal(error)
             at = at if size is None else min(at, size)
             yield Blob(path, ImageError(f"{reason or 'damaged'} at byte {at}", hint=AGAIN))
             number += 1
-            start = None if reason else _sound(plain, at + _BLOCK if size is not None else _ahead(plain, at))
+            if reason and not isinstance(error, MemoryError):
+                return
+            start = _sound(plain, at + _BLOCK if size is not None else _ahead(plain, at))
 
 
 def _photo(member: tarfile.TarInfo) -> str:
@@ -129,6 +133,20 @@ def _content(file: IO[bytes], size: int | None, member: tarfile.TarInfo, wanted:
     if len(data) < member.size:
         raise tarfile.ReadError
     return data if wanted else b""
+
+
+def _is_end(file: IO[bytes], at: int) -> bool:
+    """Whether nothing but zeros follows, as behind the last photo; a compressed file is read to its end, and checked.
+
+    Anything else stays to be read: behind a header that was lost to zeros, or in a tar that was appended to this one.
+    """
+    file.seek(at)
+    while block := file.read(_BLOCK):
+        if block.strip(b"\0"):
+            file.seek(at)
+            return False
+        at += len(block)
+    return True
 
 
 def _ahead(file: IO[bytes], at: int) -> int:
