@@ -74,8 +74,9 @@ def contents(folder):
 def same(saved, tmp_path, *given):
     """Score here and on the cluster, into parts; the files must be the same, the manifest too."""
     call("score", saved, *given, "-o", f"{tmp_path}/here/")
-    call("score", saved, *given, "-o", f"{tmp_path}/there/", "--engine", "ray")
+    result = call("score", saved, *given, "-o", f"{tmp_path}/there/", "--engine", "ray")
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
+    assert result.stdout == ""
     return contents(tmp_path / "here")
 
 

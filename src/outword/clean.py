@@ -280,7 +280,7 @@ def check_apart(folder: Path, given: Iterable[str]) -> None:
     for path in chain.from_iterable(map(braced, given)):
         if not is_remote(path) and _finds(path, target):
             raise InputError(
-                f"{folder} lies in {path}, and its photos would be taken for more of the source",
+                f"{folder} lies in {path}, and would be taken for more of the source",
                 hint="choose a folder elsewhere",
             )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,7 @@ def command(
     in_parts, options = is_folder(output), options_of(encoder, runtime)
     check_outputs(None if in_parts else output, html)
     kind = chosen_format(None if in_parts else output, kind)
-    if output and (in_parts or kind == "parquet"):
+    if output and (in_parts or output.lower().endswith(".parquet")):
         check_apart(Path(output), paths)
     if in_parts:
         check_there(paths)
@@ -179,7 +180,7 @@ def score_left(detector: Detector, source: Source, parts: Parts, *, run: Engine 
     if before := parts.totals()["rows"]:
         click.echo(f"{before:,} rows are there already", err=True)
     total, done = count_in_background(source), 0
-    with Meter("images") as meter:
+    with Meter("images") as meter, redirect_stdout(sys.stderr):  # Ray prints there when a process dies
         for scored in (run or _here)(detector, source, parts.progress()):
             for row in scored.rows:
                 _check(row, strict)
