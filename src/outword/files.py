@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from outword.errors import ArtifactError
@@ -53,9 +53,10 @@ def free_folder(path: str | os.PathLike[str], *, card: str, names: Collection[st
     target = Path(path).resolve()
     if not target.parent.is_dir():
         raise ArtifactError(f"{target.parent} is not a folder", hint="make it first")
-    for _ in range(10):  # another process may be replacing it between the two looks
-        if not target.exists() or ((target / card).is_file() and {p.name for p in target.iterdir()} <= set(names)):
-            return target
+    for _ in range(10):  # another process may be replacing it between two looks
+        with suppress(FileNotFoundError):
+            if not target.exists() or ((target / card).is_file() and {p.name for p in target.iterdir()} <= set(names)):
+                return target
         time.sleep(0.01)
     raise ArtifactError(
         f"{target} exists and is not {what}, or holds other files too", hint="choose another name, or remove it"
