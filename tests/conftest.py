@@ -1,5 +1,7 @@
 """Tests leave the user's cache alone, and share what takes seconds to make."""
 
+import csv
+import io
 import os
 import shutil
 from pathlib import Path
@@ -29,6 +31,16 @@ def call(*args, code=0):
         raise result.exception
     assert result.exit_code == code, result.stderr
     return result
+
+
+def rows_of(text):
+    """The rows of a CSV file."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def contents(folder):
+    """The files of a folder by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def lay_out(root, chosen):

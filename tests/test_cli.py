@@ -1,7 +1,5 @@
 """The command line as people use it: data on stdout, talk on stderr, exit codes, bad input."""
 
-import csv
-import io
 import json
 import os
 import re
@@ -15,15 +13,11 @@ import pytest
 
 import outword
 from bad_images import make_bad_images
-from conftest import LABELS, PHOTOS, call
+from conftest import LABELS, PHOTOS, call, rows_of
 from outword.cli import VERBS
 from outword.detectors import DETECTORS
 
 COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
-
-
-def rows_of(text):
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import contents
 from outword import parts as module
 from outword.errors import ArtifactError, InputError
 from outword.parts import MANIFEST, Parts, left_over
@@ -75,10 +76,6 @@ def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):
         return list(parts.rows()), parts.totals(), parts.redone, len(found)
 
 
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_rows_come_back_in_the_order_of_the_source(tmp_path, kind):
     rows, totals, _, _ = run(tmp_path / "s", kind=kind)
@@ -89,14 +86,16 @@ def test_rows_come_back_in_the_order_of_the_source(tmp_path, kind):
         checksum.add(one)
     assert totals == {"rows": 48, "counts": {"error": 5, "in": 43}, "checksum": checksum.hex}
     expected = ["000000-0000", "000000-0001", "000000-0002", "000002-0000", "000002-0001", "000003-0000"]
-    assert sorted(files(tmp_path / "s")) == [MANIFEST, *(f"part-{part}.{kind}" for part in expected)]
+    assert sorted(contents(tmp_path / "s")) == [MANIFEST, *(f"part-{part}.{kind}" for part in expected)]
 
 
 def test_checksum_is_that_of_lines_by_any_tool(tmp_path):
     from hashlib import sha256
 
     _, totals, _, _ = run(tmp_path / "s")
-    lines = [line for name, data in files(tmp_path / "s").items() if name != MANIFEST for line in data.splitlines(True)]
+    lines = [
+        line for name, data in contents(tmp_path / "s").items() if name != MANIFEST for line in data.splitlines(True)
+    ]
     sums = (int(sha256(line).hexdigest(), 16) for line in lines if not line.startswith(b"path,"))
     assert totals["checksum"] == f"{sum(sums) % (1 << 256):064x}"
 
@@ -105,7 +104,7 @@ def test_checksum_is_that_of_lines_by_any_tool(tmp_path):
 def test_order_does_not_matter(tmp_path, order):
     run(tmp_path / "one")
     run(tmp_path / "other", order=order)
-    assert files(tmp_path / "one") == files(tmp_path / "other")
+    assert contents(tmp_path / "one") == contents(tmp_path / "other")
 
 
 @pytest.mark.parametrize("order", [None, 1, 2])
@@ -114,11 +113,11 @@ def test_run_that_ends_anywhere_goes_on(tmp_path, stop, order):
     run(tmp_path / "whole")
     _, _, _, before = run(tmp_path / "s", stop=stop, order=order)
     _, totals, _, left = run(tmp_path / "s", order=order)
-    assert files(tmp_path / "whole") == files(tmp_path / "s")
+    assert contents(tmp_path / "whole") == contents(tmp_path / "s")
     assert totals["rows"] == 48 and left <= before
     _, _, _, again = run(tmp_path / "s")
     assert again == 1  # the end alone: nothing is scored twice
-    assert files(tmp_path / "whole") == files(tmp_path / "s")
+    assert contents(tmp_path / "whole") == contents(tmp_path / "s")
 
 
 def test_what_a_kill_leaves_behind(tmp_path):
@@ -130,26 +129,26 @@ def test_what_a_kill_leaves_behind(tmp_path):
     (folder / ".part-000002-0000.csv.0123456789abcdef").write_bytes(b"half")
     (folder / "part-000002-0000.csv").write_bytes(b"written, but not in the manifest")
     run(folder)
-    assert files(tmp_path / "whole") == files(folder)
+    assert contents(tmp_path / "whole") == contents(folder)
 
 
 @pytest.mark.parametrize("damage", ["changed", "gone"])
 def test_lost_part_is_made_again(tmp_path, damage):
     run(tmp_path / "s")
-    whole = files(tmp_path / "s")
+    whole = contents(tmp_path / "s")
     part = tmp_path / "s" / "part-000000-0001.csv"
     part.write_bytes(part.read_bytes()[:-1]) if damage == "changed" else part.unlink()
     _, totals, redone, scored = run(tmp_path / "s")
     assert redone == ["part-000000-0001.csv"] and totals["rows"] == 48
     assert scored == 3 + 2 + 1  # the second and the third part of that piece, and the end
-    assert files(tmp_path / "s") == whole
+    assert contents(tmp_path / "s") == whole
 
 
 def test_source_that_grew_at_its_end_is_gone_on_with(tmp_path):
     run(tmp_path / "s", PIECES[:2])
     _, totals, _, _ = run(tmp_path / "s")
     run(tmp_path / "whole")
-    assert totals["rows"] == 48 and files(tmp_path / "s") == files(tmp_path / "whole")
+    assert totals["rows"] == 48 and contents(tmp_path / "s") == contents(tmp_path / "whole")
 
 
 def test_source_that_changed_is_refused(tmp_path):
@@ -198,7 +197,7 @@ def test_chunk_that_comes_twice_is_written_once(tmp_path):
             parts.add(scored)
             parts.add(scored)
         parts.finish()
-    assert files(tmp_path / "s") == files(tmp_path / "whole")
+    assert contents(tmp_path / "s") == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("lost", range(0, 16, 3))
@@ -218,7 +217,7 @@ def test_part_that_no_manifest_knows_is_removed(tmp_path):
     (tmp_path / "s" / "part-000009-0000.csv").write_bytes(b"of a killed run")
     (tmp_path / "s" / "notes.csv").write_bytes(b"the user's")
     run(tmp_path / "s")
-    assert len(files(tmp_path / "s")) == 1 + 6 + 1
+    assert len(contents(tmp_path / "s")) == 1 + 6 + 1
 
 
 def test_run_without_parts_may_become_another(tmp_path):
@@ -228,11 +227,11 @@ def test_run_without_parts_may_become_another(tmp_path):
 
 def test_refused_run_changes_nothing(tmp_path):
     run(tmp_path / "s")
-    whole = files(tmp_path / "s")
+    whole = contents(tmp_path / "s")
     for pieces, about in ((PIECES[1:], ABOUT), (PIECES[:1], ABOUT), ([], ABOUT), (PIECES, {"detector": ""})):
         with pytest.raises(InputError):
             run(tmp_path / "s", pieces, about=about)
-        assert files(tmp_path / "s") == whole
+        assert contents(tmp_path / "s") == whole
 
 
 def test_one_writer_at_a_time(tmp_path):

@@ -16,7 +16,7 @@ import pytest
 import outword
 import tiny
 from archives import photo, write_parquet, write_tar
-from conftest import LABELS, PHOTOS, call
+from conftest import LABELS, PHOTOS, call, contents
 from outword.embed import embed
 from outword.encoders import get_encoder
 from outword.encoders.export import export
@@ -65,10 +65,6 @@ def shards(tmp_path):
     cut = tmp_path / "shards" / "000005.tar"
     cut.write_bytes(cut.read_bytes()[:5000])
     return tmp_path / "shards"
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def same(saved, tmp_path, *given):

@@ -1,7 +1,5 @@
 """`outword score` on the sources that people have, into files and into parts, killed and gone on with."""
 
-import csv
-import io
 import json
 import os
 import shutil
@@ -18,7 +16,7 @@ import pytest
 
 import outword
 from archives import write_tar
-from conftest import LABELS, PHOTOS, call
+from conftest import LABELS, PHOTOS, call, contents, rows_of
 from outword import parts, stream
 from outword.embed import embed
 from outword.errors import InputError
@@ -29,17 +27,9 @@ from outword.stream import open_source, score_source
 NAMES = ["cat", "coffee", "gravel", "raccoon", "rocket"]  # as a folder has them: batches round alike
 
 
-def rows_of(text):
-    return list(csv.DictReader(io.StringIO(text)))
-
-
 def summary(result):
     """What is said at the end: the number of rows, and the checksum."""
     return result.stderr.strip().splitlines()[-1]
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")

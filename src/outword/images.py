@@ -388,7 +388,7 @@ def expand(path: Path) -> Iterator[Path]:
 
 def files_in(path: Path, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:
     """Yield a file as it is, a folder as the files in it with one of the suffixes."""
-    if path.suffix.lower() in SUFFIXES or not _is_folder(path):
+    if path.suffix.lower() in SUFFIXES or not is_folder(path):
         yield path
         return
     for folder, names in _tree(path):
@@ -498,7 +498,8 @@ class _Entries:
             yield from ((os.fsdecode(name.rstrip(b"/")), name.endswith(b"/")) for name in names)
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
+    """Whether a path is that of a folder; one that cannot be looked at, or cannot be a path, is none."""
     try:
         return path.is_dir()
     except (OSError, ValueError):

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from outword.errors import ArtifactError, InputError
-from outword.files import sha256_bytes, sha256_file, whole_file
+from outword.files import sha256_bytes, sha256_file
 from outword.rows import Checksum, Row, read_rows, writing
 from outword.shards import pyarrow, write_synced
 from outword.sources.base import PART, Piece
@@ -157,7 +157,7 @@ class Parts:
         if self._pieces is None or len(self._known) < pieces or not all(piece.last for piece in self._known.values()):
             raise ArtifactError("some rows of the source have not come", hint="run the same command again")
         totals = {"complete": True, "pieces": pieces, **self.totals()}
-        self._rewrite(chain([_line(self.about)], self._lines(), [_line(totals)]))
+        write_synced(self.folder / MANIFEST, chain([_line(self.about)], self._lines(), [_line(totals)]))
 
     def parts(self) -> Iterator[Part]:
         """The parts that are written, in the order of the source."""
@@ -185,7 +185,7 @@ class Parts:
                 write(row)
                 checksum.add(row)
         if rows:
-            write_synced(self._file(number, piece.parts), data.getvalue())
+            write_synced(self._file(number, piece.parts), [data.getvalue()])
         counts = dict(sorted(Counter(row.verdict or "error" for row in rows).items()))
         sha256 = sha256_bytes(data.getvalue()) if rows else ""
         last = piece.rows + len(rows) == piece.end
@@ -209,12 +209,6 @@ class Parts:
             os.fsync(file.fileno())
         self._size += len(line)
 
-    def _rewrite(self, lines: Iterable[bytes]) -> None:
-        with whole_file(self.folder / MANIFEST) as temporary, temporary.open("wb") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-
     def _lines(self) -> Iterator[bytes]:
         """The lines of parts in the manifest, in the order of the source."""
         with (self.folder / MANIFEST).open("rb") as file:
@@ -235,7 +229,7 @@ class Parts:
         if path.exists() and not begun:
             raise _unreadable(path, "it is empty")
         if len(begun) < 2:  # no part yet, so it is this run from now on
-            self._rewrite([_line(self.about)])
+            write_synced(self.folder / MANIFEST, [_line(self.about)])
         elif (about := begun[0][0]) != self.about:
             other = ", ".join(sorted(key for key in about.keys() | self.about if about.get(key) != self.about.get(key)))
             told = f"{self.folder} holds the output of another run: {other} differ"
@@ -252,7 +246,7 @@ class Parts:
         if dropped:
             lines = islice(_manifest(path), 1, None)
             kept = (line for values, line in lines if self._has(values.get("piece"), values.get("part")))
-            self._rewrite(chain([_line(self.about)], kept))
+            write_synced(self.folder / MANIFEST, chain([_line(self.about)], kept))
         self._sweep()
 
     def _has(self, piece: int | None, part: int | None) -> bool:

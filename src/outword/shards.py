@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -58,14 +58,14 @@ def write_shard(folder: Path, shard: Shard, kind: str) -> Path:
     files = shard_files(folder)
     number = int(files[-1].name.partition("-")[0]) + 1 if files else 0
     path = folder / f"{number:06}-{sha256_bytes(data)[:16]}.{kind}"
-    write_synced(path, data)
+    write_synced(path, [data])
     return path
 
 
-def write_synced(path: Path, data: bytes) -> None:
+def write_synced(path: Path, blocks: Iterable[bytes]) -> None:
     """Write a file whole, and have it on the disk, name included, before going on."""
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        file.write(data)
+        file.writelines(blocks)
         file.flush()
         os.fsync(file.fileno())
     if os.name == "posix":

@@ -162,7 +162,7 @@ def make_store(folder: str | os.PathLike[str], encoder: Encoder) -> Store:
     if not (own / CARD).exists():
         names = ("name", "fingerprint", "dim", "temperature", "licence", "source")
         card = {"schema": SCHEMA, **{n: getattr(encoder, n) for n in names}, "options": dict(encoder.options)}
-        write_synced(own / CARD, (json.dumps(card, indent=2) + "\n").encode())
+        write_synced(own / CARD, [(json.dumps(card, indent=2) + "\n").encode()])
     if _checked_dim(own / CARD, encoder.fingerprint) != encoder.dim:
         raise _bad_card(own / CARD, f"dim must be {encoder.dim}")
     _sweep(own)

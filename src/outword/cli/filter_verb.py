@@ -83,7 +83,7 @@ def command(
         check_links(sources)
     options = options_of(encoder if detector else None, runtime)
     run = engine_of(engine, options)
-    judge = _checked(load(detector, encoder=encoder, **runtime), detector) if detector else None
+    judge = _checked(load(detector, **options), detector) if detector else None
     names = read_labels(labels) if labels else {}
     with claimed(folder):
         if judge is None:

@@ -80,16 +80,9 @@ def named(suffixes: tuple[str, ...]) -> Callable[[str], bool]:
     """A test whether a file has one of these suffixes; a folder has none."""
 
     def test(path: str) -> bool:
-        return ending(path).endswith(suffixes) and (is_remote(path) or not _is_local_folder(path))
+        return ending(path).endswith(suffixes) and (is_remote(path) or not images.is_folder(Path(path)))
 
     return test
-
-
-def _is_local_folder(path: str) -> bool:
-    try:
-        return Path(path).is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def protocol(url: str) -> str:
