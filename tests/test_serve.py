@@ -15,15 +15,19 @@ import subprocess
 import sys
 import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import outword
+from bad_images import encoded
 from conftest import LABELS, PHOTOS, call
+from outword import images
 from outword.cli.serve_verb import check_token
 from outword.errors import ParameterError
 from outword.serve.batching import Batcher
@@ -31,6 +35,7 @@ from outword.serve.handbook import EXAMPLES
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal
 from outword.serve.server import is_local, most_connections
+from outword.serve.service import Service
 from outword.serve.shelf import footprint
 from served import ask, form, in_thread, process
 
@@ -272,6 +277,27 @@ def test_large_images_are_refused_before_they_are_decoded(detector):
         status, _, body = score(address, CAT)
         assert status == 422
         assert "too many pixels" in json.loads(body)["error"]["message"]
+
+
+def test_small_images_pass_large_ones(detector, monkeypatch):
+    decode, leave, entered = Service._decode, threading.Event(), threading.Event()
+
+    def slow(self, item, *, large):
+        if large:
+            entered.set()
+            assert leave.wait(30)
+        return decode(self, item, large=large)
+
+    monkeypatch.setattr(Service, "_decode", slow)
+    monkeypatch.setattr(images, "LARGE", 451 * 300)  # pixels, those of the cat
+    with in_thread(detector) as address, ThreadPoolExecutor() as clients:
+        body, kind = form(("a.jpg", encoded(Image.open(CAT).resize((452, 300)), "JPEG")))
+        waiting = [clients.submit(ask, address, "POST", "/v1/score", body, kind=kind) for _ in range(4)]
+        assert entered.wait(30)
+        assert score(address, CAT)[0] == 200
+        assert not any(request.done() for request in waiting)
+        leave.set()
+        assert [request.result()[0] for request in waiting] == [200] * 4
 
 
 def test_a_token_is_asked_for_where_it_matters(detector):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from outword.encoders import Encoder
 from outword.encoders.base import Pixels
 from outword.encoders.ort import usable_cpus
 from outword.errors import ImageError, OutwordError
-from outword.images import decode_ahead, open_image, read_bytes
+from outword.files import sha256_file
+from outword.images import ROOM, Blob, decode_ahead, open_file, read_bytes
 from outword.shards import UNREAD, Shard, Vectors, pyarrow
 from outword.store import Store, make_store
 
@@ -102,16 +104,25 @@ def embed(
 def _look(encoder: Encoder, known: dict[bytes, int], path: str | os.PathLike[str]) -> Looked:
     """Read a file, and decode it if its content is new."""
     try:
-        data = read_bytes(path)
+        digest, content = _content(path)
     except ImageError as error:
-        return UNREAD, error
-    digest = hashlib.sha256(data).digest()
+        return UNREAD, error.bare()
     if digest in known:
         return digest, known[digest]
     try:
-        return digest, encoder.preprocess(open_image(data, min_side=encoder.min_side))
+        return digest, encoder.loader(content)
     except ImageError as error:
-        return digest, error
+        return digest, error.bare()
+
+
+def _content(path: str | os.PathLike[str]) -> tuple[bytes, bytes | str | os.PathLike[str]]:
+    """The sha256 of a file, and its bytes; of a large file its path, since several threads do this at once."""
+    if not isinstance(path, Blob):
+        with open_file(path) as file:
+            if os.fstat(file.fileno()).st_size > ROOM:
+                return bytes.fromhex(sha256_file(Path(path))), path
+    data = read_bytes(path)
+    return hashlib.sha256(data).digest(), data
 
 
 def _entries(

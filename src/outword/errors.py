@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TypeVar
+
+Self = TypeVar("Self", bound="OutwordError")
 
 
 class OutwordError(Exception):
@@ -13,6 +16,10 @@ class OutwordError(Exception):
         self.message = message
         self.hint = hint
         super().__init__(f"{message}. hint: {hint}" if hint else message)
+
+    def bare(self: Self) -> Self:
+        """The same error without its history, for errors that are kept: a traceback keeps all that was on the stack."""
+        return type(self)(self.message, hint=self.hint)
 
 
 class ParameterError(OutwordError, ValueError):
@@ -27,8 +34,8 @@ class ImageError(OutwordError, ValueError):
     """One image cannot be used; a run records it and goes on."""
 
 
-class TooManyPixelsError(ImageError):
-    """An image is larger than it may be; told before any of its pixels is decoded."""
+class LargeImageError(ImageError):
+    """An image must be decoded apart from others; told before any of its pixels is."""
 
 
 class UnreachableError(OutwordError):

@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from PIL import Image, JpegImagePlugin
 from PIL.ImageFile import ImageFile
 
-from outword.errors import ImageError, InputError, OutwordError, TooManyPixelsError
+from outword.budget import SMALL, decoding
+from outword.errors import ImageError, InputError, LargeImageError, OutwordError
+from outword.headers import check_parts, check_proportion, check_scans, coefficients, decoding_cost
 
 ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
 Entry: TypeAlias = tuple[str, bool]  # a name in a folder, and whether it is a folder
@@ -34,11 +36,11 @@ Result = TypeVar("Result")
 MAX_PIXELS = 178_956_970
 """An image with more pixels than this is refused: 512 MiB as 8-bit RGB."""
 
-MAX_BYTES = 1 << 31
-"""A file larger than this is not read whole by `read_bytes`; 16-bit RGB with `MAX_PIXELS` has half of it."""
+MAX_BYTES = 320 << 20
+"""A file larger than this is not read whole into memory; 100 megapixels of 8-bit RGB have 286 MiB."""
 
-MAX_SCANS = 100
-"""A JPEG with more scans than this is refused; those of cameras and the web have at most about ten."""
+LARGE = 16 << 20
+"""Pixels from which on an image is taken to RGB in bands, and a decode takes a good part of a second."""
 
 SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".dib", ".tif", ".tiff"}
@@ -47,7 +49,8 @@ SUFFIXES = frozenset(
 """What is taken from a folder. HEIC is here to get an error row: a folder of phone photos must not look empty."""
 
 NAMES = 200_000  # of a folder that are in memory
-ROOM = 256 << 20  # bytes of photos that wait to be decoded, or one photo
+ROOM = 48 << 20  # bytes of photos that wait to be decoded, or one photo
+BAND = 4 << 20  # pixels that are taken to RGB at a time
 HEAD = 1024  # bytes by which a file is told; the whole head of a PPM must be among them, comments too
 _READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read"
 _PLUGINS = [  # how a file begins, and the Pillow class that reads it; nothing else is ever tried
@@ -56,7 +59,7 @@ _PLUGINS = [  # how a file begins, and the Pillow class that reads it; nothing e
     (re.compile(rb"RIFF....WEBP", re.DOTALL), "PIL.WebPImagePlugin", "WebPImageFile"),
     (re.compile(rb"GIF8[79]a"), "PIL.GifImagePlugin", "GifImageFile"),
     (re.compile(rb"BM"), "PIL.BmpImagePlugin", "BmpImageFile"),
-    (re.compile(rb"II[*+]\0|MM\0[*+]"), "PIL.TiffImagePlugin", "TiffImageFile"),
+    (re.compile(rb"II[*+]\0|MM\0[*+]"), "outword.tiff", "Tiff"),
     (re.compile(rb"P[4-6f](\s+(#[^\n]*\n\s*)*[-+.\d]+){2,3}\s"), "PIL.PpmImagePlugin", "PpmImageFile"),
     (re.compile(rb"....ftyp(avi[fs]|mif1|msf1)", re.DOTALL), "PIL.AvifImagePlugin", "AvifImageFile"),
 ]
@@ -68,8 +71,6 @@ _REFUSED = [  # formats that people do have, and that are not read
     (re.compile(rb"8BPS"), "Photoshop"),
     (re.compile(rb"\s*<svg|\s*<\?xml"), "SVG or XML"),
 ]
-_SCAN = b"\xff\xda"  # how a scan of a JPEG begins
-_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -110,29 +111,47 @@ class _Jpeg(JpegImagePlugin.JpegImageFile):
 def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> Image.Image:
     """Give an image as upright 8-bit RGB, or raise `ImageError` with a short reason.
 
-    Only well-known raster formats are read, the pixel count is checked before any pixel is decoded, and a damaged or
-    truncated file is refused. The first frame of an animation counts; transparency is laid on white; EXIF orientation
-    is applied; 16-bit and float pixels are scaled to 8 bits (see `_eight_bit`). Thread-safe.
+    Only well-known raster formats are read; what an image will cost is reckoned before any pixel is decoded (see
+    `outword.headers`), and a damaged or truncated file is refused. The first frame of an animation counts; transparency
+    is laid on white; EXIF orientation is applied; 16-bit and float pixels are scaled to 8 bits (see `_to_eight_bits`).
+    Thread-safe.
 
     Args:
         source: a path, a `Blob`, the bytes of an image file, a PIL image, or a uint8 array, RGB (height, width, 3) or
             grey (height, width).
-        min_side: 0 decodes in full. Otherwise a JPEG may be decoded at a half, a quarter or an eighth of its size, as
-            long as its short side stays at 2 * `min_side` or more, which changes a later resize to `min_side` by
-            hardly anything and is several times faster.
+        min_side: 0 decodes in full. Otherwise a JPEG, or an image of more than `LARGE` pixels, may be given at a
+            fraction of its size, as long as its short side stays at 2 * `min_side` or more, which changes a later
+            resize to `min_side` by hardly anything and takes less time and memory.
         max_pixels: refuse images with more pixels than this.
     """
+    return with_image(source, lambda image: image, min_side=min_side, max_pixels=max_pixels)
+
+
+def with_image(
+    source: ImageLike,
+    use: Callable[[Image.Image], Result],
+    *,
+    min_side: int = 0,
+    max_pixels: int = MAX_PIXELS,
+    large: bool = True,
+) -> Result:
+    """What `use` makes of an image (see `open_image`), whose memory counts as taken until then.
+
+    Args:
+        source, min_side, max_pixels: see `open_image`.
+        use: called with upright 8-bit RGB.
+        large: False raises `LargeImageError` for a file that must wait for its turn, or that takes long.
+    """
     if isinstance(source, Image.Image):
-        return _finish(source, max_pixels)
+        return use(_finish(source, min_side, max_pixels))
     if isinstance(source, np.ndarray):
-        return _finish(_from_array(source), max_pixels)
-    if isinstance(source, bytes):
-        return _decode(io.BytesIO(source), min_side, max_pixels)
-    if isinstance(source, Blob):
-        return _decode(io.BytesIO(read_bytes(source)), min_side, max_pixels)
+        return use(_finish(_from_array(source), min_side, max_pixels))
+    if isinstance(source, bytes | Blob):
+        data = read_bytes(source) if isinstance(source, Blob) else source
+        return _decode(io.BytesIO(data), use, min_side, max_pixels, large=large, held=len(data))
     if isinstance(source, str | os.PathLike):
         with open_file(source) as file:
-            return _decode(file, min_side, max_pixels)
+            return _decode(file, use, min_side, max_pixels, large=large)
     raise InputError(
         f"an image must be a path, bytes, a PIL image or a uint8 array, got {type(source).__name__}",
         hint="give one image, not a list",
@@ -143,7 +162,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of an image file, for `open_image`, or `ImageError` with a short reason."""
     if isinstance(path, Blob):
         if isinstance(path.data, ImageError):
-            raise path.data
+            raise path.data.bare()
         check_bytes(len(path.data))
         return path.data
     with open_file(path) as file:
@@ -202,24 +221,48 @@ def open_file(path: str | os.PathLike[str], buffer: int = -1) -> IO[bytes]:
     raise ImageError("is a directory", hint="name the files in it, or rename it so that it does not look like an image")
 
 
-def _decode(file: IO[bytes], min_side: int, max_pixels: int) -> Image.Image:
-    """Read the header, check the size, and only then the pixels."""
+def _decode(
+    file: IO[bytes],
+    use: Callable[[Image.Image], Result],
+    min_side: int,
+    max_pixels: int,
+    *,
+    large: bool,
+    held: int = 0,
+) -> Result:
+    """Read the header, reckon what the rest will cost, and only then the pixels; `held` bytes are in memory already."""
+    image, pixels, cost = _opened(file, min_side, max_pixels)
+    if not large and (cost > SMALL or pixels > LARGE):
+        raise LargeImageError(f"it has {pixels:,} pixels", hint="decode it apart from others")
+    with decoding().room(cost + held):
+        rgb = _finish(image, min_side, max_pixels)
+        del image  # its pixels, where they were not RGB
+        rgb.info = {}
+        return use(rgb)
+
+
+def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile, int, int]:
+    """An image whose pixels are still to be decoded, how many its file has, and the bytes that decoding will take."""
     try:
-        reader = _reader(file.read(HEAD))
+        head = file.read(HEAD)
+        reader = _reader(head)
+        size = file.seek(0, os.SEEK_END)
         file.seek(0)
+        scans = check_parts(file, head)
         image = reader(file)
         _check_size(image, max_pixels)
+        check_proportion(image, size)
+        kept, pixels = 0, image.width * image.height
         if isinstance(image, _Jpeg):
-            _check_scans(file)
+            check_scans(image, scans, size)
+            kept = coefficients(image) if scans > 1 else 0
             if min_side > 0:
                 image.draft(None, (2 * min_side, 2 * min_side))
-        rgb = _finish(image, max_pixels)
+        return image, pixels, decoding_cost(image, size) + kept + _conversion_cost(image, min_side)
     except OutwordError:
         raise
     except Exception as error:  # hostile bytes make Pillow raise nearly anything
         raise _refusal(error) from error
-    rgb.info = {}
-    return rgb
 
 
 def _reader(head: bytes) -> Callable[[IO[bytes]], ImageFile]:
@@ -239,33 +282,9 @@ def _reader(head: bytes) -> Callable[[IO[bytes]], ImageFile]:
 def _check_size(image: Image.Image, max_pixels: int) -> None:
     width, height = image.size
     if width * height > max_pixels:
-        told = f"too many pixels: {width} x {height} is over {max_pixels}"
-        raise TooManyPixelsError(told, hint="shrink it first")
+        raise ImageError(f"too many pixels: {width} x {height} is over {max_pixels}", hint="shrink it first")
     if width * height == 0:
         raise ImageError(f"no pixels: {width} x {height}")
-
-
-def _check_scans(file: IO[bytes]) -> None:
-    """Refuse a JPEG with too many scans: each goes over all pixels, and a few bytes make one."""
-    place = file.tell()
-    file.seek(0)
-    data = file.read()
-    file.seek(place)
-    if data.count(_SCAN) > MAX_SCANS and (scans := _scans(data)) > MAX_SCANS:
-        raise ImageError(f"too many scans: {scans} is over {MAX_SCANS}", hint="open it in a viewer and save it again")
-
-
-def _scans(data: bytes) -> int:
-    """The scans of a JPEG, up to its end; cameras put thumbnails before that, and films after it.
-
-    A marker is FF and a byte; most have the length of what follows behind them. After that, within the pixels of a
-    scan, FF only comes before 00 and D0 to D7.
-    """
-    scans, found = 0, _MARKER.search(data, 2)
-    while found and found[0] != b"\xff\xd9":
-        scans += found[0] == _SCAN
-        found = _MARKER.search(data, found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big"))
-    return scans
 
 
 def _refusal(error: Exception) -> ImageError:
@@ -285,13 +304,13 @@ def _refusal(error: Exception) -> ImageError:
     return ImageError("damaged image", hint="open it in a viewer and save it again")
 
 
-def _finish(image: Image.Image, max_pixels: int) -> Image.Image:
+def _finish(image: Image.Image, min_side: int, max_pixels: int) -> Image.Image:
     """Upright RGB of an image whose pixels may still have to be decoded; the image itself is left as it is."""
     _check_size(image, max_pixels)
     try:
         image.load()
-        turn = _TURNS.get(_orientation(_exif(image)))
-        rgb = _rgb(image)
+        turn = _TURNS.get(image.info.get("orientation") or _orientation(_exif(image)))
+        rgb = _rgb(image, min_side)
         if turn is not None:
             rgb = rgb.transpose(turn)
     except Exception as error:
@@ -301,33 +320,79 @@ def _finish(image: Image.Image, max_pixels: int) -> Image.Image:
     return rgb
 
 
-def _rgb(image: Image.Image) -> Image.Image:
-    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
-        return Image.fromarray(_eight_bit(image)).convert("RGB")
+def _rgb(image: Image.Image, min_side: int) -> Image.Image:
+    """An image as RGB; a large one band by band, so that there is no second canvas, and reduced where it may be."""
+    width, height = image.size
+    factor = _factor(image, min_side)
+    plain = image.mode == "RGB" and not image.has_transparency_data
+    if plain and factor == 1:
+        return image
+    to_rgb = _plainly if not _is_deep(image) else _to_eight_bits(image)
+    if width * height <= LARGE:
+        return to_rgb(image)
+    small = Image.new("RGB", (-(-width // factor), -(-height // factor)))
+    rows = max(1, BAND // (width * factor)) * factor
+    for top in range(0, height, rows):
+        band = to_rgb(image.crop((0, top, width, min(top + rows, height))))
+        small.paste(band.reduce(factor) if factor > 1 else band, (0, top // factor))
+    return small
+
+
+def _factor(image: Image.Image, min_side: int) -> int:
+    """By how much a large image is reduced while it is taken to RGB: its short side stays at 2 * `min_side` or more."""
+    large = image.width * image.height > LARGE
+    return max(1, min(image.size) // (2 * min_side)) if large and min_side > 0 else 1
+
+
+def _conversion_cost(image: Image.Image, min_side: int) -> int:
+    """Bytes that `_finish` takes for an image besides those of its own pixels: another canvas, or two to turn it."""
+    if _factor(image, min_side) > 1:
+        return 0
+    plain = image.mode == "RGB" and not image.has_transparency_data
+    return image.width * image.height * (4 if plain else 8)
+
+
+def _plainly(image: Image.Image) -> Image.Image:
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
         white = Image.new("RGB", image.size, "white")
         white.paste(rgba, mask=rgba)
         return white
-    return image if image.mode == "RGB" else image.convert("RGB")
+    return image.convert("RGB")
 
 
-def _eight_bit(image: Image.Image) -> NDArray[np.uint8]:
-    """Scale integer or float grey pixels (height, width) to 0..255.
+def _is_deep(image: Image.Image) -> bool:
+    return image.mode in ("I", "F") or image.mode.startswith("I;16")
+
+
+def _to_eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
+    """How integer or float grey pixels of an image, or of a part of it, become 8-bit RGB.
 
     16-bit pixels, and 32-bit integers that fit in 16 bits, run from 0 to 65535. Floats run from 0 to the first of 1,
     255 and 65535 that holds them all. Anything else is stretched from its least to its greatest value.
     """
-    values = np.array(image, dtype=np.float32)  # what follows goes in place: large images take memory enough
-    np.clip(np.nan_to_num(values, copy=False), -1e30, 1e30, out=values)
-    low, high = float(values.min()), float(values.max())
+    rows = max(1, BAND // image.width)
+    tops = range(0, image.height, rows)
+    parts = (_finite(image.crop((0, top, image.width, min(top + rows, image.height)))) for top in tops)
+    ends = [(float(part.min()), float(part.max())) for part in parts]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
     for top in (1.0, 255.0, 65535.0) if image.mode == "F" else (65535.0,):
         if low >= 0 and high <= top:
             low, high = 0.0, top
             break
-    values -= np.float32(low)
-    values *= np.float32(255 / max(high - low, 1e-30))
-    return np.rint(values, out=values).astype(np.uint8)
+
+    def to_rgb(part: Image.Image) -> Image.Image:
+        values = _finite(part)
+        values -= np.float32(low)
+        values *= np.float32(255 / max(high - low, 1e-30))
+        return Image.fromarray(np.rint(values, out=values).astype(np.uint8)).convert("RGB")
+
+    return to_rgb
+
+
+def _finite(image: Image.Image) -> NDArray[np.float32]:
+    values = np.array(image, dtype=np.float32)
+    return np.clip(np.nan_to_num(values, copy=False), -1e30, 1e30, out=values) if image.mode == "F" else values
 
 
 def _exif(image: Image.Image) -> bytes:
@@ -538,10 +603,12 @@ def decode_ahead(
         for item in items:
             pending.append((item, pool.submit(_attempt, load, item)))
             held += weigh(item)
+            del item  # its file need not be in memory while the next one is read
             while len(pending) >= ahead or (held > ROOM and pending):
                 first, future = pending.popleft()
                 held -= weigh(first)
                 yield first, future.result()
+                del first, future
         while pending:
             first, future = pending.popleft()
             yield first, future.result()
@@ -553,4 +620,4 @@ def _attempt(load: Callable[[Item], Result], item: Item) -> Result | OutwordErro
     try:
         return load(item)
     except OutwordError as error:
-        return error
+        return error.bare()

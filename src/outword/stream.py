@@ -287,6 +287,7 @@ def _cut(loaded: Iterable[Loaded], size: int) -> Iterator[Chunk]:
             held = []
         if item is not None:
             held.append((os.fspath(item), value))  # without its file
+        del item  # which need not be in memory while the next one is read
 
 
 def _chunk(job: Job, first: int, held: list[Named], *, end: bool) -> Chunk:

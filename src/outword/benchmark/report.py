@@ -28,7 +28,7 @@ from outword.benchmark.theory_plot import CAPTION, NAME
 from outword.benchmark.verdict import verdict, weakness
 from outword.errors import ImageError, OutwordError
 from outword.files import whole_file
-from outword.images import open_image, thumbnail
+from outword.images import thumbnail, with_image
 from outword.page import escape, photo, score_text, shared_style, wild_words
 
 SHOWN = 12  # images of a kind
@@ -165,7 +165,7 @@ def _thumbnails(paths: Sequence[str], read: Read | None) -> dict[str, bytes]:
     found = dict.fromkeys(paths, b"")
     for path, data in (read(paths) if read else {}).items():
         with suppress(OutwordError):
-            found[path] = b"" if isinstance(data, ImageError) else thumbnail(open_image(data))
+            found[path] = b"" if isinstance(data, ImageError) else with_image(data, thumbnail, min_side=160)
     return found
 
 

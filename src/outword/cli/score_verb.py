@@ -255,13 +255,13 @@ def page_row(detector: Detector, row: Row, pixels: Pixels | None) -> PageRow:
 def views(paths: list[str], *, column: str | None = None) -> dict[str, bytes]:
     """Thumbnails of photos by the paths that they had, as far as they are still there."""
     from outword.errors import ImageError
-    from outword.images import open_image, thumbnail
+    from outword.images import thumbnail, with_image
     from outword.sources import read_items
 
     found = {}
     for path, data in read_items(paths, column=column):
         try:
-            found[path] = b"" if isinstance(data, ImageError) else thumbnail(open_image(data, min_side=160))
+            found[path] = b"" if isinstance(data, ImageError) else with_image(data, thumbnail, min_side=160)
         except ImageError:
             found[path] = b""
     return found

@@ -15,7 +15,7 @@ from PIL import Image
 
 from outword.encoders.ort import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
-from outword.images import ImageLike, decode_ahead, open_image
+from outword.images import ImageLike, decode_ahead, with_image
 
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
@@ -32,7 +32,7 @@ class Loader:
 
     def __call__(self, image: ImageLike) -> Pixels:
         """Pixels (height, width, 3), or `ImageError` with a short reason."""
-        return self.preprocess(open_image(image, min_side=self.min_side))
+        return with_image(image, self.preprocess, min_side=self.min_side)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from outword.artifact import finite
-from outword.errors import ImageError, TooManyPixelsError
-from outword.images import Blob, open_image
+from outword.errors import ImageError, LargeImageError
+from outword.images import Blob, with_image
 from outword.kernels.threads import blas, usable_cpus
 from outword.pipeline import Detector
 from outword.serve import schemas
@@ -26,7 +26,6 @@ from outword.serve.refusals import Refusal, busy
 from outword.serve.shelf import Shelf
 from outword.serve.telemetry import Telemetry
 
-LARGE = 16 << 20  # pixels; more take hundreds of megabytes while they are decoded
 Pixels = NDArray[np.uint8]
 T = TypeVar("T")
 
@@ -52,8 +51,8 @@ class Service:
         self.downloads = 0
         self._encoder = detector.encoder
         self._threads = ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword-decode")
+        self._large = ThreadPoolExecutor(max(1, usable_cpus() // 2), thread_name_prefix="outword-decode-large")
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="outword-read")  # these never wait for an image
-        self._large = threading.Lock()
         self.telemetry.queue.set_function(lambda: self.batcher.on_their_way)
         self.telemetry.detectors.set_function(lambda: len(self.shelf))
 
@@ -65,6 +64,7 @@ class Service:
             yield
             await self.batcher.stop()
         self._threads.shutdown(cancel_futures=True)
+        self._large.shutdown(cancel_futures=True)
         self._readers.shutdown(cancel_futures=True)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
@@ -93,28 +93,25 @@ class Service:
                 return await self.batcher.submit(Job(detector, top, vector=item))
             try:
                 async with turns:
-                    loop = asyncio.get_running_loop()
-                    pixels = await loop.run_in_executor(self._threads, self._decode, item)
+                    pixels = await self._pixels(item)
             except ImageError as error:
-                return error
+                return error.bare()
             return await self.batcher.submit(Job(detector, top, pixels=pixels))
 
         with self.batcher.room(len(items)):
             return list(await asyncio.gather(*map(one, items)))
 
-    def _decode(self, item: Blob) -> Pixels:
-        """The pixels that the encoder reads; of large images one at a time, since each takes much memory."""
-        most = min(self.limits.pixels, LARGE)
+    async def _pixels(self, item: Blob) -> Pixels:
+        """The pixels that the encoder reads; large images have threads of their own, so that others pass them."""
+        loop = asyncio.get_running_loop()
         try:
-            return self._pixels(item, most)
-        except TooManyPixelsError:
-            if most == self.limits.pixels:
-                raise
-        with self._large:
-            return self._pixels(item, self.limits.pixels)
+            return await loop.run_in_executor(self._threads, partial(self._decode, item, large=False))
+        except LargeImageError:
+            return await loop.run_in_executor(self._large, partial(self._decode, item, large=True))
 
-    def _pixels(self, item: Blob, most: int) -> Pixels:
-        return self._encoder.preprocess(open_image(item, min_side=self._encoder.min_side, max_pixels=most))
+    def _decode(self, item: Blob, *, large: bool) -> Pixels:
+        encoder, most = self._encoder, self.limits.pixels
+        return with_image(item, encoder.preprocess, min_side=encoder.min_side, max_pixels=most, large=large)
 
     def _judge(self, jobs: Sequence[Job]) -> list[Judgement]:
         self.telemetry.batches.observe(len(jobs))

@@ -1,0 +1,294 @@
+"""Image files that a folder from the internet might hold: damaged, hostile, and honest but large."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageCms, PngImagePlugin
+
+from perf.jpegs import PHOTOS
+
+SIDE = 13_377  # pixels; its square is the largest canvas that is ever looked at
+SCAN = 10_000  # pixels; its square is 100 megapixels
+Make = Callable[[], bytes]
+
+
+def encoded(image: Image.Image, form: str, **options) -> bytes:
+    """The bytes of an image file."""
+    buffer = io.BytesIO()
+    image.save(buffer, form, **options)
+    return buffer.getvalue()
+
+
+def photo(width: int = 320, height: int = 240) -> Image.Image:
+    """A real photo."""
+    with Image.open(sorted(PHOTOS.glob("*.jpg"))[0]) as image:
+        return image.convert("RGB").resize((width, height))
+
+
+def scan(side: int = SCAN, mode: str = "RGB") -> Image.Image:
+    """A photo enlarged, with the noise of a sensor on it."""
+    large = np.asarray(photo(800, 800).resize((side, side), Image.Resampling.BICUBIC)).copy()
+    noise = np.random.default_rng(0).integers(-4, 5, (997, 991, 3), np.int8)  # tiles of it: that much chance takes long
+    for top in range(0, side, 997):
+        for left in range(0, side, 991):
+            part = large[top : top + 997, left : left + 991]
+            part[:] = np.clip(part.astype(np.int16) + noise[: part.shape[0], : part.shape[1]], 0, 255)
+    return Image.fromarray(large).convert(mode)
+
+
+# Damaged files that were held in memory with the errors about them
+
+
+def cut_png(side: int = 4_900) -> bytes:
+    """A PNG of 24 megapixels, cut off near its end."""
+    data = encoded(Image.effect_mandelbrot((side, side), (-2, -2, 2, 2), 10).convert("RGB"), "PNG", compress_level=9)
+    return data[: len(data) * 9 // 10]
+
+
+def texts_png(count: int = 100, length: int = 900_000) -> bytes:
+    """A PNG with long compressed texts, more than Pillow takes."""
+    info = PngImagePlugin.PngInfo()
+    for number in range(count):
+        info.add_itxt(f"key{number}", "a" * length, zip=True)
+    return encoded(photo(64, 48), "PNG", pnginfo=info)
+
+
+# Files of few bytes that ask for gigabytes
+
+
+def webp_giant(width: int = 16_383, height: int = 10_922) -> bytes:
+    """An animated WebP of 90 bytes or so: a large canvas, a frame of one pixel."""
+    frame = encoded(Image.new("RGB", (1, 1)), "WEBP", lossless=True)[12:]
+
+    def three(number: int) -> bytes:
+        return number.to_bytes(3, "little")
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return name + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
+
+    body = chunk(b"VP8X", b"\x02\0\0\0" + three(width - 1) + three(height - 1)) + chunk(b"ANIM", bytes(6))
+    body += chunk(b"ANMF", three(0) * 4 + three(100) + b"\0" + frame)
+    return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+
+
+def gif_giant(side: int = SIDE) -> bytes:
+    """A GIF of 37 bytes: a large canvas, a frame of one pixel."""
+    small = encoded(Image.new("P", (1, 1)), "GIF")
+    return small[:6] + struct.pack("<HH", side, side) + small[10:]
+
+
+def png_giant(side: int = SIDE, colour: int = 6, depth: int = 8) -> bytes:
+    """A PNG of zeros: colour 6 is RGBA, 2 RGB, 0 grey."""
+    row = 1 + side * {6: 4, 2: 3, 0: 1}[colour] * depth // 8
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", side, side, depth, colour, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zeros(row * side)) + chunk(b"IEND", b"")
+
+
+def zeros(count: int) -> bytes:
+    """So many zeros, deflated."""
+    squeeze, parts = zlib.compressobj(9), []
+    for start in range(0, count, 1 << 20):
+        parts.append(squeeze.compress(bytes(min(1 << 20, count - start))))
+    return b"".join([*parts, squeeze.flush()])
+
+
+def tiff(entries: list[tuple[int, int, int, int]], data: bytes = b"") -> bytes:
+    """A TIFF of these tags (number, type, count, value or place), with data from byte 8 on."""
+    place = 8 + len(data)
+    tags = b"".join(struct.pack("<HHII", *entry) for entry in sorted(entries))
+    return b"II*\0" + struct.pack("<I", place) + data + struct.pack("<H", len(entries)) + tags + bytes(4)
+
+
+def tiff_giant(side: int = SIDE) -> bytes:
+    """A TIFF of 32-bit zeros, deflated, in one strip."""
+    data = zeros(4 * side * side)
+    entries = [(256, 4, 1, side), (257, 4, 1, side), (258, 3, 1, 32), (259, 3, 1, 8), (262, 3, 1, 1), (339, 3, 1, 2)]
+    entries += [(273, 4, 1, 8), (277, 3, 1, 1), (278, 4, 1, side), (279, 4, 1, len(data))]
+    return tiff(entries, data)
+
+
+def many_scans(scans: int = 99, side: int = 8_000) -> bytes:
+    """A progressive JPEG whose last scan is there again and again."""
+    jpeg = encoded(Image.new("RGB", (side, side), "teal"), "JPEG", progressive=True)
+    last = jpeg.rindex(b"\xff\xda")
+    return jpeg[:last] + jpeg[last:-2] * (scans - 9) + jpeg[-2:]
+
+
+# Files of many parts, which Pillow walks one by one
+
+
+def jpeg_parts(count: int = 2_000_000) -> bytes:
+    """A JPEG with empty comments."""
+    jpeg = encoded(photo(64, 48), "JPEG")
+    return jpeg[:2] + b"\xff\xfe\0\x02" * count + jpeg[2:]
+
+
+def png_parts(count: int = 1_000_000) -> bytes:
+    """A PNG with empty chunks."""
+    png = encoded(photo(64, 48), "PNG")
+    empty = struct.pack(">I4sI", 0, b"prVt", zlib.crc32(b"prVt"))
+    return png[:33] + empty * count + png[33:]
+
+
+def gif_parts(count: int = 10_000_000) -> bytes:
+    """A GIF with a comment of very short blocks."""
+    small = encoded(Image.new("P", (1, 1)), "GIF")
+    start = 13 + (3 << ((small[10] & 7) + 1))
+    return small[:start] + b"!\xfe" + b"\x01a" * count + b"\0" + small[start:]
+
+
+def tiff_tags(count: int = 500, length: int = 8_000_000) -> bytes:
+    """A TIFF whose tags all name the same bytes."""
+    entries = [(256, 4, 1, 8), (257, 4, 1, 8), *((40_000 + i, 7, length, 8) for i in range(count))]
+    return tiff(entries, bytes(length))
+
+
+def tiff_pages(count: int = 300_000) -> bytes:
+    """A TIFF of one small picture and very many empty pages."""
+    data = encoded(photo(64, 48), "TIFF")
+    (place,) = struct.unpack_from("<I", data, 4)
+    (tags,) = struct.unpack_from("<H", data, place)
+    after = place + 2 + 12 * tags
+    page = struct.calcsize("<HI")
+    chain = b"".join(struct.pack("<HI", 0, len(data) + page * (i + 1)) for i in range(count - 1)) + bytes(page)
+    return data[:after] + struct.pack("<I", len(data)) + data[after + 4 :] + chain
+
+
+def bmp_runs(side: int = 8_000) -> bytes:
+    """A BMP in run lengths, two bytes a pixel."""
+    head = struct.pack("<IiiHHIIiiII", 40, side, side, 1, 8, 1, 0, 0, 0, 2, 0) + bytes(8)
+    data = b"\x01\x01" * (side * side // 8)
+    return b"BM" + struct.pack("<IHHI", 14 + len(head) + len(data), 0, 0, 14 + len(head)) + head + data
+
+
+def ppm_odd(side: int = 4_000) -> bytes:
+    """A PPM whose greatest value is 100."""
+    return f"P6 {side} {side} 100\n".encode() + bytes(3 * side * side)
+
+
+FLOODS: dict[str, Make] = {
+    "JPEG of 2,000,000 segments, 8 MB": jpeg_parts,
+    "PNG of 1,000,000 chunks, 12 MB": png_parts,
+    "GIF of 10,000,000 blocks, 20 MB": gif_parts,
+    "TIFF of 500 tags over the same 8 MB": tiff_tags,
+    "TIFF of 300,000 pages, 2 MB": tiff_pages,
+    "BMP of 64 megapixels in runs, 16 MB": bmp_runs,
+    "PPM of 16 megapixels up to 100, 48 MB": ppm_odd,
+}
+GIANTS: dict[str, Make] = {
+    "animated WebP of 90 bytes": webp_giant,
+    "GIF of 37 bytes": gif_giant,
+    "TIFF, 32 bit, 0.7 MB": tiff_giant,
+    "PNG, RGBA, 0.7 MB": png_giant,
+    "JPEG of 99 scans, 64 megapixels": many_scans,
+}
+
+
+def scans() -> Iterator[tuple[str, bytes]]:
+    """Honest files of 100 megapixels, each made when it is asked for."""
+    image = scan()
+    yield "100 MP JPEG", encoded(image, "JPEG", quality=92)
+    yield "100 MP JPEG, progressive, 4:4:4", encoded(image, "JPEG", quality=92, progressive=True, subsampling=0)
+    yield "100 MP PNG", encoded(image, "PNG", compress_level=1)
+    yield "100 MP TIFF, LZW", encoded(image, "TIFF", compression="tiff_lzw")
+    yield "100 MP TIFF, plain", encoded(image, "TIFF")
+    yield "100 MP TIFF, turned", encoded(image, "TIFF", tiffinfo={0x0112: 6})
+    yield "100 MP PNG, RGBA", encoded(image.convert("RGBA"), "PNG", compress_level=1)
+    grey = image.convert("L")
+    del image
+    deep = np.asarray(grey).astype(np.uint16) * 257
+    yield "100 MP PNG, 16-bit grey", encoded(Image.fromarray(deep), "PNG", compress_level=1)
+    del deep
+    yield "100 MP TIFF, 1 bit, G4", encoded(grey.point(lambda v: 255 * (v > 127), "1"), "TIFF", compression="group4")
+
+
+# Mutations
+
+
+def seeds() -> list[bytes]:
+    """Small files of all formats and of odd kinds."""
+    image, exif, profile = photo(), Image.Exif(), ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    exif[0x0112] = 6
+    deep = Image.fromarray(np.asarray(image.convert("L")).astype(np.uint16) * 257)
+    text = PngImagePlugin.PngInfo()
+    text.add_itxt("a", "b" * 5000, zip=True)
+    text.add_text("c", "d" * 500)
+    frames = [image, image.rotate(90, expand=False), image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)]
+    kinds = [
+        (image, "JPEG", {"quality": 85, "exif": exif, "icc_profile": profile}),
+        (image, "JPEG", {"progressive": True}),
+        (image.convert("CMYK"), "JPEG", {}),
+        (image.convert("L"), "JPEG", {}),
+        (image, "PNG", {"pnginfo": text, "exif": exif, "icc_profile": profile}),
+        (image.convert("RGBA"), "PNG", {}),
+        (image.convert("P"), "PNG", {"transparency": 3}),
+        (deep, "PNG", {}),
+        (image, "PNG", {"save_all": True, "append_images": frames[1:]}),
+        (image, "GIF", {"comment": b"c" * 700}),
+        (image, "GIF", {"save_all": True, "append_images": frames[1:], "duration": 100}),
+        (image, "WEBP", {"exif": exif, "icc_profile": profile}),
+        (image, "WEBP", {"lossless": True}),
+        (image, "WEBP", {"save_all": True, "append_images": frames[1:]}),
+        (image, "TIFF", {"compression": "tiff_lzw", "exif": exif}),
+        (image, "TIFF", {"compression": "tiff_adobe_deflate"}),
+        (image, "TIFF", {"compression": "jpeg"}),
+        (image, "TIFF", {"save_all": True, "append_images": frames[1:]}),
+        (deep, "TIFF", {}),
+        (image.convert("CMYK"), "TIFF", {}),
+        (image.convert("1"), "TIFF", {"compression": "group4"}),
+        (image, "BMP", {}),
+        (image.convert("P"), "BMP", {}),
+        (image, "PPM", {}),
+        (deep, "PPM", {}),
+        (image.convert("F"), "PPM", {}),
+        (image, "AVIF", {"exif": exif}),
+        (image, "AVIF", {"save_all": True, "append_images": frames[1:]}),
+    ]
+    return [encoded(made, form, **options) for made, form, options in kinds]
+
+
+def mutated(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
+    """A damaged copy: cut off, bytes changed, its header edited, a stretch removed, doubled, zeroed or from another."""
+    found = bytearray(data)
+    start, end = sorted(rng.integers(0, len(found), 2).tolist())
+    match int(rng.integers(8)):
+        case 0:
+            del found[end:]
+        case 1:
+            for place in rng.integers(0, len(found), rng.integers(1, 20)):
+                found[place] = int(rng.integers(256))
+        case 2:
+            for place in rng.integers(0, min(64, len(found)), rng.integers(1, 6)):
+                found[place] = int(rng.integers(256))
+        case 3:
+            for place in rng.integers(0, min(1024, len(found) - 4), rng.integers(1, 4)):
+                found[place : place + 4] = rng.choice([b"\xff" * 4, b"\x7f\xff\xff\xff", b"\0\0\0\1", b"\0\0\xff\xff"])
+        case 4:
+            del found[start : min(end, start + 4096)]
+        case 5:
+            found[start:start] = found[start : min(end, start + 4096)] * int(rng.integers(1, 50))
+        case 6:
+            found[start:end] = bytes(end - start)
+        case _:
+            found[start:] = other[start:]
+    return bytes(found)
+
+
+def mutations(count: int, folder: Path) -> None:
+    """Write so many damaged files; the same ones each time."""
+    rng, grown = np.random.default_rng(0), seeds()
+    suffixes = {b"\xff\xd8": "jpg", b"\x89P": "png", b"GI": "gif", b"RI": "webp", b"II": "tif", b"BM": "bmp"}
+    for number in range(count):
+        data, other = (grown[i] for i in rng.integers(0, len(grown), 2))
+        suffix = suffixes.get(data[:2], "avif" if data[4:8] == b"ftyp" else "ppm")
+        (folder / f"{number:05}.{suffix}").write_bytes(mutated(data, other, rng))
