@@ -19,7 +19,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import hostile_files as files
+from dangers import images as files
+from dangers import service as services
 from perf.jpegs import PHOTOS
 
 HERE = Path(__file__).parent
@@ -175,8 +176,13 @@ def honest(bench: Bench) -> Figures:
     return _singles(bench, "honest", files.scans)
 
 
+def service(bench: Bench) -> Figures:
+    """A service in the hands of hostile clients: memory, and the longest that somebody else waits meanwhile."""
+    return services.measure(bench.env)
+
+
 PARTS: dict[str, Callable[[Bench], Figures]] = {
-    part.__name__: part for part in (rows, giants, floods, honest, mutations)
+    part.__name__: part for part in (rows, giants, floods, honest, mutations, service)
 }
 
 
