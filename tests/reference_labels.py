@@ -1,6 +1,7 @@
 """Slow, obvious float64 references for the methods on labels and words; the code under test is not used here."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
 
@@ -79,12 +80,18 @@ def adaneg(images, labels, groups, temperature, memory, low, high, beta, weight)
                 kept.remove(max(kept, key=lambda pair: pair[0]))
         adapted = []
         for text, kept in zip(texts, memories, strict=True):
-            vectors = [text, *(image for _, image in kept)]
-            weights = [math.exp(-beta * (1 - c)) for c in cosines(x, vectors)]
-            proxy = sum(w * v for w, v in zip(weights, vectors, strict=True))
-            adapted.append(cosines(x, [proxy])[0] / temperature)
+            adapted.append(proxy_cosine(x, [text, *(image for _, image in kept)], beta) / temperature)
         out.append(neglabel(adapted[:n_labels], _groups(adapted[n_labels:], size)) + weight * text_score)
     return np.array(out)
+
+
+def proxy_cosine(x, vectors, beta):
+    """cos(x, sum_m e^{-beta (1 - cos(x, m))} m), in decimals, which have exponents of any size."""
+    weights = [(Decimal(beta) * (Decimal(c) - 1)).exp() for c in cosines(x, vectors)]
+    columns = zip(*[[Decimal(value) for value in vector] for vector in vectors], strict=True)
+    proxy = [sum(w * value for w, value in zip(weights, column, strict=True)) for column in columns]
+    length = sum(value * value for value in proxy).sqrt()
+    return float(sum(Decimal(a) * b for a, b in zip(x, proxy, strict=True)) / length)
 
 
 def _groups(values, size):

@@ -235,7 +235,19 @@ def test_weights_of_a_proxy_by_hand():
     assert memory.cosines(5, np.array([[1.0, 0.0]]), np.log(2))[0] == pytest.approx(1 / np.sqrt(1.25))
 
 
-@pytest.mark.parametrize("params", [{}, {"memory": 2}, {"memory": 1, "gap": 0.1}, {"beta": 0.0, "threshold": 0.6}])
+def test_a_sharp_proxy_is_the_nearest_vector_however_far_that_is():
+    # text (0, 1), image (1, 0), x = (-.6, .8) and (-.8, -.6): nearest the text at .8 and -.6, whatever vanishes
+    memory = Memory(length=3)
+    assert memory.store(5, np.array([0.0, 1.0]), np.array([1.0, 0.0]), 0.3)
+    found = memory.cosines(5, np.array([[-0.6, 0.8], [-0.8, -0.6]]), 1000.0)
+    np.testing.assert_allclose(found, [0.8, -0.6], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"memory": 2}, {"memory": 1, "gap": 0.1}, {"beta": 0.0, "threshold": 0.6}]
+    + [{"beta": beta} for beta in (12.0, 20.0, 100.0, 1000.0)],
+)
 def test_adaneg_equals_the_rule_image_by_image(world, params):
     detector, images = ready(world, **params), stream(world)
     low = detector.threshold - detector.gap * detector.threshold
@@ -243,7 +255,7 @@ def test_adaneg_equals_the_rule_image_by_image(world, params):
     expected = reference.adaneg(
         images, world.labels, world.wild[detector.groups_], 0.1, detector.memory, low, high, detector.beta, 0.1
     )
-    np.testing.assert_allclose(detector.score(images), expected, rtol=1e-9)
+    np.testing.assert_allclose(detector.score(images), expected, rtol=1e-10)
 
 
 def test_a_gap_of_one_stores_nothing_and_leaves_neglabel(world):

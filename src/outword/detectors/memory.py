@@ -9,14 +9,14 @@ import numpy as np
 from outword.numerics import Array
 
 PAGE_CELLS = 1 << 20  # numbers in a page: 8 MB
-SMALLEST_SQUARE = 1e-12  # of a proxy's length, where its vectors cancel out
+SMALLEST_SQUARE = 1e-12  # of a proxy's length, where its vectors cancel out; their largest weight is 1
 
 
 class Memory:
     """At most `length` images for each label; there is room only for labels that have one, a page of them at a time.
 
-    A label's slots hold its text vector, then its images; an empty slot counts as a zero vector, which adds nothing to
-    a proxy. The products of a label's slots are kept, so that the length of a proxy costs no pass over its vectors.
+    A label's slots hold its text vector, then its images; an empty slot has no weight in a proxy. The products of a
+    label's slots are kept, so that the length of a proxy costs no pass over its vectors.
     """
 
     def __init__(self, length: int) -> None:
@@ -77,10 +77,15 @@ class _Page:
         self.entropies[row, slot] = entropy
 
     def cosines(self, images: Array, beta: float, rows: slice) -> Array:
-        """`cos(x, sum_m w_m m)` with `w_m = e^{-beta (1 - cos(x, m))}`, (n_images, n_rows)."""
+        """`cos(x, sum_m w_m m)` with `w_m = e^{-beta (1 - cos(x, m))}`, (n_images, n_rows).
+
+        The weights are divided by the largest of them, which changes no cosine: else all would vanish at a large beta.
+        """
         places = self._places[rows]
-        cos = np.zeros((*places.shape, len(images)))  # row, slot, image
-        cos[places >= 0] = self._vectors[places[places >= 0]] @ images.T
-        w = np.exp(beta * (cos - 1))
+        filled = places >= 0
+        cos = np.full((*places.shape, len(images)), -1.0)  # row, slot, image; an empty slot is never the nearest
+        cos[filled] = self._vectors[places[filled]] @ images.T
+        w = np.exp(beta * (cos - cos.max(axis=1, keepdims=True)))
+        w[~filled] = 0
         squares = (w * (self._products[rows] @ w)).sum(axis=1)
         return np.asarray(((w * cos).sum(axis=1) / np.sqrt(np.maximum(squares, SMALLEST_SQUARE))).T)
