@@ -200,6 +200,16 @@ def test_patches_reach_the_score(tiny):
     assert (expected > whole + 0.2).all()
 
 
+def test_a_detector_for_other_patches_is_not_loaded(tiny, tmp_path):
+    made = outword.fit(LABELS, method="glmcm", encoder=tiny)
+    made.save(tmp_path / "new")
+    assert outword.load(tmp_path / "new").card["encoder"]["patches"] == "value path"
+    del made.card["encoder"]["patches"]  # as before they took the value path
+    made.save(tmp_path / "old")
+    with pytest.raises(ArtifactError, match="made for other patch vectors"):
+        outword.load(tmp_path / "old")
+
+
 def test_pixels_are_moved_before_the_score(tiny):
     still, moved = (outword.fit(LABELS, method="odin", encoder=tiny, epsilon=e) for e in (0.0, 0.01))
     assert (moved.score([CAT, COFFEE]) > still.score([CAT, COFFEE])).all()

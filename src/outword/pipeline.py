@@ -21,7 +21,7 @@ from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
 from outword.corpora import drop_labels, get_corpus, is_named
 from outword.detectors import DETECTORS, Need, VectorDetector
 from outword.encoders import Encoder, Precision, get_encoder
-from outword.encoders.base import Pixels
+from outword.encoders.base import PATCHES, Pixels
 from outword.encoders.names import canonical, parse
 from outword.errors import ArtifactError, InputError, ParameterError, unknown
 from outword.id_images import IdImages, read_id_images
@@ -428,7 +428,7 @@ def prepare(
     card: dict[str, Any] = {
         "outword": __version__,
         "method": {"name": method, "parameters": vectors.params()},
-        "encoder": _encoder_card(encoder),
+        "encoder": _encoder_card(encoder, vectors),
         "prompts": asdict(templates),
         "label_prompts": {name: own for name, own in sentences.items() if own},
         "coverage": {c.label: c.flag for c in encoder.coverage(names)},
@@ -486,9 +486,10 @@ def _id_images(encoder: Encoder, given: Any, labels: Sequence[str], *, with_clas
     return read_id_images(encoder, given, labels, with_classes=with_classes, report=report)
 
 
-def _encoder_card(encoder: Encoder) -> dict[str, Any]:
+def _encoder_card(encoder: Encoder, vectors: VectorDetector) -> dict[str, Any]:
     facts = ("name", "fingerprint", "temperature", "licence", "source")
-    return {**{fact: getattr(encoder, fact) for fact in facts}, "options": dict(encoder.options)}
+    card = {**{fact: getattr(encoder, fact) for fact in facts}, "options": dict(encoder.options)}
+    return {**card, "patches": PATCHES} if Need.PATCHES in vectors.wants() else card
 
 
 def load(
@@ -531,6 +532,8 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         )
     kind = DETECTORS[card["method"]["name"]]
     vectors = kind(**card["method"]["parameters"]).restore(saved.arrays)
+    if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
+        raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
     n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
     learned = vectors.class_logits(np.eye(1, vectors.labels_.shape[1]))
     foreign = learned is not None and not set(learned[0].tolist()) <= set(range(len(saved.labels)))

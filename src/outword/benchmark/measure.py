@@ -24,6 +24,7 @@ from outword.compare import stream_scores
 from outword.corpora import get_corpus
 from outword.detectors import DETECTORS, Need, VectorDetector
 from outword.encoders import Encoder
+from outword.encoders.base import PATCHES
 from outword.errors import InputError, OutwordError
 from outword.files import sha256_bytes
 from outword.metrics import aupr, auroc, fpr_at_tpr
@@ -106,6 +107,7 @@ def settle(
             "fingerprint": encoder.fingerprint,
             "options": dict(encoder.options),
             "precision": getattr(encoder, "precision", None),
+            **({"patches": PATCHES} if Need.PATCHES in vectors.wants() else {}),
         },
         "id_images": id_images and {"count": len(id_images.vectors), "fingerprint": id_images.fingerprint},
     }

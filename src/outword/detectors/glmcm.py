@@ -21,6 +21,9 @@ class GLMCM(MCM):
 
         S(x) = max_i p_i(x) + weight max_{patches q of x} max_i p_i(q),   p(x) = softmax_i(cos(x, y_i) / T),   T = 1
 
+    A patch q is what the encoder makes of one part of the image by the value path of its last attention (see
+    docs/encoders.md): the part is seen by itself there, not through what all others say.
+
     Args:
         temperature: the T above; the published value is 1, whatever the encoder's own temperature is.
         weight: of the patches, at least 0; the published value is 1. At 0 the score is MCM's.

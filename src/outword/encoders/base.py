@@ -17,6 +17,7 @@ from outword.encoders.ort import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
 from outword.images import ImageLike, decode_ahead, with_image
 
+PATCHES = "value path"  # what patch vectors are; what is made with them says so, since others are another score
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 Gradient = Callable[[NDArray[Any]], NDArray[np.floating]]
@@ -86,7 +87,10 @@ class Encoder(ABC):
         """Texts, prompts included, to unit vectors (n, dim)."""
 
     def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
-        """Pixels to unit vectors (n, dim) and the unit vectors of their patches (n, n_patches, dim)."""
+        """Pixels to unit vectors (n, dim) and the unit vectors of their patches (n, n_patches, dim).
+
+        A patch is seen by itself in the last step: it takes the value path of the last attention, as GL-MCM has it.
+        """
         raise ParameterError(
             f"{self.name} has no patch vectors", hint="the CLIP models of open_clip and transformers have"
         )

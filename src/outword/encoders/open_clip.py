@@ -306,15 +306,15 @@ def _image(visual: Any) -> Callable[[Tensor], Tensor]:
 
 
 def _patches(visual: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
-    """Features of patches in the shared space, for the towers of CLIP."""
-    if type(visual).__name__ == "VisionTransformer" and visual.pool_type == "tok" and visual.attn_pool is None:
-        visual.output_tokens = True  # it has them anyway
-        norm = visual.ln_post if visual.final_ln_after_pool else (lambda tokens: tokens)
+    """Features of patches in the shared space, for the towers of CLIP; None for the others."""
+    if _is_clip_vit(visual):
+        last = len(visual.transformer.resblocks) - 1
 
         def of_transformer(pixels: Tensor) -> tuple[Tensor, Tensor]:
-            pooled, tokens = visual(pixels)
-            tokens = norm(tokens)
-            return pooled, tokens @ visual.proj if visual.proj is not None else tokens
+            """Each patch through the value path of the last block, the final norm and the projection."""
+            found = visual.forward_intermediates(pixels, indices=[last - 1], output_fmt="NLC")
+            tokens = visual.ln_post(value_path(visual.transformer.resblocks[last], found["image_intermediates"][0]))
+            return found["image_features"], tokens @ visual.proj if visual.proj is not None else tokens
 
         return of_transformer
     if type(visual).__name__ == "ModifiedResNet":
@@ -329,6 +329,28 @@ def _patches(visual: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
 
         return of_resnet
     return None
+
+
+def _is_clip_vit(visual: Any) -> bool:
+    """Whether a tower is a ViT as CLIP has it: the image is the class token, and blocks are plain."""
+    if type(visual).__name__ != "VisionTransformer" or visual.pool_type != "tok" or visual.attn_pool is not None:
+        return False
+    blocks = visual.transformer.resblocks
+    return len(blocks) > 1 and type(blocks[-1]).__name__ == "ResidualAttentionBlock"
+
+
+def value_path(block: Any, z: Tensor) -> Tensor:
+    """What a block makes of tokens (n, n_tokens, width) when each attends to itself alone.
+
+        u = z + W_o (W_v ln_1(z) + b_v) + b_o,   v = u + MLP(ln_2(u))
+
+    Reference: Miyai et al., GL-MCM, IJCV 2025, after Zhou et al., "Extract Free Dense Labels from CLIP", ECCV 2022.
+    """
+    weight, bias = block.attn.in_proj_weight.chunk(3)[2], block.attn.in_proj_bias.chunk(3)[2]
+    values = torch.nn.functional.linear(block.ln_1(z), weight, bias)
+    u = z + block.ls_1(block.attn.out_proj(values))
+    v: Tensor = u + block.ls_2(block.mlp(block.ln_2(u)))
+    return v
 
 
 def _preprocess(place: Place, found: dict[str, Any]) -> Preprocess:

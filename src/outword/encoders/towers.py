@@ -34,7 +34,8 @@ class Model:
         module: the network, with weights, in evaluation mode.
         image: normalised pixels (n, 3, side, side) to features (n, dim).
         text: token ids (n, length) to features (n, dim).
-        patches: normalised pixels to features (n, dim) and those of the patches (n, n_patches, dim), where it has any.
+        patches: normalised pixels to features (n, dim) and those of the patches (n, n_patches, dim), by the value path
+            of the last attention; None for towers that have none.
         tokenize: texts to ids (n, context), padded, and cut where they are too long.
         count: the number of tokens of a text before any cut.
         tokenizer: the library's own, for export.

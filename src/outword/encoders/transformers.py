@@ -168,16 +168,32 @@ def _count(tokenizer: Any, text: str) -> int:
 
 
 def _patches(module: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
-    """Features of patches in the shared space: CLIP's own projection, applied to every token."""
-    if module.config.model_type not in ("clip", "metaclip_2"):
+    """Features of patches in the shared space, for the towers of CLIP; None for the others."""
+    if module.config.model_type not in ("clip", "metaclip_2") or not module.vision_model.encoder.layers:
         return None
+    vision = module.vision_model
+    *layers, last = vision.encoder.layers
 
     def patches(pixels: Tensor) -> tuple[Tensor, Tensor]:
-        seen = module.vision_model(pixels)
-        tokens = module.vision_model.post_layernorm(seen.last_hidden_state[:, 1:])
-        return module.visual_projection(seen.pooler_output), module.visual_projection(tokens)
+        """Each patch through the value path of the last layer, the final norm and the projection."""
+        z = vision.pre_layrnorm(vision.embeddings(pixels))
+        for layer in layers:
+            z = layer(z, None)
+        tokens = [last(z, None)[:, 0], value_path(last, z[:, 1:])]  # of the image, of its patches
+        pooled, parts = (module.visual_projection(vision.post_layernorm(token)) for token in tokens)
+        return pooled, parts
 
     return patches
+
+
+def value_path(layer: Any, z: Tensor) -> Tensor:
+    """What a layer makes of tokens (n, n_tokens, width) when each attends to itself alone.
+
+    The same as `outword.encoders.open_clip.value_path`, in the words of transformers.
+    """
+    u = z + layer.self_attn.out_proj(layer.self_attn.v_proj(layer.layer_norm1(z)))
+    v: Tensor = u + layer.mlp(layer.layer_norm2(u))
+    return v
 
 
 def _preprocess(folder: Path) -> Preprocess:
