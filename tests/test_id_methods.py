@@ -16,7 +16,7 @@ from outword.detectors.probe import STRENGTH, Loss, fit_head
 from outword.errors import InputError, MissingExtraError, ParameterError
 from outword.metrics import auroc
 from outword.numerics import log_sum_exp, unit_rows
-from outword.testing import planted_world
+from outword.testing import check_detector, planted_world
 
 WORLD = planted_world(n_labels=5, n_wild=20, n_images=12, dim=8)
 HEADED = [MSP, MaxLogit, Energy, ViM, GradNorm, ReAct, ASH]
@@ -446,8 +446,51 @@ def test_outliers_of_npos_are_the_farthest_candidates_around_the_boundary():
         np.testing.assert_allclose(far[i], candidates[farthest])
 
 
+def test_npos_by_class_keeps_two_candidates_far_from_the_images_of_the_class():
+    world = planted_world(n_labels=3, dim=6)
+    found = NPOS(n_boundary=3, k=4, sigma=0.3, by_class=True, n_candidates=9)._outliers(world.train, world.classes)
+    rng, expected = np.random.default_rng(0), []
+    for label in range(3):
+        own = world.train[world.classes == label]
+        spread = [sorted(np.linalg.norm(x - t) for j, t in enumerate(own) if j != i)[3] for i, x in enumerate(own)]
+        for row in sorted(np.argsort(spread)[-3:]):
+            candidates = unit_rows(own[row] + 0.3 * rng.standard_normal((9, 6)))
+            expected += list(candidates[np.argsort(reference.knn(candidates, own, 4))[:2]])
+    np.testing.assert_allclose(found, expected)
+
+
+def test_npos_by_class_of_a_single_class_begins_with_the_outliers_of_all():
+    train, one = WORLD.train, np.zeros(len(WORLD.train), np.int64)
+    whole = NPOS(n_boundary=5, k=3)._outliers(train, one)
+    np.testing.assert_array_equal(NPOS(n_boundary=5, k=3, by_class=True)._outliers(train, one)[::2], whole)
+
+
+def test_npos_by_class_by_hand():
+    # a class of two images, k = 1: both are its boundary. A candidate's distance is to the nearer of the two, and with
+    # noise as good as none it is that to its own image: the two that moved most.
+    images = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    found = NPOS(k=1, sigma=1e-3, by_class=True, n_candidates=4)._outliers(images, np.array([0, 0, 1]))
+    noise = 1e-3 * np.random.default_rng(0).standard_normal((3, 4, 2))
+    for image, moves, got in zip(images, noise, found.reshape(3, 2, 2), strict=True):
+        sideways = np.abs(moves @ [image[1], image[0]])  # what a step along the image does is undone by its unit length
+        order = np.argsort(-sideways)[:2]
+        np.testing.assert_allclose(got, unit_rows(image + moves[order]))
+
+
+def test_npos_by_class_passes_the_public_checks():
+    check_detector(NPOS(by_class=True))
+
+
+def test_npos_by_class_draws_points_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr("outword.detectors.npos.MOST", 12)
+    n_classes = len(np.unique(WORLD.classes))
+    found = NPOS(by_class=True)._outliers(WORLD.train, WORLD.classes)
+    assert len(found) == 2 * n_classes * max(1, 12 // (2 * n_classes)) < 2 * len(WORLD.train)
+
+
 def test_npos_takes_all_images_where_there_are_few():
     assert len(NPOS()._outliers(WORLD.train, WORLD.classes)) == len(WORLD.train)
+    assert len(NPOS(by_class=True)._outliers(WORLD.train, WORLD.classes)) == 2 * len(WORLD.train)
 
 
 @pytest.mark.parametrize(
@@ -470,6 +513,7 @@ def test_npos_takes_all_images_where_there_are_few():
         (NPOS(n_boundary=0), "n_boundary must be a whole number of at least 1, got 0"),
         (NPOS(k=0), "k must be"),
         (NPOS(sigma=0.0), "sigma must be a number above 0, got 0.0"),
+        (NPOS(n_candidates=1), "n_candidates must be a whole number between 2 and 100000, got 1"),
         (GradNorm(head="x"), "head must be"),
     ],
 )
