@@ -25,6 +25,7 @@ from outword.errors import ArtifactError, ImageError, InputError, ParameterError
 from outword.files import sha256_file
 from outword.id_images import read_id_images
 from outword.images import find_images
+from outword.pipeline import FITTED_ON
 from outword.stream import score_files
 
 CAT, COFFEE, GRAVEL = (PHOTOS / f"{name}.jpg" for name in ("cat", "coffee", "gravel"))
@@ -87,9 +88,9 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def train(tmp_path_factory):
-    """The demo photos dealt into class folders, and a store of them."""
+    """The demo photos but the first six dealt into class folders, and a store of them."""
     folder = tmp_path_factory.mktemp("train")
-    for i, photo in enumerate(sorted(PHOTOS.glob("*.jpg"))):
+    for i, photo in enumerate(sorted(PHOTOS.glob("*.jpg"))[6:]):
         (folder / LABELS[i % 4].replace(" ", "_")).mkdir(exist_ok=True)
         shutil.copy(photo, folder / LABELS[i % 4].replace(" ", "_"))
     embed(get_encoder("mini"), find_images([folder]), folder.parent / "train.store")
@@ -130,7 +131,7 @@ def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_pat
 def test_a_probe_from_a_store_and_from_python_is_the_same(train, tiny, words_file):
     made = outword.fit(LABELS, method="msp", head="probe", id_images=[train])
     assert made.card["id_images"] == {
-        "count": 18,
+        "count": 12,
         "classes": 4,
         "left_out": 0,
         "fingerprint": made.card["id_images"]["fingerprint"],
@@ -409,7 +410,7 @@ def test_an_artifact_without_one_of_its_arrays_is_refused(method, tmp_path, word
     made.save(tmp_path / "d")
     saved = artifact.load(tmp_path / "d")
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
-    for name in saved.arrays:
+    for name in set(saved.arrays) - {FITTED_ON}:  # that may be missing: see test_fitted.py
         fewer = {other: array for other, array in saved.arrays.items() if other != name}
         artifact.save(tmp_path / "d", artifact.Saved(card, fewer, saved.labels, saved.wild))
         with pytest.raises(ArtifactError, match=r"cannot be understood|different number"):

@@ -35,6 +35,12 @@ outword compare labels.txt --id pets/ --ood textures/ --id-images train/     # a
 Words come from the corpus, the miner and the prompts that a method was published with; `--corpus`, `--miner` and
 `--prompts` change each of them alone. Add a method of your own: [CONTRIBUTING.md](../CONTRIBUTING.md).
 
+**Calibrate on other photos than those that a method was fitted on.** It knows those: a threshold from them may accept
+no other photo at all. A detector keeps hashes of what it was fitted on, of the files and of the vectors, 16 bytes a
+photo (1.3 million: 21 MB), and `outword calibrate` and `Detector.calibrate` refuse a photo with one of them, under
+whatever name, in a folder, a tar or a store. A detector that was saved before hashes were kept says that it cannot
+tell; a photo that was resized or saved again is another one to it.
+
 This page is written by `tools/build_methods.py` from the code.
 """
 

@@ -2,7 +2,7 @@
 
 pets.outword/
   detector.json          what it is: schema, method and parameters, encoder, threshold, fingerprints of the rest
-  vectors.safetensors    the arrays
+  vectors.safetensors    the arrays; hashes of the photos that it was fitted on, if any
   labels.txt             the ID labels, one a line
   wild.txt               the wild words, one a line, best first
 """

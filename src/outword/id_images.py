@@ -8,7 +8,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ from outword.corpora import fold
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError, OutwordError
+from outword.fitted import Hashes, collected, hashes_of_files, hashes_of_vectors, short
 from outword.images import find_images
 from outword.store import is_store, open_store
 
@@ -38,6 +39,7 @@ class IdImages:
         counts: how many images each label has; empty where `classes` is None.
         left_out: path and reason of the photos that could not be read.
         stray: what is wrong with the first photo that is in no folder with the name of a label, if there is one.
+        contents: hashes of the files (see `outword.fitted`), as far as there were any.
     """
 
     vectors: Vectors
@@ -45,6 +47,12 @@ class IdImages:
     counts: dict[str, int]
     left_out: list[tuple[str, str]]
     stray: InputError | None = None
+    contents: Sequence[int] = field(default=(), repr=False)
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """What the photos are known by later: the hashes of files and vectors."""
+        return collected(self.contents, hashes_of_vectors(self.vectors))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -55,11 +63,12 @@ class IdImages:
 
 
 class Photo(NamedTuple):
-    """A photo before it is encoded: its path, the folders above it, nearest first, and its vector if a store has it."""
+    """A photo before it is encoded: its path, the folders above it, nearest first; its vector and hash from a store."""
 
     path: str
     folders: tuple[str, ...]
-    vector: Vectors | OutwordError | None
+    vector: Vectors | OutwordError | None = None
+    content: int | None = None
 
 
 def read_id_images(
@@ -94,10 +103,10 @@ def read_id_images(
     stray = _stray(photos[found.index(None)], labels) if None in found else None
     if with_classes and stray:
         raise stray
-    vectors, left_out = _encoded(encoder, photos, report)
+    vectors, contents, left_out = _encoded(encoder, photos, report)
     kept = sorted(vectors)
     if left_out:
-        told = _some([f"{path!r}: {reason}" for path, reason in left_out])
+        told = a_few([f"{path!r}: {reason}" for path, reason in left_out])
         _warn(f"{len(left_out):,} of {len(photos):,} ID images are left out ({told})")
     if not kept:
         raise InputError(
@@ -106,8 +115,8 @@ def read_id_images(
     classes = None if None in found else np.array(found, np.int64)[kept]
     counts = {} if classes is None else Counter(labels[index] for index in classes)
     if missing := [label for label in labels if label not in counts] if counts else []:
-        _warn(f"no ID image shows {_some(missing)}: photos of that may be called out")
-    return IdImages(np.stack([vectors[at] for at in kept]), classes, dict(counts), left_out, stray)
+        _warn(f"no ID image shows {a_few(missing)}: photos of that may be called out")
+    return IdImages(np.stack([vectors[at] for at in kept]), classes, dict(counts), left_out, stray, contents)
 
 
 def _find(encoder: Encoder, paths: Sequence[str]) -> list[Photo]:
@@ -123,8 +132,9 @@ def _find(encoder: Encoder, paths: Sequence[str]) -> list[Photo]:
 
 
 def _stored(encoder: Encoder, top: str) -> Iterator[Photo]:
-    for path, vector in open_store(top, encoder.fingerprint, encoder.name).rows():
-        yield Photo(path, _above(path), vector)
+    store = open_store(top, encoder.fingerprint, encoder.name)
+    for path, vector in store.rows():
+        yield Photo(path, _above(path), vector, short(store.digest(path)))
 
 
 def _files(top: str) -> Iterator[Photo]:
@@ -133,9 +143,9 @@ def _files(top: str) -> Iterator[Photo]:
         if path == Path(top) and not path.exists():
             raise InputError(f"there are no ID images at {top}: no such file or folder", hint="check the path")
         if folder.is_dir():
-            yield Photo(os.fspath(path), (*_above(path.relative_to(top)), folder.name), None)
+            yield Photo(os.fspath(path), (*_above(path.relative_to(top)), folder.name))
         else:
-            yield Photo(os.fspath(path), _above(path.absolute()), None)
+            yield Photo(os.fspath(path), _above(path.absolute()))
 
 
 def _above(path: PathLike) -> tuple[str, ...]:
@@ -171,7 +181,7 @@ def _stray(photo: Photo, labels: Sequence[str]) -> InputError:
             hint = f'did you mean "{folded[near[0]]}" by the folder "{name}"?'
             break
     else:
-        hint = f"the labels are {_some(labels)}"
+        hint = f"the labels are {a_few(labels)}"
     return InputError(
         f"the class of an ID image is the nearest folder above it with the name of a label, and {photo.path!r} is in "
         "none",
@@ -181,8 +191,8 @@ def _stray(photo: Photo, labels: Sequence[str]) -> InputError:
 
 def _encoded(
     encoder: Encoder, photos: list[Photo], report: Callable[[str, int, int], None]
-) -> tuple[dict[int, Vectors], list[tuple[str, str]]]:
-    """Vectors by the number of the photo, and what could not be read."""
+) -> tuple[dict[int, Vectors], list[int], list[tuple[str, str]]]:
+    """Vectors by the number of the photo, the hashes of the files, and what could not be read."""
     vectors: dict[int, Vectors] = {}
     errors: dict[int, OutwordError] = {}
     for at, photo in enumerate(photos):
@@ -191,19 +201,23 @@ def _encoded(
         elif photo.vector is not None:
             vectors[at] = photo.vector
     numbers = [at for at, photo in enumerate(photos) if photo.vector is None]
-    loaded = zip(numbers, encoder.pixels_ahead([photos[at].path for at in numbers]), strict=True)
+    contents = [photo.content for photo in photos if photo.content is not None]
+    paths = [photos[at].path for at in numbers]
+    hashed = hashes_of_files(paths)
+    loaded = zip(numbers, encoder.pixels_ahead(paths), strict=True)
     done = 0
     while part := list(islice(loaded, encoder.chunk)):
+        contents += [content for _, content in islice(hashed, len(part)) if content is not None]
         errors.update((at, pixels) for at, (_, pixels) in part if isinstance(pixels, OutwordError))
         good = {at: pixels for at, (_, pixels) in part if not isinstance(pixels, OutwordError)}
         if good:
             vectors.update(zip(good, encoder.encode_pixels(np.stack(list(good.values()))), strict=True))
         done += len(part)
         report("encoding ID images", done, len(numbers))
-    return vectors, [(photos[at].path, error.message) for at, error in sorted(errors.items())]
+    return vectors, contents, [(photos[at].path, error.message) for at, error in sorted(errors.items())]
 
 
-def _some(items: Sequence[str]) -> str:
+def a_few(items: Sequence[str]) -> str:
     """The first few, and how many more there are."""
     more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
     return ", ".join(items[:NAMED]) + more

@@ -21,10 +21,11 @@ from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
 from outword.corpora import drop_labels, get_corpus, is_named
 from outword.detectors import DETECTORS, Need, VectorDetector
 from outword.encoders import Encoder, Precision, get_encoder
-from outword.encoders.base import PATCHES, Pixels
+from outword.encoders.base import PATCHES, Pixels, several
 from outword.encoders.names import canonical, parse
 from outword.errors import ArtifactError, InputError, ParameterError, unknown
-from outword.id_images import IdImages, read_id_images
+from outword.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of_vectors
+from outword.id_images import IdImages, a_few, read_id_images
 from outword.images import ImageLike
 from outword.inputs import lacking
 from outword.kernels.threads import blas
@@ -37,6 +38,8 @@ from outword.wild import Report, encode_words, mine, quiet
 
 UNCALIBRATED = "uncalibrated"
 CORPUS = "wordnet"
+FITTED_ON = "fitted_on"  # what an artifact calls the hashes of the photos
+NOTHING = collected()
 BLOCK = 512  # rows that become unit vectors together: their float64 copies stay in the cache, four times as fast
 PathLike = str | os.PathLike[str]
 T = TypeVar("T")
@@ -92,6 +95,8 @@ class Detector:
         card: where it comes from: method, encoder, corpus, miner and prompts, with parameters and fingerprints.
         calibration_: the fitted `Threshold`, or None.
         elsewhere: whether the encoder was named anew when the detector was loaded.
+        fitted_on: hashes of the photos that the method was fitted on (`outword.fitted`); None where they are not known,
+            since the detector was saved before they were kept.
     """
 
     def __init__(
@@ -104,6 +109,7 @@ class Detector:
         *,
         encoder: Callable[[], Encoder],
         elsewhere: bool = False,
+        fitted_on: Hashes | None = NOTHING,
     ) -> None:
         self.vectors = vectors
         self.labels = list(labels)
@@ -111,6 +117,7 @@ class Detector:
         self.card = card
         self.calibration_ = calibration
         self.elsewhere = elsewhere
+        self.fitted_on = fitted_on
         self._get_encoder = encoder
         self._rows: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
 
@@ -189,10 +196,30 @@ class Detector:
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
     ) -> Detector:
-        """Set the threshold that accepts a share `tpr` of images like these ID photos; returns self."""
+        """Set the threshold that accepts a share `tpr` of images like these ID photos; returns self.
+
+        The photos must be others than those that the method was fitted on.
+        """
+        photos = several(images)
         with self.afresh():
-            self.calibration_ = fit_threshold(self.score(images), tpr, method)
+            scored = [self.score_pixels(pixels) for pixels in self.encoder.pixel_chunks(photos)]
+        self.check_unfitted(_hashed(photos, (vectors for _, vectors in scored)))
+        scores = np.concatenate([np.zeros(0), *(scores for scores, _ in scored)])
+        self.calibration_ = fit_threshold(scores, tpr, method)
         return self
+
+    def check_unfitted(self, photos: Iterable[tuple[str, Iterable[int | None]]]) -> None:
+        """Raise if the method was fitted on some of these photos: what each is called, and its hashes."""
+        if self.fitted_on is None or not len(self.fitted_on):
+            return
+        known = self.fitted_on
+        seen = [(name, any_of(hashes, known)) for name, hashes in photos]
+        if fitted := [name for name, found in seen if found]:
+            raise InputError(
+                f"{len(fitted):,} of {len(seen):,} photos are among those that {self.method} was fitted on, and a "
+                f"threshold from them would be too high: {a_few(fitted)}",
+                hint="leave them out, and calibrate on other photos of the classes",
+            )
 
     def reset(self) -> None:
         """Forget the images that were scored; for methods that learn from them."""
@@ -292,7 +319,10 @@ class Detector:
 
     def _saved(self) -> artifact.Saved:
         stored = artifact.finite(asdict(self.calibration_)) if self.calibration_ else None
-        return artifact.Saved({**self.card, "calibration": stored}, self.vectors.state(), self.labels, self.wild)
+        arrays = self.vectors.state()
+        if self.fitted_on is not None and len(self.fitted_on):
+            arrays[FITTED_ON] = self.fitted_on
+        return artifact.Saved({**self.card, "calibration": stored}, arrays, self.labels, self.wild)
 
     def with_threshold(self, threshold: Threshold | None) -> Detector:
         """The same detector with another threshold; vectors are shared, and this one stays as it is."""
@@ -343,11 +373,12 @@ class Prepared:
     given: dict[str, NDArray[Any] | None]
     card: dict[str, Any]
     encoder: Encoder
+    fitted_on: Hashes
 
     def fit(self) -> Detector:
         """Fit the method."""
-        tower = self.encoder
-        return Detector(self.vectors.fit(**self.given), self.labels, self.wild, self.card, encoder=lambda: tower)
+        tower, fitted = self.encoder, self.vectors.fit(**self.given)
+        return Detector(fitted, self.labels, self.wild, self.card, encoder=lambda: tower, fitted_on=self.fitted_on)
 
 
 def fit(
@@ -434,6 +465,7 @@ def prepare(
         "coverage": {c.label: c.flag for c in encoder.coverage(names)},
     }
     given: dict[str, NDArray[Any] | None] = {}
+    fitted_on = NOTHING
     if Need.ID_IMAGES in vectors.wants():
         found = _id_images(encoder, id_images, names, with_classes=Need.ID_LABELS in vectors.wants(), report=report)
         card["id_images"] = {
@@ -443,6 +475,7 @@ def prepare(
             "fingerprint": found.fingerprint,
         }
         given |= {"images": found.vectors, "image_labels": found.classes}
+        fitted_on = found.hashes
     remembered = {} if remembered is None else remembered
     if templates not in remembered:
         texts = templates.render(names, ["label"] * len(names))
@@ -450,7 +483,7 @@ def prepare(
         remembered[templates] = encode_words(encoder, own, report)
     given["labels"] = y = remembered[templates]
     if source is None:
-        return Prepared(vectors, names, [], given, card, encoder)
+        return Prepared(vectors, names, [], given, card, encoder, fitted_on)
     wild = mine(encoder, source, templates, rule, y, report)
     kept, left_out = (list(range(len(wild.words))), []) if keep_label_words else drop_labels(wild.words, names)
     card["corpus"] = {"name": source.name, "fingerprint": source.fingerprint, "left_out": left_out}
@@ -462,7 +495,7 @@ def prepare(
             hint="give a longer list, --miner all, or --keep-label-words",
         )
     given["wild"] = wild.vectors[kept]
-    return Prepared(vectors, names, [wild.words[i] for i in kept], given, card, encoder)
+    return Prepared(vectors, names, [wild.words[i] for i in kept], given, card, encoder, fitted_on)
 
 
 def check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_images: object, corpus: object) -> None:
@@ -531,7 +564,8 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
             hint='install the package that it comes from; see "outword list methods"',
         )
     kind = DETECTORS[card["method"]["name"]]
-    vectors = kind(**card["method"]["parameters"]).restore(saved.arrays)
+    arrays = {name: array for name, array in saved.arrays.items() if name != FITTED_ON}
+    vectors = kind(**card["method"]["parameters"]).restore(arrays)
     if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
         raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
     n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
@@ -543,8 +577,36 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
     if stored and stored["value"] is None:
         stored["value"] = -math.inf
     threshold = Threshold(**stored) if stored else None
-    later = partial(get_encoder, used, **options, **runtime)
-    return Detector(vectors, saved.labels, saved.wild, card, threshold, encoder=later, elsewhere=encoder is not None)
+    return Detector(
+        vectors,
+        saved.labels,
+        saved.wild,
+        card,
+        threshold,
+        encoder=partial(get_encoder, used, **options, **runtime),
+        elsewhere=encoder is not None,
+        fitted_on=_fitted_on(saved),
+    )
+
+
+def _fitted_on(saved: artifact.Saved) -> Hashes | None:
+    """The hashes of the photos that a detector was fitted on; None where it was, and says nothing of them."""
+    found = saved.arrays.get(FITTED_ON)
+    if found is None:
+        return None if "id_images" in saved.card else NOTHING
+    if found.dtype != np.uint64 or found.ndim != 1:
+        raise ValueError(f"{FITTED_ON} must be hashes in one row, got {found.dtype} {found.shape}")
+    return np.unique(found)
+
+
+def _hashed(
+    photos: Sequence[ImageLike], vectors: Iterable[NDArray[np.float32]]
+) -> Iterator[tuple[str, list[int | None]]]:
+    """What each photo is called, and the hashes of its file, if it is one, and of its vector."""
+    rows = (row for part in vectors for row in hashes_of_vectors(part))
+    for number, ((photo, content), row) in enumerate(zip(hashes_of_files(photos), rows, strict=True)):
+        name = repr(os.fspath(photo)) if isinstance(photo, str | os.PathLike) else f"images[{number}]"
+        yield name, [content, row]
 
 
 def make_detector(method: str, temperature: float, params: Mapping[str, Any]) -> VectorDetector:

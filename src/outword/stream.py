@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from outword.encoders.base import Loader, Pixels
 from outword.encoders.ort import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError
+from outword.fitted import hashes_of_files, hashes_of_vectors, short
 from outword.images import decode_ahead, weight
 from outword.inputs import check_store
 from outword.pipeline import Detector
@@ -213,6 +214,22 @@ def _stored(detector: Detector, path: str) -> Stored:
         found = Stored(path, detector.encoder.fingerprint, detector.encoder.name)
         found.opened  # noqa: B018
     return found
+
+
+def check_unfitted(detector: Detector, source: Source) -> None:
+    """Raise if the detector was fitted on photos of a source, which is read once more for it."""
+    detector.check_unfitted(hashed for piece in source.pieces() for hashed in _hashed(piece))
+
+
+def _hashed(piece: Piece) -> Iterator[tuple[str, list[int | None]]]:
+    """The name of each photo, and its hashes: those of its file, and of its vector where that is stored."""
+    if isinstance(piece, Stored):
+        for name, value in piece.opened.rows():
+            if not isinstance(value, ImageError):
+                yield repr(name), [short(piece.opened.digest(name)), *hashes_of_vectors(value[None])]
+        return
+    for item, hashed in hashes_of_files(piece.items()):
+        yield repr(os.fspath(item)), [hashed]
 
 
 def score_source(detector: Detector, source: Source) -> Iterator[tuple[Row, Pixels | None]]:

@@ -37,7 +37,8 @@ def command(
 ) -> None:
     """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
 
-    PHOTOS are all that "outword score" takes: images, folders, lists, tars, Parquet, stores of "outword embed".
+    PHOTOS are all that "outword score" takes: images, folders, lists, tars, Parquet, stores of "outword embed". A
+    method that was fitted on photos (--id-images) needs others here, and refuses those.
 
     \b
     Example:
@@ -46,17 +47,19 @@ def command(
     from outword.artifact import check_target, finite
     from outword.calibrate import fit_threshold
     from outword.pipeline import load
-    from outword.stream import open_source, score_source
+    from outword.stream import check_unfitted, open_source, score_source
 
     found, say = load(detector, encoder=encoder, **runtime), console().print
     check_target(output or detector)
     note_order(found)
-    if "id_images" in found.card:
-        told = "use other photos than those that it was fitted on (--id-images), or the threshold will be too high"
+    if found.fitted_on is None:
+        told = "it does not say which photos it was fitted on: use others, or the threshold will be too high"
         say(told, soft_wrap=True)
+    source = open_source(found, photos, column=column)
+    check_unfitted(found, source)
     scores: list[float] = []
     with Meter("images") as meter, found.afresh():
-        for count, (row, _) in enumerate(score_source(found, open_source(found, photos, column=column)), start=1):
+        for count, (row, _) in enumerate(score_source(found, source), start=1):
             meter("calibrate", count, None)
             if row.score is None:
                 say(f"left out {row.path!r}: {row.error}", markup=False)
