@@ -115,6 +115,18 @@ def test_hashes_that_are_none_are_refused(made, wrong, tmp_path):
         outword.load(tmp_path / "d")
 
 
+@pytest.mark.filterwarnings("ignore:1 of 6 ID images")
+def test_a_damaged_photo_was_not_fitted_on(folder, tmp_path):
+    shutil.copytree(folder / "train", tmp_path / "train")
+    (tmp_path / "train" / "broken.jpg").write_bytes(ALL[0].read_bytes()[:500])
+    for id_images in (tmp_path / "train", tmp_path / "store"):
+        if id_images.name == "store":
+            embed(get_encoder("mini"), find_images([tmp_path / "train"]), id_images)
+        outword.fit(LABELS, method="knn", id_images=id_images).save(tmp_path / "d")
+        told = call("calibrate", tmp_path / "d", *OTHERS, tmp_path / "train" / "broken.jpg").stderr
+        assert "left out" in told and "broken.jpg" in told
+
+
 def test_a_method_that_was_fitted_on_no_photos_takes_any(tmp_path):
     detector = outword.fit(LABELS, method="mcm")
     detector.save(tmp_path / "d")

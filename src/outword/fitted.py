@@ -78,7 +78,10 @@ def _of_file(image: ImageLike) -> int | None:
     if not isinstance(image, str | os.PathLike):
         return None
     digest = hashlib.sha256()
-    with open_file(image) as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
+    try:
+        with open_file(image) as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError:  # of the disk: who decodes the photo says so
+        return None
     return short(digest.digest())

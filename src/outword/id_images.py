@@ -201,20 +201,21 @@ def _encoded(
         elif photo.vector is not None:
             vectors[at] = photo.vector
     numbers = [at for at, photo in enumerate(photos) if photo.vector is None]
-    contents = [photo.content for photo in photos if photo.content is not None]
+    contents = {at: photo.content for at, photo in enumerate(photos) if photo.vector is not None}
     paths = [photos[at].path for at in numbers]
     hashed = hashes_of_files(paths)
     loaded = zip(numbers, encoder.pixels_ahead(paths), strict=True)
     done = 0
     while part := list(islice(loaded, encoder.chunk)):
-        contents += [content for _, content in islice(hashed, len(part)) if content is not None]
+        contents.update((at, content) for (at, _), (_, content) in zip(part, hashed, strict=False))
         errors.update((at, pixels) for at, (_, pixels) in part if isinstance(pixels, OutwordError))
         good = {at: pixels for at, (_, pixels) in part if not isinstance(pixels, OutwordError)}
         if good:
             vectors.update(zip(good, encoder.encode_pixels(np.stack(list(good.values()))), strict=True))
         done += len(part)
         report("encoding ID images", done, len(numbers))
-    return vectors, contents, [(photos[at].path, error.message) for at, error in sorted(errors.items())]
+    known = [content for at in vectors if (content := contents[at]) is not None]
+    return vectors, known, [(photos[at].path, error.message) for at, error in sorted(errors.items())]
 
 
 def a_few(items: Sequence[str]) -> str:

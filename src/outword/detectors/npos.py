@@ -27,9 +27,9 @@ class NPOS(VirtualOutliers):
     k-th neighbour, is an outlier. All images make one boundary (ours, and the default).
 
     The released code goes class by class, which is `by_class=True`: a class has a boundary of its own, neighbours are
-    images of that class, and the two farthest candidates around a point are outliers. There, one point of each
-    class is drawn at every step of the training; here the features stay as they are, so all points of all boundaries
-    are taken, or as many of each, drawn at random, as make 10,000 outliers.
+    images of that class, and the two farthest candidates around a point are outliers. There, a few points of
+    each class (one, for ImageNet-1k) are drawn at every step of the training; here the features stay as they are, so
+    all points of all boundaries are taken, or as many of each, drawn at random, as make 10,000 outliers.
 
     Args:
         weight: of the logistic loss; the published value is 0.1. At 0 it is the energy of the linear probe.
