@@ -25,9 +25,11 @@ MODES = {"16-bit grey": "I;16", "transparent": "RGBA", "colour": "RGB"}
 
 
 def png(mode: str) -> bytes:
-    """A file of few bytes and as many pixels as are taken."""
+    """A file of few bytes and as many pixels as are taken, but not so few that it is out of proportion."""
     buffer = io.BytesIO()
-    Image.new(mode, (SIDE, SIDE)).save(buffer, "PNG")
+    image = Image.new(mode, (SIDE, SIDE))
+    image.paste(Image.effect_noise((1024, 1024), 50).convert(mode), (0, 0))
+    image.save(buffer, "PNG")
     return buffer.getvalue()
 
 
