@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
@@ -97,7 +98,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         One bad image among several is a result with an error; if none can be read, the answer is 422.
         """
         key, found = service.shelf.get(detector)
-        kind, body = request.headers.get("content-type", ""), await request.body()
+        kind, body = request.headers.get("content-type", ""), deque([piece async for piece in request.stream()])
         read = partial(read_images, kind, body, service.limits, found.vectors.labels_.shape[1])
 
         async def work() -> tuple[Sequence[Blob | Vector], list[Judgement | ImageError]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -15,8 +15,9 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from outword.images import Blob
 from outword.serve.judge import Vector
 from outword.serve.limits import Limits
-from outword.serve.refusals import Refusal, invalid, too_large, wrong_type
+from outword.serve.refusals import Refusal, invalid, not_json, too_large, wrong_type
 from outword.serve.schemas import ScoreRequest
+from outword.serve.strings import take_strings
 
 FIELD = b"images"
 Many = TypeVar("Many", bound=list[Any])
@@ -34,11 +35,16 @@ class _Part:
         return options.get(b"name"), options.get(b"filename", b"").decode("utf-8", "replace")[:255]
 
 
-def read_images(content_type: str, body: bytes, limits: Limits, dim: int) -> list[Blob] | list[Vector]:
-    """The images of a request, or its embeddings; a refusal says what is wrong. Runs in a thread: bodies are large."""
+def read_images(content_type: str, body: deque[bytes], limits: Limits, dim: int) -> list[Blob] | list[Vector]:
+    """The images of a request, or its embeddings; a refusal says what is wrong. Runs in a thread: bodies are large.
+
+    The pieces of the body are taken out as they are read, so that memory does not hold them twice.
+    """
     kind, options = parse_options_header(content_type)
     if kind == b"multipart/form-data":
-        return _counted(_form(options.get(b"boundary", b""), body, limits), limits)
+        whole = b"".join(body)
+        body.clear()
+        return _counted(_form(options.get(b"boundary", b""), whole, limits), limits)
     if kind == b"application/json":
         return _json(body, limits, dim)
     raise wrong_type(content_type, "multipart/form-data or application/json")
@@ -80,33 +86,35 @@ def _form(boundary: bytes, body: bytes, limits: Limits) -> list[Blob]:
     return [Blob(name or f"images[{i}]", bytes(data)) for i, (name, data) in enumerate(files)]
 
 
-def _json(body: bytes, limits: Limits, dim: int) -> list[Blob] | list[Vector]:
+def _json(body: deque[bytes], limits: Limits, dim: int) -> list[Blob] | list[Vector]:
+    _check_values(body, limits, dim)
     try:
-        _check_values(body, limits, dim)
-        given = ScoreRequest.model_validate_json(body)
+        short, strings = take_strings(body)
+        given = ScoreRequest.model_validate_json(short)
     except ValidationError as error:
         raise invalid(error) from None
+    except ValueError:
+        raise not_json() from None
     if (given.images is None) == (given.embeddings is None):
         raise Refusal(422, "invalid", 'the body must have "images" or "embeddings"', "send one of the two")
     if given.embeddings is not None:
         return [_vector(row, i, dim) for i, row in enumerate(_counted(given.embeddings, limits))]
     images = _counted(given.images or [], limits)
-    return [Blob(f"images[{i}]", _decoded(text, i)) for i, text in enumerate(images)]
+    return [Blob(f"images[{i}]", _base64(strings[name], i)) for i, name in enumerate(images)]
 
 
-def _check_values(body: bytes, limits: Limits, dim: int) -> None:
+def _check_values(body: Iterable[bytes], limits: Limits, dim: int) -> None:
     """Refuse more texts, lists or numbers than the largest request has, before objects are made of them."""
     most = {b'"': 2 * limits.images + 20, b"[": limits.images + 20, b",": limits.images * dim + 20}
-    if any(body.count(sign) > number for sign, number in most.items()):
+    if any(sum(piece.count(sign) for piece in body) > number for sign, number in most.items()):
         raise too_large("the body has too many values", limits.images, "send several requests")
 
 
-def _decoded(text: str, place: int) -> bytes:
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)  # tools wrap their lines
-    except (binascii.Error, ValueError):
+def _base64(decoded: bytes | None, place: int) -> bytes:
+    if decoded is None:
         hint = "encode the bytes of the file, with nothing such as data: before them"
-        raise Refusal(422, "invalid", f"images[{place}] is not base64", hint) from None
+        raise Refusal(422, "invalid", f"images[{place}] is not base64", hint)
+    return decoded
 
 
 def _vector(row: list[float], place: int, dim: int) -> Vector:

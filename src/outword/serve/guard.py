@@ -7,6 +7,7 @@ import hmac
 import logging
 import re
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ GUARDED = ("/v1/", "/metrics")  # what needs the token
 LOCAL = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 LINGER = 2.0  # seconds in which who is refused may go on sending: a client that is cut off does not see the answer
 SLOWEST = 32 << 10  # bytes a second that a client must read of a long answer
+PIECE = 1 << 16  # bytes of a body that are kept together, at least
 HEADERS = [
     (
         b"content-security-policy",
@@ -150,8 +152,8 @@ class Guard:
         if scope["path"] == LARGE and (refusal := self.full()):
             raise refusal
 
-    async def _body(self, path: str, headers: Headers, incoming: _Incoming) -> bytes:
-        """The whole body, within its limits."""
+    async def _body(self, path: str, headers: Headers, incoming: _Incoming) -> deque[bytes]:
+        """The whole body, within its limits, in pieces: one of 32 MB would take long to copy, on the event loop."""
         most = self.limits.body_bytes if path == LARGE else min(SMALL_BODY, self.limits.body_bytes)
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
@@ -162,18 +164,21 @@ class Guard:
             message = f"the body did not come within {self.limits.seconds:g} s"
             raise Refusal(408, "timeout", message, "send less, or faster") from None
 
-    async def _received(self, most: int, incoming: _Incoming) -> bytes:
-        body = bytearray()
+    async def _received(self, most: int, incoming: _Incoming) -> deque[bytes]:
+        body, last = deque[bytes](), bytearray()
         while incoming.more:
             chunk = await incoming.chunk()
-            if len(body) + len(chunk) > most:
+            if incoming.held + len(chunk) > most:
                 raise _large_body(most)
             if self._held + len(chunk) > self.limits.held_bytes:
                 raise busy("too many bytes of other requests are in memory")
             incoming.held += len(chunk)
             self._hold(len(chunk))
-            body += chunk
-        return bytes(body)
+            last += chunk  # a chunk may be a single byte, and an object takes more
+            if len(last) >= PIECE or not incoming.more:
+                body.append(bytes(last))
+                last.clear()
+        return body
 
     def _hold(self, count: int) -> None:
         self._held += count
@@ -206,13 +211,12 @@ def _large_body(most: int) -> Refusal:
     return too_large("the body has too many bytes", most, "send fewer images at once, or smaller ones")
 
 
-def _given(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives a body that is whole, then what the connection says."""
-    waiting = [body]
+def _given(body: deque[bytes], receive: Receive) -> Receive:
+    """A `receive` that gives a body that is whole, and keeps nothing of it, then what the connection says."""
 
     async def given() -> Message:
-        if waiting:
-            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        if body:
+            return {"type": "http.request", "body": body.popleft(), "more_body": bool(body)}
         return await receive()
 
     return given

@@ -60,8 +60,13 @@ def invalid(error: ValidationError | RequestValidationError) -> Refusal:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
     if first["type"] == "json_invalid":
-        return Refusal(400, "bad_request", "the body is not JSON", "see /docs for what is expected")
+        return not_json()
     return Refusal(422, "invalid", f"{place[:200]}: {first['msg'][:500]}", "see /docs for what is expected")
+
+
+def not_json() -> Refusal:
+    """400: no JSON at all."""
+    return Refusal(400, "bad_request", "the body is not JSON", "see /docs for what is expected")
 
 
 def wrong_type(got: str, wanted: str) -> Refusal:
