@@ -549,6 +549,43 @@ def test_pages_of_other_sites_cannot_post(small_server, status, site):
     assert small_server.ask("OPTIONS", "/v1/detectors", **headers)[0] == (403 if status == 403 else 405)
 
 
+@pytest.mark.parametrize(
+    ("status", "host", "origin"),
+    [
+        (422, "localhost:8000", "http://localhost:8000"),
+        (422, "LOCALHOST:8000", "http://localhost:8000"),
+        (422, "[::1]:8000", "http://[::1]:8000"),
+        (422, "localhost:80", "http://localhost"),
+        (422, "localhost:443", "https://localhost"),  # behind a proxy that ends TLS
+        (403, "localhost:8000", "http://localhost"),
+        (403, "localhost:8000", "http://localhost:3000"),
+        (403, "localhost:8000", "http://127.0.0.1:8000"),
+        (403, "localhost:443", "http://localhost"),
+        (403, "localhost", "http://evil.example"),
+        (403, "localhost", "http://localhost.evil.example"),
+        (403, "localhost", "http://evil.example/://localhost"),
+        (403, "localhost", "localhost"),
+        (403, "localhost", "null"),
+    ],
+)
+def test_where_a_browser_does_not_tell_the_site_its_origin_counts(small_server, status, host, origin):
+    """Every call but GET: there, nothing is changed, and a page of another site cannot read the answer."""
+    headers = {"host": host, "origin": origin}
+    for path in ("/v1/score", "/v1/detectors", "/v1/detectors/none/threshold", "/v1/detectors/none/artifact"):
+        assert small_server.ask("POST", path, {"more": 1}, **headers)[0] == status
+    assert small_server.ask("OPTIONS", "/v1/detectors", **headers)[0] == (403 if status == 403 else 405)
+    assert small_server.ask("GET", "/v1/detector", **headers)[0] == 200
+    same = {**headers, "sec-fetch-site": "same-origin"}  # a proxy may give another Host
+    assert small_server.ask("POST", "/v1/detectors", {"labels": []}, **same)[0] == 422
+
+
+def test_with_a_token_another_origin_is_refused_too(server):
+    headers = {"host": "example.org", "origin": "https://evil.example"}
+    assert server.ask("POST", "/v1/detectors", {"labels": []}, **headers)[0] == 403
+    headers["origin"] = "https://example.org"
+    assert server.ask("POST", "/v1/detectors", {"labels": []}, **headers)[0] == 422
+
+
 def test_overload_is_shed_and_survived(small_server):
     photo = (PHOTOS / "cat.jpg").read_bytes()
     with ThreadPoolExecutor(12) as pool:

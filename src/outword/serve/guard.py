@@ -142,7 +142,7 @@ class Guard:
             raise busy(f"{self._requests} requests are open, and {self.limits.requests} are the most")
         if self._token is None and self.local and not LOCAL.fullmatch(headers.get("host", "")):
             raise Refusal(403, "forbidden", "without a token, Host must be localhost", "set a token, and send it")
-        if scope["method"] != "GET" and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        if scope["method"] != "GET" and _is_foreign(headers):
             raise Refusal(403, "forbidden", "a page of another site may not ask this", "ask from a program")
         if self._token is not None and scope["path"].startswith(GUARDED):
             kind, _, shown = headers.get("authorization", "").partition(" ")
@@ -199,6 +199,20 @@ async def _refuse(refusal: Refusal, headers: Headers, incoming: _Incoming, send:
 async def _rest(incoming: _Incoming) -> None:
     while incoming.more:
         await incoming.chunk()
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a page of another site asks, as far as its browser says; a program says nothing of the kind.
+
+    Browsers leave `Sec-Fetch-Site` out where neither TLS nor localhost is asked; then `Origin` must be what `Host` is.
+    """
+    if site := headers.get("sec-fetch-site"):
+        return site not in ("same-origin", "none")
+    if not (origin := headers.get("origin")):
+        return False
+    scheme, _, name = origin.lower().partition("://")
+    usual = {"http": ":80", "https": ":443"}.get(scheme, "")
+    return name != headers.get("host", "").lower().removesuffix(usual)
 
 
 def _path(scope: Scope) -> str:
