@@ -3,7 +3,11 @@
 #   docker run --rm --stop-timeout 100 -p 127.0.0.1:8000:8000 -e OUTWORD_TOKEN -v "$PWD/pets.outword:/detector:ro" outword
 FROM python:3.11-slim AS build
 COPY . /src
-RUN python -m venv /opt/outword && /opt/outword/bin/pip install --no-cache-dir --no-compile "/src[serve]"
+# The locked versions, by their hashes; PIP_CONSTRAINT holds for what builds the package, too.
+RUN python -m venv /opt/outword \
+    && /opt/outword/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r /src/requirements-serve.lock \
+    && PIP_CONSTRAINT=/src/constraints.txt /opt/outword/bin/pip install --no-cache-dir --no-compile --no-deps /src \
+    && /opt/outword/bin/pip check
 
 FROM python:3.11-slim
 COPY --from=build /opt/outword /opt/outword

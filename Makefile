@@ -4,7 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo serve test lint pytest clean
+# The locked versions are for Python 3.11 on Linux x86-64. Elsewhere, and with `make LOCKED= ...`, pip takes the newest that
+# pyproject.toml allows.
+LOCKED ?= $(shell $(PYTHON) -c "import sys, sysconfig as s; print(*['yes'] * (sys.version_info[:2] == (3, 11) and s.get_platform() == 'linux-x86_64'))")
+PINS := $(if $(LOCKED),--constraint constraints.txt)
+
+.PHONY: demo serve test lint pytest sbom clean
 
 demo: $(VENV)/core
 	$(BIN)/outword demo
@@ -25,20 +30,26 @@ lint: $(VENV)/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# What the locked versions are, as a bill of materials
+sbom: $(VENV)/dev
+	$(BIN)/python tools/sbom.py > $(VENV)/sbom.json && mv $(VENV)/sbom.json outword.cdx.json
+
 # --no-compile: modules that are never imported need no .pyc file, which keeps the install small
-$(VENV)/core: pyproject.toml
+$(VENV)/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --no-compile --editable .
+	$(PIP) install --quiet --no-compile $(PINS) --editable .
 	touch $@
 
-$(VENV)/serve: pyproject.toml
+$(VENV)/serve: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --no-compile --editable ".[serve]"
+	$(PIP) install --quiet --no-compile $(PINS) --editable ".[serve]"
 	touch $@ $(VENV)/core
 
-$(VENV)/dev: pyproject.toml constraints.txt
+# First what has hashes, the tools that build the package among it, then torch and Triton, whose builds differ by machine
+$(VENV)/dev: pyproject.toml constraints.txt requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --no-compile --constraint constraints.txt --editable ".[dev]"
+	$(if $(LOCKED),$(PIP) install --quiet --no-compile --no-deps --require-hashes --requirement requirements.lock)
+	$(PIP) install --quiet --no-compile $(PINS) $(if $(LOCKED),--no-build-isolation) --editable ".[dev]"
 	touch $@ $(VENV)/core $(VENV)/serve
 
 clean:
