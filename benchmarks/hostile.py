@@ -13,14 +13,18 @@ import argparse
 import csv
 import json
 import os
+import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from dangers import images as files
+from dangers import kills as killing
 from dangers import service as services
+from dangers import sources as hostile_sources
 from perf.jpegs import PHOTOS
 
 HERE = Path(__file__).parent
@@ -59,6 +63,10 @@ main(sys.argv[2:])
 """
 
 
+def _bounded() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (12 << 30,) * 2)  # the machine is not to go down with what is measured
+
+
 class Bench:
     """A version of outword, with a detector and a folder to work in.
 
@@ -75,12 +83,12 @@ class Bench:
         labels.write_text("\n".join(LABELS))
         self.outword("fit", labels, "-o", self.detector)
 
-    def run(self, arguments: Iterable[object], stdin: str = "") -> tuple[float, str]:
+    def run(self, arguments: Iterable[object], stdin: str = "", timeout: float | None = None) -> tuple[float, str]:
         """Run Python: seconds, and what it printed."""
         start = time.perf_counter()
         given = [sys.executable, *map(str, arguments)]
         how = {"env": self.env, "input": stdin, "capture_output": True, "text": True, "errors": "replace"}
-        done = subprocess.run(given, check=False, **how)
+        done = subprocess.run(given, check=False, timeout=timeout, preexec_fn=_bounded, **how)
         return time.perf_counter() - start, done.stdout + done.stderr
 
     def outword(self, *arguments: object) -> tuple[float, float, str]:
@@ -183,8 +191,32 @@ def service(bench: Bench) -> Figures:
     return services.measure(bench.env)
 
 
+def sources(bench: Bench) -> Figures:
+    """Archives, data sets and patterns, read to their end; at most two minutes each."""
+    found: Figures = {}
+    for case in hostile_sources.CASES:
+        with tempfile.TemporaryDirectory(dir=bench.work) as folder:
+            try:
+                _, text = bench.run(["-c", hostile_sources.READ], case(Path(folder)), timeout=120)
+                seconds, above, told = text.strip().split("\t")
+                figures = {"s": float(seconds), "MB": float(above), "says": told}
+            except subprocess.TimeoutExpired:
+                figures = {"s": None, "MB": None, "says": "over 120 s"}
+            except ValueError:
+                figures = {"s": None, "MB": None, "says": f"died: {text.strip().splitlines()[-1][:100]}"}
+        title = f"{case.__name__.partition('_')[0]}: {(case.__doc__ or '').splitlines()[0]}"
+        found[title] = figures
+        print(title, figures, file=sys.stderr)
+    return found
+
+
+def kills(bench: Bench) -> Figures:
+    """Kill -9 at every step, while a file or a detector is replaced."""
+    return killing.measure(bench.env)
+
+
 PARTS: dict[str, Callable[[Bench], Figures]] = {
-    part.__name__: part for part in (rows, giants, floods, honest, mutations, service)
+    part.__name__: part for part in (rows, giants, floods, honest, mutations, service, sources, kills)
 }
 
 
