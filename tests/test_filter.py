@@ -19,6 +19,7 @@ from conftest import LABELS, PHOTOS, call
 from outword import clean, page
 from outword.clean import Images, Tally, claimed, copy_kept, folder_names, is_kept, link_kept, safe_name
 from outword.errors import InputError
+from outword.files import _machine
 from outword.page import Borderline, PageRow, Spread, Summary, write_page
 from outword.parts import Parts
 from outword.rows import Row
@@ -212,11 +213,11 @@ def test_killed_run_goes_on(photos, judge, done, tmp_path, monkeypatch, where, n
         killing(patch, where, name, after)
         with pytest.raises(Killed):
             call("filter", photos, "--detector", judge, "-o", kept)
-    for left in (".kept.txt.0123456789abcdef", ".counts.csv.0123456789abcdef"):  # of a kill -9
-        (kept / left).write_bytes(b"half")
+    left = kept / f".outword-{_machine()}-0123456789abcdef"  # of a kill -9
+    left.mkdir()
+    (left / "new").write_bytes(b"half")
     if (kept / "images").is_dir():
         (kept / "images" / ".new").write_bytes(b"half")
-    (kept / ".detector.outword.x1y2z3").mkdir()
     call("filter", photos, "--detector", judge, "-o", kept)
     assert tree(kept) == tree(done)
     assert sorted(os.listdir(kept)) == sorted(os.listdir(done))

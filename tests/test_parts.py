@@ -11,6 +11,7 @@ import pytest
 from conftest import contents
 from outword import parts as module
 from outword.errors import ArtifactError, InputError
+from outword.files import _machine
 from outword.parts import MANIFEST, Parts, left_over
 from outword.rows import Checksum, Row
 from outword.sources.base import Piece
@@ -126,7 +127,7 @@ def test_what_a_kill_leaves_behind(tmp_path):
     run(folder, stop=9)
     manifest = folder / MANIFEST
     manifest.write_bytes(manifest.read_bytes() + b'{"piece": 2, "pa')  # a line cut off
-    (folder / ".part-000002-0000.csv.0123456789abcdef").write_bytes(b"half")
+    (folder / f".outword-{_machine()}-0123456789abcdef").mkdir()
     (folder / "part-000002-0000.csv").write_bytes(b"written, but not in the manifest")
     run(folder)
     assert contents(tmp_path / "whole") == contents(folder)

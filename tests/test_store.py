@@ -22,7 +22,7 @@ from outword import shards
 from outword.embed import embed
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, MissingExtraError
-from outword.files import sha256_bytes
+from outword.files import _machine, sha256_bytes
 from outword.images import MAX_BYTES, find_images, open_image, read_bytes
 from outword.shards import UNREAD, DamagedShard, Shard, read_shard, shard_files, write_shard
 from outword.store import Store, is_store, make_store, open_store
@@ -383,18 +383,16 @@ def test_killed_in_the_middle(photos, place):
     assert fill(place, photos).encoded == 7 - kept
 
 
-def test_leftovers_are_swept_when_they_are_old_and_never_read(photos, place):
+def test_leftovers_are_swept_and_never_read(photos, place):
     fill(place, photos)
     folder = shards_of(place)[0].parent
-    old, young = (folder / f".{'000001-' + 16 * 'a'}.safetensors.{16 * c}" for c in "01")
-    mine = folder / ".notes"
-    for file in (old, young, mine):
-        file.write_bytes(b"half a sha")
-        os.utime(file, (time.time() - 7200,) * 2)
-    os.utime(young)
+    left, mine = folder / f".outword-{_machine()}-{16 * 'a'}", folder / ".notes"
+    left.mkdir()
+    (left / "new").write_bytes(b"half a sha")
+    mine.write_bytes(b"to do")
     assert len(rows_of(place)) == 7
     fill(place, photos)
-    assert [old.exists(), young.exists(), mine.exists()] == [False, True, True]
+    assert [left.exists(), mine.exists()] == [False, True]
 
 
 def test_two_processes_at_once(photos, place, tmp_path):

@@ -25,7 +25,7 @@ from safetensors.numpy import load_file
 from safetensors.numpy import save as serialize
 
 from outword.errors import ArtifactError
-from outword.files import free_folder, sha256_bytes, sha256_file, whole_folder
+from outword.files import free_folder, parse_json, read_folder, sha256_bytes, sha256_file, whole_folder
 
 SCHEMA = 1
 CARD, VECTORS, LABELS, WILD = "detector.json", "vectors.safetensors", "labels.txt", "wild.txt"
@@ -69,7 +69,15 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 def load(path: str | os.PathLike[str]) -> Saved:
     """Read a detector back; a newer schema, a missing or a changed file is refused with the reason."""
-    folder = Path(path)
+    return read_folder(Path(path), _load)
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for infinity, which JSON does not have."""
+    return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}
+
+
+def _load(folder: Path) -> Saved:
     card = _read_card(folder)
     for name, wanted in card["files"].items():
         if not (folder / name).is_file():
@@ -81,11 +89,6 @@ def load(path: str | os.PathLike[str]) -> Saved:
         return Saved(card, arrays, _read_lines(folder / LABELS), _read_lines(folder / WILD))
     except (SafetensorError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{folder} cannot be read: {error}", hint="save the detector again") from error
-
-
-def finite(values: dict[str, Any]) -> dict[str, Any]:
-    """The same with None for infinity, which JSON does not have."""
-    return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}
 
 
 def contents(saved: Saved) -> dict[str, bytes]:
@@ -115,7 +118,7 @@ def _read_card(folder: Path) -> dict[str, Any]:
     if not (folder / CARD).is_file():
         raise ArtifactError(f"{folder} is not a saved detector: it has no {CARD}", hint='make one with "outword fit"')
     try:
-        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        card = parse_json((folder / CARD).read_bytes())
         schema, changed = card["schema"], card["fingerprint"] != _fingerprint(card)
         whole = type(schema) is int and schema >= 1 and set(card["files"]) == FILES - {CARD}
     except (ValueError, KeyError, TypeError) as error:

@@ -18,7 +18,6 @@ import csv
 import io
 import os
 import re
-import shutil
 import stat
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +28,7 @@ from itertools import chain, groupby, islice, zip_longest
 from pathlib import Path
 
 from outword.errors import ImageError, InputError
-from outword.files import sha256_bytes, whole_file
+from outword.files import sha256_bytes, sweep, whole_file
 from outword.images import SUFFIXES, read_bytes
 from outword.parts import MANIFEST, Parts, check_place, locked
 from outword.rows import Row
@@ -47,7 +46,6 @@ DIGITS = 16  # of the sha256 of a path, by which files of the same name differ
 Done = tuple[Row, "ImageError | None"]  # a row that is kept, and why its photo is not there
 _NOT_IN_NAMES = frozenset('/\\:*?"<>| ')
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)  # no files on Windows
-_TEMPORARY = re.compile(rf"\.({LIST}|{COUNTS}|{PAGE}|{DETECTOR})\..+")
 _BY_CONTENT = (  # how the photos begin that are read at all, for those without a suffix
     (re.compile(rb"\xff\xd8"), ".jpg"),
     (re.compile(rb"\x89PNG"), ".png"),
@@ -303,8 +301,7 @@ def claimed(folder: Path) -> Iterator[None]:
     folder.mkdir(exist_ok=True)
     lock = locked(folder)
     try:
-        for left in [entry for entry in folder.iterdir() if _TEMPORARY.fullmatch(entry.name)]:  # by a killed run
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        sweep(folder)
         yield
     finally:
         with suppress(OSError):

@@ -1,18 +1,29 @@
-"""Files and folders that appear whole or not at all, and the sha256 of what is in them."""
+"""Files and folders that appear whole or not at all, JSON of unknown origin, and the sha256 of what is in files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import platform
+import re
 import secrets
 import shutil
-import tempfile
+import stat
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
-from outword.errors import ArtifactError
+from outword.errors import ArtifactError, OutwordError
+
+ABANDONED = 86400.0  # seconds without a change after which a scratch folder is no one's, where locks do not tell
+DEEPEST = 64  # levels of JSON; ours have six
+TRIES = 10  # looks at a folder that another process may be replacing
+_SCRATCH = re.compile(r"\.outword-[0-9a-f]{8}-[0-9a-f]{16}")
+T = TypeVar("T")
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -29,23 +40,38 @@ def sha256_file(path: Path) -> str:
     return digest.hexdigest()
 
 
+def parse_json(text: str | bytes) -> Any:
+    """What a JSON text says; `ValueError` where it is none, or is nested or has digits without end."""
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    level = [found]
+    for _ in range(DEEPEST):
+        tables = [node.values() if isinstance(node, dict) else node for node in level if isinstance(node, dict | list)]
+        level = [node for table in tables for node in table]
+        if not level:
+            return found
+    raise ValueError("it is nested too deeply")
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; it takes the name `path` when the block ends, and is removed if it fails.
+    """Give a temporary path; the file takes the name `path` when the block ends, and is removed if it fails.
 
-    A link is followed, and what is no regular file (a pipe, a terminal) is written to directly.
+    A file that is replaced keeps its mode. A link is followed, and what is no regular file (a pipe, a terminal) is
+    written to directly.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
         yield path
         return
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    temporary.touch(exist_ok=False)
-    try:
+    with _scratch(path.parent) as scratch:
+        temporary = scratch / "new"
+        temporary.touch()
         yield temporary
+        _keep_mode(path, temporary)
         temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def free_folder(path: str | os.PathLike[str], *, card: str, names: Collection[str], what: str) -> Path:
@@ -53,7 +79,7 @@ def free_folder(path: str | os.PathLike[str], *, card: str, names: Collection[st
     target = Path(path).resolve()
     if not target.parent.is_dir():
         raise ArtifactError(f"{target.parent} is not a folder", hint="make it first")
-    for _ in range(10):  # another process may be replacing it between two looks
+    for _ in range(TRIES):  # another process may be replacing it between two looks
         with suppress(FileNotFoundError):
             if not target.exists() or ((target / card).is_file() and {p.name for p in target.iterdir()} <= set(names)):
                 return target
@@ -65,34 +91,67 @@ def free_folder(path: str | os.PathLike[str], *, card: str, names: Collection[st
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """Give an empty folder beside `target`; it takes that name when the block ends, and is removed if it fails.
+    """Give an empty folder; it takes the name `target` when the block ends, and is removed if it fails.
 
-    What has the name is replaced: ask `free_folder` first.
+    What has the name is replaced, in one step where the system can do that: ask `free_folder` first. The folder, and
+    files in it that were there before, keep their modes.
     """
-    scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    try:
+    with _scratch(target.parent) as scratch:
         new = scratch / "new"
         new.mkdir()
         yield new
-        _take_place(new, target, scratch)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        for path in (*new.iterdir(), new):
+            _keep_mode(target / path.relative_to(new), path)
+        _take_place(new, target, scratch / "old")
 
 
-def _take_place(new: Path, target: Path, scratch: Path) -> None:
-    """Give `new` the name `target`, moving away what is there; another process may be doing the same."""
-    old = scratch / "old"
-    for _ in range(100):
+def read_folder(folder: Path, read: Callable[[Path], T]) -> T:
+    """What `read(folder)` gives of one folder, old or new, where another process is replacing it."""
+    for _ in range(TRIES - 1):
+        before = _state(folder)
         try:
-            if target.exists():
-                target.rename(old)
-            new.rename(target)
-            return
-        except OSError:  # the other process moved it away, or was there first: put ours back and look again
-            if old.exists():
-                shutil.rmtree(old) if target.exists() else old.rename(target)
-            time.sleep(0.01)
-    raise ArtifactError(f"{target} is in use by another process", hint="try again")
+            found = read(folder)
+            if _state(folder) == before:
+                return found
+        except (OutwordError, OSError):
+            if before is not None and _state(folder) == before:
+                raise
+        if before is None:
+            sweep(folder.absolute().parent)
+        time.sleep(0.01)
+    return read(folder)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left in a folder; what others are writing stays.
+
+    A process holds a lock on what it writes, and the system takes it away when the process ends, however that is. Only
+    on the machine where it was made does a lock tell for sure: what came from another one, or lies where there are no
+    locks (some network shares, Windows), goes when nothing has changed in it for a day.
+    """
+    left = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        left = [folder / entry.name for entry in entries if _SCRATCH.fullmatch(entry.name)]
+    for scratch in left:
+        with suppress(OSError):  # in use, of another user, or swept by another process
+            _sweep(scratch)
+
+
+def lock(folder: Path) -> int | None:
+    """Hold a folder until what is given is closed; `BlockingIOError` if another does, None where there are no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None  # a file system without locks
+    return handle
 
 
 def cache_dir() -> Path:
@@ -100,3 +159,112 @@ def cache_dir() -> Path:
     if own := os.environ.get("OUTWORD_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "outword"
+
+
+@contextmanager
+def _scratch(parent: Path) -> Iterator[Path]:
+    """An empty folder in `parent`, for this process alone; it is gone when the block ends."""
+    _sweep_once(parent)
+    folder, handle = _made(parent)
+    try:
+        yield folder
+    finally:
+        _clear(folder)
+        if handle is not None:
+            os.close(handle)
+
+
+def _made(parent: Path) -> tuple[Path, int | None]:
+    """A new scratch folder, and the lock on it; another process may sweep it away before it is locked."""
+    while True:
+        folder = parent / f".outword-{_machine()}-{secrets.token_hex(8)}"
+        folder.mkdir(0o700)
+        with suppress(BlockingIOError, FileNotFoundError):
+            handle = lock(folder)
+            if folder.exists():
+                return folder, handle
+            if handle is not None:
+                os.close(handle)
+
+
+@lru_cache(maxsize=1024)
+def _sweep_once(folder: Path) -> None:
+    """Once a process: thousands of files may be written to a folder that holds thousands."""
+    sweep(folder)
+
+
+def _sweep(scratch: Path) -> None:
+    handle = lock(scratch)
+    try:
+        ours = handle is not None and scratch.name.startswith(f".outword-{_machine()}-")
+        if not ours and time.time() - max(p.stat().st_mtime for p in (scratch, *scratch.rglob("*"))) < ABANDONED:
+            return
+        _clear(scratch)
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _clear(scratch: Path) -> None:
+    """Remove a scratch folder; what was moved away, and not replaced, goes back first."""
+    for old in (scratch / "old").glob("*"):
+        if not os.path.lexists(scratch.parent / old.name):
+            old.rename(scratch.parent / old.name)
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+@cache
+def _machine() -> str:
+    """Eight digits for this machine since it was started."""
+    try:
+        name = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:
+        name = platform.node().encode()
+    return sha256_bytes(name)[:8]
+
+
+def _keep_mode(old: Path, new: Path) -> None:
+    with suppress(FileNotFoundError):
+        new.chmod(stat.S_IMODE(old.stat().st_mode))
+
+
+def _state(folder: Path) -> tuple[int, int, int] | None:
+    """What tells a folder from another one that takes its name; None where there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def _take_place(new: Path, target: Path, away: Path) -> None:
+    """Give `new` the name `target`, in the place of what is there; another process may be doing the same.
+
+    Where the system cannot swap names, what is there moves to `away` first. If this process is killed before the new
+    folder has the name, the old one comes back from there (see `sweep`).
+    """
+    for _ in range(100):
+        with suppress(OSError):  # the other process moved it away, or was there first
+            if target.exists():
+                if _swap(new, target):
+                    return
+                shutil.rmtree(away, ignore_errors=True)  # of the try before; another one has replaced it
+                away.mkdir()
+                target.rename(away / target.name)
+            new.rename(target)
+            return
+        time.sleep(0.01)
+    raise ArtifactError(f"{target} is in use by another process", hint="try again")
+
+
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange the names of two folders in one step; False where the system, or the file system, cannot."""
+    import ctypes
+
+    here, swap, a, b = -100, 2, os.fsencode(one), os.fsencode(other)  # AT_FDCWD; RENAME_EXCHANGE and RENAME_SWAP
+    calls = {"Linux": ("renameat2", (here, a, here, b, swap)), "Darwin": ("renamex_np", (a, b, swap))}
+    if platform.system() not in calls:
+        return False
+    name, arguments = calls[platform.system()]
+    call = getattr(ctypes.CDLL(None), name, None)  # an old C library has none
+    return call is not None and bool(call(*arguments) == 0)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from outword.errors import ArtifactError, InputError
-from outword.files import sha256_bytes, sha256_file
+from outword.files import lock, parse_json, sha256_bytes, sha256_file, sweep
 from outword.rows import Checksum, Row, read_rows, writing
 from outword.shards import pyarrow, write_synced
 from outword.sources.base import PART, Piece
@@ -35,7 +35,6 @@ SCHEMA = 1
 Progress = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
 MANIFEST = "manifest.jsonl"
 _FILE = re.compile(r"part-([0-9]{6,})-([0-9]{4,})\.(?:csv|jsonl|parquet)")
-_TEMPORARY = re.compile(r"\.(part-.*|manifest\.jsonl)\.[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,8 @@ class Parts:
     def __enter__(self) -> Parts:
         check_place(self.folder)
         if self.folder.is_dir() and not (self.folder / MANIFEST).is_file():
-            others = [entry.name for entry in self.folder.iterdir() if not _TEMPORARY.fullmatch(entry.name)]
-            if others:
+            sweep(self.folder)
+            if others := [entry.name for entry in self.folder.iterdir()]:
                 told = f"{self.folder} holds other files ({min(others)}), and no {MANIFEST}"
                 raise InputError(told, hint="choose another folder")
         self.folder.mkdir(exist_ok=True)
@@ -254,9 +253,10 @@ class Parts:
 
     def _sweep(self) -> None:
         """Remove what killed runs left: no other is writing now, and a part that is not in the manifest is none."""
+        sweep(self.folder)
         for file in self.folder.iterdir():
             found = _FILE.fullmatch(file.name)
-            if _TEMPORARY.fullmatch(file.name) or (found and not self._has(int(found[1]), int(found[2]))):
+            if found and not self._has(int(found[1]), int(found[2])):
                 file.unlink()
 
     def _is_whole(self, part: Part) -> bool:
@@ -313,10 +313,10 @@ def _manifest(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
         for number, line in enumerate(file):
             if line.endswith(b"\n"):
                 try:
-                    values = json.loads(line)
+                    values = parse_json(line)
                     if not isinstance(values, dict) or ("schema" in values) != (number == 0):
                         raise ValueError(f"line {number + 1}")
-                except (ValueError, RecursionError) as error:
+                except ValueError as error:
                     raise _unreadable(path, error) from error
                 yield values, line
 
@@ -348,17 +348,7 @@ def check_place(folder: Path) -> None:
 def locked(folder: Path) -> int | None:
     """Keep other processes from writing to the folder until what is given is closed; where the system can do that."""
     try:
-        import fcntl
-    except ImportError:
-        return None
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        if isinstance(error, BlockingIOError):
-            raise InputError(
-                f"another run is writing to {folder}", hint="wait for it, or choose another folder"
-            ) from None
-        return None  # a file system without locks
-    return handle
+        return lock(folder)
+    except BlockingIOError:
+        told = f"another run is writing to {folder}"
+        raise InputError(told, hint="wait for it, or choose another folder") from None

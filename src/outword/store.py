@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,15 +20,13 @@ import numpy as np
 
 from outword.encoders import Encoder
 from outword.errors import ArtifactError, ImageError, InputError
-from outword.files import sha256_bytes
+from outword.files import parse_json, sha256_bytes, sweep
 from outword.shards import UNREAD, DamagedShard, Shard, Vectors, read_shard, shard_files, write_shard, write_synced
 
 SCHEMA = 1
 CARD = "encoder.json"
 READ_ROWS = 16384  # rows that are read together, by shard: 32 MB at 512 dimensions
-ABANDONED = 3600.0  # seconds after which a temporary file is that of a killed run: writing a shard takes one second
 _FOLDER = re.compile("[0-9a-f]{16}")
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}")
 
 
 class Store:
@@ -165,21 +162,13 @@ def make_store(folder: str | os.PathLike[str], encoder: Encoder) -> Store:
         write_synced(own / CARD, [(json.dumps(card, indent=2) + "\n").encode()])
     if _checked_dim(own / CARD, encoder.fingerprint) != encoder.dim:
         raise _bad_card(own / CARD, f"dim must be {encoder.dim}")
-    _sweep(own)
+    sweep(own)
     return Store(own, encoder.dim, repair=True)
 
 
 def _only_begun(folder: Path) -> bool:
     """Whether a folder is empty, or as a first run leaves it that was killed before its first file."""
     return all(_FOLDER.fullmatch(entry.name) and entry.is_dir() for entry in folder.iterdir())
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what killed runs left behind, not what other runs are writing."""
-    for file in folder.iterdir():
-        with suppress(FileNotFoundError):
-            if _TEMPORARY.fullmatch(file.name) and time.time() - file.stat().st_mtime > ABANDONED:
-                file.unlink()
 
 
 def _cards(folder: Path) -> list[Path]:
@@ -201,9 +190,9 @@ def _checked_dim(path: Path, fingerprint: str) -> int:
 
 def _read_card(path: Path) -> dict[str, Any]:
     try:
-        card = json.loads(path.read_text(encoding="utf-8"))
+        card = parse_json(path.read_bytes())
         schema, dim, texts = card["schema"], card["dim"], [card["name"], card["fingerprint"]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise _bad_card(path, repr(error)) from error
     if type(schema) is int and schema > SCHEMA:
         raise ArtifactError(f"{path} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")

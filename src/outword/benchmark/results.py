@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import zipfile
@@ -19,6 +18,7 @@ from outword.benchmark.suite import Suite
 from outword.errors import InputError
 from outword.files import whole_file
 from outword.numerics import Array
+from outword.parts import locked
 
 ROWS = "rows.jsonl"
 Condition = tuple[str, str, str]  # ID set, encoder, corpus
@@ -150,15 +150,13 @@ class Results:
     def locked(self, suite: str) -> Iterator[None]:
         """Hold the folder for a run of a suite; a second run at the same time, or of another suite, is refused."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(
-                    f"another run is writing to {self.folder}", hint="wait for it, or give another folder with -o"
-                ) from None
+        handle = locked(self.folder)
+        try:
             self._claim(suite)
             yield
+        finally:
+            if handle is not None:
+                os.close(handle)
 
     def _claim(self, suite: str) -> None:
         """See that the folder is empty, or holds an earlier run of this suite."""

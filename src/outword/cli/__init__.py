@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
@@ -46,6 +51,28 @@ class Failure(click.ClickException):
             click.echo(f"hint: {self.hint}", err=True)
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: what Ctrl-C tidies up is tidied up for it too."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """A block in which SIGTERM is raised as `Terminated`, once; "timeout" and others send it twice."""
+    if threading.current_thread() is not threading.main_thread():  # only that one may ask for signals
+        yield
+        return
+
+    def stop(sign: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, lambda sign, frame: None)
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class Verbs(click.Group):
     """Imports a verb's file when the verb is used, and turns expected errors into one line."""
 
@@ -64,12 +91,14 @@ class Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
         try:
-            return super().invoke(ctx)
+            with terminable():
+                return super().invoke(ctx)
         except OutwordError as error:
             raise Failure(error) from error
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            raise click.exceptions.Exit(130) from None
+        except KeyboardInterrupt as stop:
+            terminated = isinstance(stop, Terminated)
+            click.echo("terminated" if terminated else "interrupted", err=True)
+            raise click.exceptions.Exit(143 if terminated else 130) from None
         except BrokenPipeError:
             raise
         except OSError as error:

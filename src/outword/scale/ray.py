@@ -18,8 +18,10 @@ import io
 import logging
 import os
 import pickle
+import signal
 import socket
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -223,7 +225,8 @@ def _cluster(address: str | None) -> Iterator[None]:
             yield
         return
     address = address or os.environ.get("RAY_ADDRESS")
-    _join(address) if address else _start()
+    with _own_signals():
+        _join(address) if address else _start()
     try:
         with DataContext.current(context):
             yield
@@ -253,6 +256,17 @@ def _join(address: str) -> None:
 
 
 _QUIET: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """A block after which SIGTERM does what it did before: Ray takes it for itself."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():  # elsewhere Ray leaves it alone
+            signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
