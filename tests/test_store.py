@@ -24,7 +24,7 @@ from outword.encoders import Encoder, get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, MissingExtraError
 from outword.files import _machine, sha256_bytes
 from outword.images import MAX_BYTES, find_images, open_image, read_bytes
-from outword.shards import UNREAD, DamagedShard, Shard, read_shard, shard_files, write_shard
+from outword.shards import LIST, UNREAD, DamagedShard, Shard, listed, read_shard, shard_files, write_shard
 from outword.store import Store, is_store, make_store, open_store
 from outword.stream import open_source, score_files, score_source
 
@@ -412,7 +412,7 @@ def test_two_processes_at_once(photos, place, tmp_path):
     assert list(found) == sorted(str(path) for folder in (photos, *own) for path in folder.iterdir())
     np.testing.assert_array_equal(list(found.values()), Tiny().encode_images(list(found)))
     assert fill(place, photos, *own).encoded == 0
-    assert {file.suffix for file in shards_of(place)[0].parent.iterdir()} == {".safetensors", ".json"}
+    assert {file.suffix for file in shards_of(place)[0].parent.iterdir()} == {".safetensors", ".json", ".sha256"}
 
 
 def test_the_same_number_twice_is_two_files(place):
@@ -462,6 +462,38 @@ def test_a_damaged_shard_is_an_error_to_read_and_is_done_again_by_embed(photos, 
             assert (done.damaged, done.encoded, done.rows) == ([str(file)], 2, 7)
             assert file.with_name(f"{file.name}.damaged").exists()
             assert len(rows_of(place)) == 7
+
+
+def test_a_lost_shard_is_missed_and_done_again_by_embed(photos, place):
+    fill(place, photos, shard_rows=2)
+    first, second, *_ = shards_of(place)
+    names = [file.name for file in shards_of(place)]
+    assert list(listed(first.parent)) == names
+    assert listed(first.parent)[first.name] == sha256_bytes(first.read_bytes())
+    first.unlink()
+    second.unlink()
+    with pytest.raises(
+        ArtifactError, match=f"{first.name} is in shards.sha256 and not there any more, nor are 1 more"
+    ) as error:
+        rows_of(place)
+    assert f"outword embed SOURCE -o {place}" in error.value.hint
+    done = fill(place, photos, shard_rows=2)
+    assert (done.lost, done.damaged, done.encoded, done.rows) == ([str(first), str(second)], [], 4, 7)
+    assert list(listed(first.parent)) == [file.name for file in shards_of(place)]
+    assert len(rows_of(place)) == 7
+
+
+def test_a_store_without_a_list_is_read_and_gets_one(photos, place):
+    fill(place, photos, shard_rows=2)
+    *_, last = files = shards_of(place)
+    file_of_list = last.parent / LIST
+    whole = file_of_list.read_bytes()
+    for text in (None, b"", whole[:-1], whole[: -len(last.name)], b"\xff junk\n" + whole[:200]):
+        file_of_list.unlink() if text is None else file_of_list.write_bytes(text)
+        assert len(rows_of(place)) == 7
+        assert fill(place, photos).lost == []
+        assert file_of_list.read_bytes() == whole
+    assert files == shards_of(place)
 
 
 def named(place, data, kind):
@@ -666,7 +698,8 @@ def test_embed_says_what_it_did(demo_store):
     n = len(list(PHOTOS.glob("*.jpg")))
     told = call("embed", PHOTOS, "-o", demo_store, "--json")
     assert json.loads(told.stdout) == {
-        "path": str(demo_store), "encoded": 0, "reused": n, "errors": 0, "rows": n, "damaged": [], "failed": []
+        "path": str(demo_store), "encoded": 0, "reused": n, "errors": 0, "rows": n,
+        "damaged": [], "lost": [], "failed": []
     }  # fmt: skip
     assert f"{n} images: 0 encoded, {n} reused, 0 errors; the store has {n}" in " ".join(told.stderr.split())
 
@@ -681,6 +714,9 @@ def test_embed_of_nothing_and_of_damage(tmp_path, demo_store):
     result = call("embed", PHOTOS / "cat.jpg", "-o", copy)
     assert f"warning: {file} was damaged and is set aside" in result.stderr
     assert "1 encoded" in result.stderr
+    (file,) = shards_of(copy, get_encoder("mini"))
+    file.unlink()
+    assert f"warning: {file} is gone" in call("embed", PHOTOS / "cat.jpg", "-o", copy).stderr
 
 
 def test_score_takes_a_store_and_never_loads_the_encoder(saved, demo_store):

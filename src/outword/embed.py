@@ -35,6 +35,7 @@ class Summary:
     errors: int = 0
     rows: int = 0
     damaged: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)  # path and reason of the first errors
 
 
@@ -61,7 +62,7 @@ def embed(
     Each file is read once, in threads ahead of the encoder. Content that the store has is neither decoded nor encoded,
     and a row is written only where the newest row of its path says something else. Shards appear whole or not at all:
     a run that is killed loses the shard in flight, and several may write to a store at once. A damaged shard is set
-    aside, and its images are encoded again.
+    aside, and its images are encoded again, like those of one that is gone.
 
     Args:
         encoder: what makes the vectors.
@@ -76,7 +77,8 @@ def embed(
     store = make_store(folder, encoder)
     known, pending, done = store.contents(), list[Entry](), 0
     unwritten: dict[bytes, Vectors] = {}  # by content, until the shard is written
-    summary = Summary(damaged=[str(file) for file in store.damaged])
+    lost = [str(store.folder / name) for name in store.lost]
+    summary = Summary(damaged=[str(file) for file in store.damaged], lost=lost)
 
     def flush() -> None:
         if pending:

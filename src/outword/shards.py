@@ -1,4 +1,9 @@
-"""One file of a store: rows of path, content and vector; written whole, named by its own hash, checked when read."""
+"""One file of a store: rows of path, content and vector; written whole, named by its own hash, checked when read.
+
+Beside the files lies a list of them, by which a file that is gone is missed. It is what `sha256sum -c` reads. A file is
+listed once it is on the disk, so one that is not listed is whole all the same: its process was killed in between, or it
+is older than the list.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +21,15 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from outword.errors import ArtifactError, MissingExtraError
-from outword.files import sha256_bytes, whole_file
+from outword.files import sha256_bytes, sha256_file, whole_file
 
 Vectors = NDArray[np.float32]
 UNREAD = bytes(32)  # stands for the sha256 of a file that could not be read
 MAX_BYTES = 1 << 30  # a shard of 1024 rows has a few MB
 UNIT_TOLERANCE = 0.01  # vectors that were computed in half precision are that far from length 1, or less
+LIST = "shards.sha256"
 _NAME = re.compile(r"([0-9]{6,})-([0-9a-f]{16})\.(safetensors|parquet)")
+_LINE = re.compile(rf"([0-9a-f]{{64}})  ({_NAME.pattern})")
 
 
 class DamagedShard(ArtifactError):
@@ -59,7 +66,38 @@ def write_shard(folder: Path, shard: Shard, kind: str) -> Path:
     number = int(files[-1].name.partition("-")[0]) + 1 if files else 0
     path = folder / f"{number:06}-{sha256_bytes(data)[:16]}.{kind}"
     write_synced(path, [data])
+    with (folder / LIST).open("ab") as file:
+        file.write(_line(path.name, sha256_bytes(data)))
     return path
+
+
+def listed(folder: Path) -> dict[str, str]:
+    """The names of the shards that a folder should have, each with its sha256; none where there is no list."""
+    try:
+        lines = (
+            (folder / LIST).read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+        )  # a kill may cut the last
+    except FileNotFoundError:
+        return {}
+    return {match[2]: match[1] for match in map(_LINE.fullmatch, lines) if match}
+
+
+def list_anew(folder: Path, files: Iterable[Path]) -> None:
+    """Write the list of a folder, unless it says so already: just these files."""
+    before = listed(folder)
+    now = {file.name: before.get(file.name) or sha256_file(file) for file in files}
+    if now != before:
+        write_synced(folder / LIST, [_line(name, sha256) for name, sha256 in now.items()])
+
+
+def lost(folder: Path, names: Sequence[str]) -> DamagedShard:
+    """That shards are listed and not there."""
+    more = f", nor are {len(names) - 1:,} more" if len(names) > 1 else ""
+    return DamagedShard(f"{folder / names[0]} is in {LIST} and not there any more{more}", hint=_again(folder))
+
+
+def _line(name: str, sha256: str) -> bytes:
+    return f"{sha256}  {name}\n".encode()
 
 
 def write_synced(path: Path, blocks: Iterable[bytes]) -> None:
@@ -109,8 +147,11 @@ def pyarrow() -> tuple[Any, Any]:
 
 
 def _damaged(path: Path, error: Exception) -> DamagedShard:
-    again = f'"outword embed SOURCE -o {path.parent.parent}" sets it aside and encodes its images again'
-    return DamagedShard(f"{path} is damaged: {error}", hint=again)
+    return DamagedShard(f"{path} is damaged: {error}", hint=_again(path.parent))
+
+
+def _again(folder: Path) -> str:
+    return f'"outword embed SOURCE -o {folder.parent}" goes on without it and encodes its images again'
 
 
 def _check(shard: Shard, dim: int) -> None:

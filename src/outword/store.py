@@ -4,6 +4,7 @@ photos.store/
   4f0c29a1b7d35e68/                          one folder an encoder, named by its fingerprint's first 16 digits
     encoder.json                             what the encoder is; schema
     000000-9b1f0c44d2e8a7c3.safetensors      rows, named by number and hash; or .parquet (see `outword.shards`)
+    shards.sha256                            the shards that should be there; stores of before there was one have none
 """
 
 from __future__ import annotations
@@ -21,7 +22,19 @@ import numpy as np
 from outword.encoders import Encoder
 from outword.errors import ArtifactError, ImageError, InputError
 from outword.files import parse_json, sha256_bytes, sweep
-from outword.shards import UNREAD, DamagedShard, Shard, Vectors, read_shard, shard_files, write_shard, write_synced
+from outword.shards import (
+    UNREAD,
+    DamagedShard,
+    Shard,
+    Vectors,
+    list_anew,
+    listed,
+    lost,
+    read_shard,
+    shard_files,
+    write_shard,
+    write_synced,
+)
 
 SCHEMA = 1
 CARD = "encoder.json"
@@ -35,7 +48,8 @@ class Store:
     Args:
         folder: where the shards are.
         dim: length of a vector.
-        repair: set damaged shards aside, and list them in `damaged`; without it the first one is an error.
+        repair: set damaged shards aside, and list them in `damaged`, with those that are gone in `lost`; without it
+            the first one is an error.
     """
 
     def __init__(self, folder: Path, dim: int, *, repair: bool = False) -> None:
@@ -47,7 +61,12 @@ class Store:
         self._digests = bytearray()  # of all rows, 32 bytes each
         self._errors: dict[int, str] = {}  # by number of the row
         self._newest: dict[bytes, int] = {}  # path to number of its row
-        for file in shard_files(folder):
+        known = listed(folder)  # before the folder is looked at: a shard is listed after it is there
+        files = shard_files(folder)
+        self.lost = sorted(known.keys() - {file.name for file in files})
+        if self.lost and not repair:
+            raise lost(folder, self.lost)
+        for file in files:
             try:
                 self._add(file, read_shard(file, dim))
             except (DamagedShard, FileNotFoundError):
@@ -56,6 +75,8 @@ class Store:
                 self.damaged.append(file)
                 with suppress(FileNotFoundError):  # another process was there first
                     file.rename(file.with_name(f"{file.name}.damaged"))
+        if repair:
+            list_anew(folder, self._files)
 
     def __len__(self) -> int:
         """The number of paths."""

@@ -60,6 +60,8 @@ def command(
     say = console().print
     for file in summary.damaged:
         say(f"warning: {file} was damaged and is set aside", style="yellow", markup=False, soft_wrap=True)
+    for file in summary.lost:
+        say(f"warning: {file} is gone", style="yellow", markup=False, soft_wrap=True)
     for path, error in summary.failed:
         say(f"{path!r}: {error}", markup=False, soft_wrap=True)
     seen = summary.encoded + summary.reused + summary.errors
