@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+from conftest import PHOTOS
 from outword.encoders.hub import licence
 from tiny import clip_folder, open_clip_folder, transformers
 
@@ -288,3 +289,23 @@ def test_pull_of_what_is_not_there():
     assert done.returncode == 2
     assert "there is no folder /no/such/folder" in done.stderr
     assert command("pull", "onnx:.").returncode == 2
+
+
+# a name that the user did not type
+
+
+def test_what_only_a_detector_names_is_fetched_when_the_user_says_so(hub, tmp_path):
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    path, photo = tmp_path / "d", PHOTOS / "cat.jpg"
+    made = hub("fit", tmp_path / "labels.txt", "--encoder", "hf:org/clip", "--method", "mcm", "-o", path)
+    assert made.returncode == 0, made.stderr
+    shutil.rmtree(hub.home)
+    hub.asked.clear()
+    done = hub("score", path, photo)
+    assert (done.returncode, done.stdout, hub.asked) == (2, "", [])
+    assert "error: the encoder hf:org/clip is not on this machine and would be fetched" in done.stderr
+    done = hub("score", path, photo, "--trust-encoder")
+    assert done.returncode == 0 and hub.asked != [], done.stderr
+    hub.asked.clear()
+    again = hub("score", path, photo)  # it is here now
+    assert (again.stdout, hub.asked) == (done.stdout, [])

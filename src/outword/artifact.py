@@ -121,6 +121,7 @@ def _read_card(folder: Path) -> dict[str, Any]:
         card = parse_json((folder / CARD).read_bytes())
         schema, changed = card["schema"], card["fingerprint"] != _fingerprint(card)
         whole = type(schema) is int and schema >= 1 and set(card["files"]) == FILES - {CARD}
+        json.dumps(card, ensure_ascii=False).encode()  # as it is written: half a character cannot be
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"{folder / CARD} cannot be read: {error!r}", hint="save the detector again") from error
     if not whole:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from outword.checks import mistyped
 from outword.errors import InputError, ParameterError
 from outword.metrics import threshold_at_tpr
 from outword.numerics import Array
@@ -154,6 +156,20 @@ def by_hand(value: float) -> Threshold:
     if not math.isfinite(value):
         raise ParameterError(f"threshold must be a finite number, got {value}", hint="choose one among the scores")
     return Threshold(float(value), "hand", None, 0, 0.0, 1.0)
+
+
+def read_threshold(stored: Mapping[str, Any]) -> Threshold:
+    """A threshold from the table that a saved detector has of it; `ValueError` or `TypeError` where it is none."""
+    kinds = {"value": (float, None), "method": str, "tpr": (float, None), "n_photos": int, "low": float, "high": float}
+    if wrong := mistyped(stored, {**kinds, "n_others?": int}, "calibration"):
+        raise ValueError(wrong)
+    found = Threshold(**{**stored, "value": -math.inf if stored["value"] is None else stored["value"]})
+    fitted = found.method in get_args(CalibrationMethod)
+    if not fitted and found.method not in ("marks", "hand"):
+        raise ValueError(f"{found.method!r} is no way to find a threshold")
+    if (fitted and found.tpr is None) or not 0 <= (found.tpr or 0) <= 1:
+        raise ValueError("tpr must be a share between 0 and 1")
+    return found
 
 
 def conformal_p_values(id_scores: ArrayLike, scores: ArrayLike) -> Array:

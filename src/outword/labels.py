@@ -26,7 +26,7 @@ def read_labels(path: str | os.PathLike[str]) -> dict[str, str]:
         lines = source.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
         raise InputError(f"there is no label list {source}", hint="write one class name a line into it") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{source} cannot be read as text: {error}", hint="save it as UTF-8 text") from None
     pairs = [f"{line.strip()} ".partition(": ") for line in lines if line.strip()]
     names = [name.strip() for name, _, _ in pairs]

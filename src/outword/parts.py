@@ -13,6 +13,7 @@ it was killed, or in which order its parts came.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -32,6 +33,7 @@ from outword.sources.base import PART, Piece
 from outword.stream import End, Job, Scored
 
 SCHEMA = 1
+MOST = 10**12  # pieces, parts and rows: more are none
 Progress = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
 MANIFEST = "manifest.jsonl"
 _FILE = re.compile(r"part-([0-9]{6,})-([0-9]{4,})\.(?:csv|jsonl|parquet)")
@@ -171,7 +173,11 @@ class Parts:
         """All rows that are written, in the order of the source."""
         for part in self.parts():
             if part.rows:
-                yield from read_rows(self._file(part.piece, part.part), self.kind)
+                file = self._file(part.piece, part.part)
+                try:
+                    yield from read_rows(file, self.kind)
+                except (ValueError, TypeError, KeyError, RecursionError, csv.Error) as error:
+                    raise _unreadable(file, error) from error
 
     def _file(self, piece: int, part: int) -> Path:
         return self.folder / f"part-{piece:06}-{part:04}.{self.kind}"
@@ -325,10 +331,12 @@ def _part(path: Path, values: Mapping[str, Any]) -> Part:
     try:
         part = Part(**values)
         kinds = [type(value) for value in values.values()]
-        if kinds != [int, int, str, str, bool, int, dict, str, str] or sum(part.counts.values()) != part.rows:
+        sizes = part.piece, part.part, part.rows, *part.counts.values()
+        whole = kinds == [int, int, str, str, bool, int, dict, str, str] and all(0 <= size < MOST for size in sizes)
+        if not whole or sum(part.counts.values()) != part.rows:
             raise ValueError(f"the line of part {part.part} of piece {part.piece}")
         int(part.checksum, 16)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise _unreadable(path, error) from error
     return part
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,13 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from outword import artifact
 from outword._version import __version__
-from outword.calibrate import CalibrationMethod, Threshold, fit_threshold
+from outword.calibrate import CalibrationMethod, Threshold, fit_threshold, read_threshold
+from outword.checks import mistyped, number
 from outword.corpora import drop_labels, get_corpus, is_named
 from outword.detectors import DETECTORS, Need, VectorDetector
 from outword.encoders import Encoder, Precision, get_encoder
 from outword.encoders.base import PATCHES, Pixels, several
 from outword.encoders.names import canonical, parse
-from outword.errors import ArtifactError, InputError, ParameterError, unknown
+from outword.errors import ArtifactError, InputError, OutwordError, ParameterError, unknown
 from outword.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of_vectors
 from outword.id_images import IdImages, a_few, read_id_images
 from outword.images import ImageLike
@@ -52,6 +52,23 @@ _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
 }
 
 
+_CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.checks.mistyped`)
+    "method": {"name": str, "parameters": dict},
+    "encoder": {
+        "name": str,
+        "fingerprint": str,
+        "temperature": float,
+        "licence?": str,
+        "source?": str,
+        "options?": {str: str},
+    },
+    "prompts": {"name": str},
+    "label_prompts?": {str: str},
+    "coverage": {str: str},
+    "corpus?": {"name": str, "left_out": [str]},
+    "miner?": {"name": str, "parameters": dict},
+    "calibration": (None, dict),
+}
 _NAMES = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
 
 
@@ -529,43 +546,48 @@ def load(
     path: PathLike,
     *,
     encoder: str | None = None,
+    trust_encoder: bool = False,
     device: str | None = None,
     precision: Precision | None = None,
     batch_size: int | None = None,
 ) -> Detector:
     """Read a detector back; its files must be those that it was saved with.
 
-    Its encoder is loaded when an image is first scored, and must be the one that it was made with.
+    Its encoder is loaded when an image is first scored, and must be the one that it was made with. A detector may come
+    from anywhere, so an encoder that only it names is not fetched from a hub.
 
     Args:
         path: the directory that `Detector.save` wrote.
         encoder: the name of its encoder here, where that lies elsewhere or was exported ("onnx:/path").
+        trust_encoder: fetch its encoder where that is not on this machine, as if you had named it.
         device, precision, batch_size: of the encoder (see `get_encoder`).
     """
     saved = artifact.load(path)
     if encoder is not None:
         parse(canonical(encoder))  # an unknown name is said now, not at the first image
-    runtime = {"device": device, "precision": precision, "batch_size": batch_size}
+    download = trust_encoder or encoder is not None
+    runtime = {"device": device, "precision": precision, "batch_size": batch_size, "download": download}
     try:
         return _restore(path, saved, encoder, runtime)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ArtifactError(f"{path} cannot be understood: {error!r}", hint="fit it again") from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError) as error:
+        told = error.message if isinstance(error, OutwordError) else repr(error)
+        raise ArtifactError(f"{path} cannot be understood: {told}", hint="fit it again") from error
 
 
 def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
+    _check_card(card)
     used, options = encoder or card["encoder"]["name"], dict(card["encoder"].get("options", {}))
     parse(used)
-    if len(card["encoder"]["fingerprint"]) != 64:
-        raise ValueError("the encoder's fingerprint is not whole")
     if card["method"]["name"] not in DETECTORS:
         raise ArtifactError(
             f"{path} was made with the method {card['method']['name']}, which is not installed here",
             hint='install the package that it comes from; see "outword list methods"',
         )
-    kind = DETECTORS[card["method"]["name"]]
+    kind, given = DETECTORS[card["method"]["name"]], card["method"]["parameters"]
+    _checked_params(card["method"]["name"], kind, given, {}, "outword list methods --long")
     arrays = {name: array for name, array in saved.arrays.items() if name != FITTED_ON}
-    vectors = kind(**card["method"]["parameters"]).restore(arrays)
+    vectors = kind(**given).restore(arrays)
     if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
         raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
     n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
@@ -574,9 +596,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
     if (len(vectors.labels_), n_wild) != (len(saved.labels), len(saved.wild)) or foreign:
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
     stored = card.pop("calibration")
-    if stored and stored["value"] is None:
-        stored["value"] = -math.inf
-    threshold = Threshold(**stored) if stored else None
+    threshold = read_threshold(stored) if stored is not None else None
     return Detector(
         vectors,
         saved.labels,
@@ -607,6 +627,17 @@ def _hashed(
     for number, ((photo, content), row) in enumerate(zip(hashes_of_files(photos), rows, strict=True)):
         name = repr(os.fspath(photo)) if isinstance(photo, str | os.PathLike) else f"images[{number}]"
         yield name, [content, row]
+
+
+def _check_card(card: Mapping[str, Any]) -> None:
+    """Raise unless all that is used of a card is there, and is what it should be: a seal is no proof of origin."""
+    if wrong := mistyped(card, _CARD, "the card"):
+        raise ValueError(wrong)
+    number("temperature", card["encoder"]["temperature"], above=0, hint="fit it again")
+    if len(card["encoder"]["fingerprint"]) != 64:
+        raise ValueError("the encoder's fingerprint is not whole")
+    if stray := card["encoder"].get("options", {}).keys() - {"resize"}:
+        raise ValueError(f"{min(stray)} is no option of an encoder")
 
 
 def make_detector(method: str, temperature: float, params: Mapping[str, Any]) -> VectorDetector:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from outword.checks import mistyped
 from outword.encoders import Encoder
 from outword.errors import ArtifactError, ImageError, InputError
 from outword.files import parse_json, sha256_bytes, sweep
@@ -40,6 +41,7 @@ SCHEMA = 1
 CARD = "encoder.json"
 READ_ROWS = 16384  # rows that are read together, by shard: 32 MB at 512 dimensions
 _FOLDER = re.compile("[0-9a-f]{16}")
+_KINDS: dict[str, Any] = {"schema": int, "dim": int, "name": str, "fingerprint": str, "options?": {str: str}}
 
 
 class Store:
@@ -212,13 +214,15 @@ def _checked_dim(path: Path, fingerprint: str) -> int:
 def _read_card(path: Path) -> dict[str, Any]:
     try:
         card = parse_json(path.read_bytes())
-        schema, dim, texts = card["schema"], card["dim"], [card["name"], card["fingerprint"]]
+        schema = card["schema"]
     except (ValueError, KeyError, TypeError) as error:
         raise _bad_card(path, repr(error)) from error
     if type(schema) is int and schema > SCHEMA:
         raise ArtifactError(f"{path} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
-    if schema != SCHEMA or type(dim) is not int or not 0 < dim < 1 << 16 or {type(text) for text in texts} != {str}:
-        raise _bad_card(path, "schema, dim, name or fingerprint")
+    if wrong := mistyped(card, _KINDS):
+        raise _bad_card(path, wrong)
+    if schema != SCHEMA or not 0 < card["dim"] < 1 << 16:
+        raise _bad_card(path, "schema or dim")
     return dict(card)
 
 

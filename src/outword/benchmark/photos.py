@@ -18,7 +18,7 @@ from outword.embed import embed
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import ImageError, InputError, OutwordError
-from outword.files import sha256_bytes, whole_file
+from outword.files import parse_json, sha256_bytes, whole_file
 from outword.sources import Item
 from outword.store import Store, open_store
 
@@ -110,7 +110,7 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
 def _unchanged(marker: Path, listing: str, folder: Path, encoder: Encoder) -> tuple[Store, frozenset[str]] | None:
     """The store, and the paths in it that are gone, if neither files nor store have changed since it was filled."""
     try:
-        known = json.loads(marker.read_text(encoding="utf-8"))
+        known = parse_json(marker.read_bytes())
         if known["listing"] != listing:
             return None
         now = open_store(folder, encoder.fingerprint, encoder.name)

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from outword.benchmark.suite import Suite
+from outword.benchmark.suite import Suite, read_table
 from outword.errors import InputError
-from outword.files import whole_file
+from outword.files import parse_json, whole_file
 from outword.numerics import Array
 from outword.parts import locked
 
@@ -136,7 +136,10 @@ class Outcome:
     def worst(self, row: Row) -> list[Worst]:
         """The images that the method of a row gets most wrong; of seed 0, over all OOD sets."""
         path = self.folder / "scores" / f"{row.cell}.json"
-        return [Worst(**found) for found in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+        try:
+            return [Worst(**found) for found in parse_json(path.read_bytes())] if path.exists() else []
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{path} cannot be read: {error}", hint="remove it, and run the suite again") from None
 
 
 class Results:
@@ -186,9 +189,11 @@ class Results:
 
     def _row(self, number: int, line: bytes) -> Row:
         try:
-            table = json.loads(line)
-            values = {f.name: table[f.name] for f in fields(Row)}
-            return Row(**values | {name: tuple(values[name]) for name in ("auroc_ci", "fpr95_ci")})
+            table = parse_json(line)
+            row: Row = read_table(Row, {f.name: table[f.name] for f in fields(Row)}, "it")
+            if (len(row.auroc_ci), len(row.fpr95_ci)) != (2, 2):
+                raise ValueError("an interval has two ends")
+            return row
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"line {number} of {self._path} is no row of this version: {error!r}",

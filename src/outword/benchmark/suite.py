@@ -140,7 +140,7 @@ def read_suite(name: str | os.PathLike[str]) -> Suite:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no suite {path}", hint='see "outword list suites"') from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # a number or a nest without end is no error of TOML's
         raise InputError(f"{path} cannot be read as TOML: {error}", hint="correct it") from None
     suite: Suite = read_table(Suite, {"name": path.stem, **table}, str(path))
     _check(suite, str(path))
@@ -183,7 +183,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if origin is Mapping and isinstance(value, dict):
         return {key: _value(args[1], one, where) for key, one in value.items()}
     wanted = {float: (int, float), Mapping: ()}.get(origin or hint, hint)
-    if not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool):
+    endless = hint is float and isinstance(value, int) and abs(value) > 1e300
+    if not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool) or endless:
         kind = hint.__name__ if hint in (str, int, float, bool) else "table"
         raise InputError(f"{where} must be of type {kind}, got {value!r}", hint="see docs/benchmark.md")
     return value

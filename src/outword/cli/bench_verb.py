@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.cli.choices import Named
-from outword.cli.options import resize_option, runtime_options
+from outword.cli.options import resize_option, runtime_options, trust_option
 from outword.cli.talk import Meter, console
 from outword.errors import InputError, unknown
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--folder", "own", is_flag=True, help="On ROOT/id and ROOT/ood/*, instead of the suite's sets.")
 @click.option("--store", type=click.Path(), help="Where embeddings are kept; runs may share it.  [default: in -o]")
 @click.option("--samples", default=1000, show_default=True, type=click.IntRange(min=20), help="Of the bootstrap.")
+@trust_option
 @resize_option
 @runtime_options
 def command(
@@ -51,6 +52,7 @@ def command(
     own: bool,
     store: str | None,
     samples: int,
+    trust: bool,
     resize: Any,
     runtime: dict[str, Any],
 ) -> None:
@@ -74,7 +76,9 @@ def command(
     from outword.benchmark.suite import read_suite
     from outword.encoders import get_encoder
 
-    chosen, names = _chosen(read_suite(suite), encoders, seeds, own)
+    whole = read_suite(suite)
+    chosen, names = _chosen(whole, encoders, seeds, own)
+    by_file = set() if trust or Path(suite).suffix != ".toml" else {*whole.encoders} - {*names, *encoders}
     only = None if methods is None else _named(chosen, methods)
     if chosen.kind != "theorem" and (root is None or not Path(root).is_dir()):
         given = "nothing" if root is None else root
@@ -85,7 +89,9 @@ def command(
                 chosen,
                 Path(root or ""),
                 Path(folder),
-                towers=lambda name: get_encoder(names.get(name, name), resize=resize, **runtime),
+                towers=lambda name: get_encoder(
+                    names.get(name, name), resize=resize, download=name not in by_file, **runtime
+                ),
                 store=Path(store) if store else None,
                 samples=samples,
                 only=only,

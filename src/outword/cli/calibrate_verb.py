@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outword.cli.options import column_option, elsewhere_option, runtime_options
+from outword.cli.options import column_option, elsewhere_option, runtime_options, trust_option
 from outword.cli.talk import Meter, console, note_order
 
 
@@ -23,6 +23,7 @@ from outword.cli.talk import Meter, console, note_order
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
 @column_option
 @elsewhere_option
+@trust_option
 @runtime_options
 def command(
     detector: str,
@@ -33,6 +34,7 @@ def command(
     as_json: bool,
     column: str | None,
     encoder: str | None,
+    trust: bool,
     runtime: dict[str, Any],
 ) -> None:
     """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
@@ -49,7 +51,7 @@ def command(
     from outword.pipeline import load
     from outword.stream import check_unfitted, open_source, score_source
 
-    found, say = load(detector, encoder=encoder, **runtime), console().print
+    found, say = load(detector, encoder=encoder, trust_encoder=trust, **runtime), console().print
     check_target(output or detector)
     note_order(found)
     if found.fitted_on is None:

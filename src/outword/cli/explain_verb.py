@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import elsewhere_option, runtime_options
+from outword.cli.options import elsewhere_option, runtime_options, trust_option
 from outword.cli.talk import console
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--audit", is_flag=True, help="List the mined words closest to a label: likely false negatives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @elsewhere_option
+@trust_option
 @runtime_options
 def command(
     detector: str,
@@ -30,6 +31,7 @@ def command(
     audit: bool,
     as_json: bool,
     encoder: str | None,
+    trust: bool,
     runtime: dict[str, Any],
 ) -> None:
     """Say why each of PHOTOS is in or out: nearest labels and wild words with their share of the mass.
@@ -44,7 +46,7 @@ def command(
 
     if not photos and not audit:
         raise click.UsageError("name a photo, or ask for --audit")
-    found = load(detector, encoder=encoder, **runtime)
+    found = load(detector, encoder=encoder, trust_encoder=trust, **runtime)
     if audit:
         _audit(found, top, as_json)
     for photo in photos:

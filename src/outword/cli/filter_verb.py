@@ -12,7 +12,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
-from outword.cli.options import column_option, engine_options, runtime_options
+from outword.cli.options import column_option, engine_options, runtime_options, trust_option
 from outword.cli.score_verb import Engine, about, engine_of, options_of, page_row, page_summary, score_left, views
 from outword.cli.talk import Meter
 from outword.errors import InputError
@@ -46,6 +46,7 @@ SAID = 10  # photos that cannot be copied or listed are named up to here, and co
     type=Named("encoders"),
     help="With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]",
 )
+@trust_option
 @runtime_options
 def command(
     sources: tuple[str, ...],
@@ -56,6 +57,7 @@ def command(
     column: str | None,
     engine: dict[str, Any],
     encoder: str | None,
+    trust: bool,
     runtime: dict[str, Any],
 ) -> None:
     """Keep the photos of SOURCES that are in-distribution, and print label, kept, left_out.
@@ -82,29 +84,31 @@ def command(
     if how == "link":
         check_links(sources)
     options = options_of(encoder if detector else None, runtime)
-    run = engine_of(engine, options)
-    judge = _checked(load(detector, **options), detector) if detector else None
+    trust = trust or encoder is not None
+    run = engine_of(engine, {**options, "trust_encoder": trust})
+    judge = _checked(load(detector, trust_encoder=trust, **options), detector) if detector else None
     names = read_labels(labels) if labels else {}
     with claimed(folder):
         if judge is None:
-            judge = _made(folder / DETECTOR, names, str(labels), encoder, runtime)
+            judge = _made(folder / DETECTOR, names, str(labels), encoder, {**runtime, "trust_encoder": trust})
         _filter(judge, open_source(judge, sources, column=column), folder, how, options, run)
 
 
-def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, runtime: dict[str, Any]) -> Detector:
+def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
     """The detector of an earlier run in the same folder, if it is for these labels; else a new one."""
     from outword.encoders import get_encoder
     from outword.encoders.names import canonical
     from outword.pipeline import fit, load
 
     if not path.exists():
+        runtime = {key: value for key, value in options.items() if key != "trust_encoder"}
         tower = get_encoder(encoder or "mini", **runtime)
         with Meter("words") as meter:
             made = fit(names, encoder=tower, report=meter)
         made.save(path)
         tell_coverage(made.coverage, labels)
         return _checked(made, str(path))
-    found = load(path, **runtime)
+    found = load(path, **options)
     prompts = {name: own for name, own in names.items() if own}
     if (found.labels, found.card.get("label_prompts", {})) != (list(names), prompts):
         raise InputError(f"{path} was made for other labels than those of {labels}", hint="choose another folder")

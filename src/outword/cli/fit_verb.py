@@ -12,6 +12,7 @@ from outword.cli.choices import Named
 from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
 from outword.cli.talk import Meter, console
 from outword.errors import ParameterError
+from outword.files import parse_json
 
 
 @click.command("fit")
@@ -85,7 +86,7 @@ def _setting(text: str) -> tuple[str, Any]:
     if not equals:
         raise ParameterError(f"--set takes KEY=VALUE, got {text!r}", hint="for example --set tau=0.4")
     try:
-        return key, json.loads(value)
+        return key, parse_json(value)
     except ValueError:
         return key, value
 

@@ -46,6 +46,13 @@ def elsewhere_option(command: Command) -> Command:
     )(command)
 
 
+def trust_option(command: Command) -> Command:
+    """`--trust-encoder`, for verbs that read a file which names an encoder."""
+    return click.option(
+        "--trust-encoder", "trust", is_flag=True, help="Fetch the encoder from the hub though a file names it, not you."
+    )(command)
+
+
 def runtime_options(command: Command) -> Command:
     """`--device`, `--precision` and `--batch-size`; the verb gets those that were given as the dictionary `runtime`."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import column_option, elsewhere_option, engine_options, runtime_options
+from outword.cli.options import column_option, elsewhere_option, engine_options, runtime_options, trust_option
 from outword.cli.talk import Meter, note_order
 from outword.cli.writers import FORMATS, chosen_format, open_writer
 from outword.errors import InputError, OutwordError
@@ -47,6 +47,7 @@ Engine = Callable[["Detector", "Source", Any], "Iterator[Scored]"]
 @column_option
 @engine_options
 @elsewhere_option
+@trust_option
 @runtime_options
 def command(
     detector: str,
@@ -58,6 +59,7 @@ def command(
     column: str | None,
     engine: dict[str, Any],
     encoder: str | None,
+    trust: bool,
     runtime: dict[str, Any],
 ) -> None:
     """Score PATHS and write path, score, verdict, label, words, error.
@@ -83,11 +85,11 @@ def command(
         check_apart(Path(output), paths)
     if in_parts:
         check_there(paths)
-    found = load(detector, **options)
+    found = load(detector, trust_encoder=trust, **options)
     note_order(found)
     source = open_source(found, paths, column=column)
     next(source.pieces(), None)  # what is wrong with it is said before anything is written
-    run = engine_of(engine, options)
+    run = engine_of(engine, {**options, "trust_encoder": trust})
     if run is None and not in_parts:
         counts, checksum = score_to_file(found, source, output=output, kind=kind, html=html, strict=strict)
     else:

@@ -13,7 +13,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
-from outword.cli.options import runtime_options
+from outword.cli.options import runtime_options, trust_option
 from outword.cli.talk import Meter
 from outword.errors import InputError, MissingExtraError, ParameterError
 from outword.serve.limits import Limits
@@ -64,6 +64,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--insecure", is_flag=True, help="Listen for other machines without a token.")
 @click.option("--encoder", type=Named("encoders"), help="With --labels; or where DETECTOR's encoder is now.")
+@trust_option
 @runtime_options
 @limit_options
 def command(
@@ -74,6 +75,7 @@ def command(
     token: str | None,
     insecure: bool,
     encoder: str | None,
+    trust: bool,
     runtime: dict[str, Any],
     **given: Any,
 ) -> None:
@@ -99,7 +101,7 @@ def command(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with server.bind(host, port) as bound:  # before the long work: that the port is in use is said at once
-        found = _detector(detector, labels, encoder, runtime)
+        found = _detector(detector, labels, encoder, trust, runtime)
         chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
         limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
         app = create_app(found, limits, token, local=server.is_local(host))
@@ -133,7 +135,9 @@ def check_token(token: str | None, *, open_to_all: bool, insecure: bool) -> None
         )
 
 
-def _detector(detector: str | None, labels: str | None, encoder: str | None, runtime: dict[str, Any]) -> Detector:
+def _detector(
+    detector: str | None, labels: str | None, encoder: str | None, trust: bool, runtime: dict[str, Any]
+) -> Detector:
     """The detector, its encoder loaded and both warm: the first request is as quick as the next."""
     import numpy as np
 
@@ -142,7 +146,7 @@ def _detector(detector: str | None, labels: str | None, encoder: str | None, run
     from outword.pipeline import fit, load
 
     if detector is not None:
-        found = load(detector, encoder=encoder, **runtime)
+        found = load(detector, encoder=encoder, trust_encoder=trust, **runtime)
     else:
         assert labels is not None
         names, tower = read_labels(labels), get_encoder(encoder or "mini", **runtime)

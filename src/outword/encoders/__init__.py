@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from outword.encoders import hub
 from outword.encoders.base import Coverage, Encoder, check_batch_size
 from outword.encoders.doors import need
 from outword.encoders.names import ENCODERS, canonical, parse
@@ -24,6 +26,7 @@ def get_encoder(
     device: str | None = None,
     precision: Precision | None = None,
     batch_size: int | None = None,
+    download: bool = True,
 ) -> Encoder:
     """The encoder called `name`; loaded once a process.
 
@@ -36,12 +39,15 @@ def get_encoder(
             runs on "cpu" (onnxruntime, the default) or "openvino".
         precision: by default fp16 on CUDA and fp32 elsewhere; what was exported has its own.
         batch_size: images that go through together; by default what suits the device.
+        download: whether weights that are not on this machine may be fetched; if not, that is an error.
     """
     for option, value in (("resize", resize), ("device", device), ("precision", precision)):
         if not isinstance(value, str | None):
             raise ParameterError(f"{option} must be a string, got {value!r}", hint="leave it out")
     check_batch_size(batch_size)
-    return _get(canonical(name), resize, device, precision, batch_size)
+    name = canonical(name)
+    with nullcontext() if download or parse(name).library in ("mini", "onnx") else hub.closed(name):
+        return _get(name, resize, device, precision, batch_size)
 
 
 @lru_cache(maxsize=4)

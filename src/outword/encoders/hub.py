@@ -6,14 +6,50 @@ HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN and the proxy varia
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 from outword.encoders.doors import need, quiet_logs
 from outword.errors import InputError
 
+_CUT_OFF = re.compile(
+    "offline mode|couldn't connect", re.IGNORECASE
+)  # what libraries say then, with advice of their own
 _NO_WAY = "it is not in the cache, and the hub cannot be reached"
+_closed: ContextVar[str] = ContextVar("_closed", default="")  # to the encoder of this name
 SMALL = ["*.json", "*.txt", "*.model", "README.md"]  # configuration, vocabulary, model card
+
+
+@contextmanager
+def closed(name: str) -> Iterator[None]:
+    """A block in which nothing is fetched: where something had to be, that is an error about the encoder `name`.
+
+    The libraries that build models are held to the same: a configuration may name other models in its turn.
+    """
+    constants: Any = need("huggingface_hub.constants", name, "hf")
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+    token = _closed.set(name)
+    try:
+        yield
+    except InputError as error:
+        if _CUT_OFF.search(error.message):
+            raise _not_asked_for() from None
+        raise
+    finally:
+        _closed.reset(token)
+        constants.HF_HUB_OFFLINE = before
+
+
+def _not_asked_for() -> InputError:
+    name = _closed.get()
+    return InputError(
+        f"the encoder {name} is not on this machine and would be fetched from the hub, but a file names it, not you",
+        hint=f"if you trust it, add --trust-encoder, or name it by hand: --encoder {name} (in Python "
+        f'trust_encoder=True, or encoder="{name}")',
+    )
 
 
 def cached(repo: str, names: Sequence[str]) -> Path | None:
@@ -30,6 +66,8 @@ def fetch(repo: str, names: Sequence[str], instead: str) -> Path:
     """The first of these files that the repository has, fetched if need be; `instead` says what else to do."""
     if (found := cached(repo, names)) is not None:
         return found
+    if _closed.get():
+        raise _not_asked_for()
     hub = need("huggingface_hub", f"hf:{repo}")
     for name in names:
         try:
@@ -57,6 +95,8 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
             return folder
     except hub.errors.LocalEntryNotFoundError:
         pass  # nothing of it is in the cache
+    if _closed.get():
+        raise _not_asked_for()
     wanted = "config.json"
     try:
         with quiet_logs():

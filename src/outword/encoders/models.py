@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outword.encoders import hub
 from outword.encoders.doors import need
-from outword.encoders.names import Parsed
+from outword.encoders.names import Parsed, canonical, parse
 from outword.errors import InputError
+from outword.files import parse_json
 
 if TYPE_CHECKING:
     from outword.encoders.towers import Model
@@ -55,6 +55,14 @@ def files_of(parsed: Parsed) -> list[Path]:
     return sorted(small | set(weights))
 
 
+def check_here(name: str) -> None:
+    """Raise unless the files of an encoder of the hub are on this machine."""
+    parsed = parse(canonical(name))
+    if parsed.library in ("open_clip", "hf"):
+        with hub.closed(name):
+            files_of(parsed)
+
+
 def model_of(parsed: Parsed) -> Model:
     """The model itself, with its weights, on the CPU."""
     from outword.encoders import open_clip, transformers
@@ -82,8 +90,8 @@ def kind_of(folder: Path) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """A table in a JSON file, or one line about what is wrong with it."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        found = parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}", hint=AGAIN) from None
     if not isinstance(found, dict):
         raise InputError(f"{path} should hold a table, got {type(found).__name__}", hint=AGAIN)

@@ -13,7 +13,6 @@ DIR/
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from outword.checks import mistyped
 from outword.encoders.base import Encoder, Loader, Pixels, Vectors, check_batch_size, texts_of
 from outword.encoders.clean import CLEAN
 from outword.encoders.doors import need
@@ -32,7 +32,7 @@ from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import batches, warn_of_cuts
 from outword.encoders.tokens import Form, Tokens
 from outword.errors import ArtifactError, OutwordError, ParameterError
-from outword.files import sha256_bytes, sha256_file
+from outword.files import parse_json, sha256_bytes, sha256_file
 
 SCHEMA = 1
 CARD, IMAGE, TEXT, TOKENIZER = "card.json", "image.onnx", "text.onnx", "tokenizer.json"
@@ -191,31 +191,30 @@ def _in_openvino(path: Path, precision: str) -> tuple[list[Any], _Run]:
     return shapes, run
 
 
-_NUMBER = (int, float)
 _KINDS: dict[str, Any] = {
+    "schema": int,
     "name": str,
     "options": dict,
     "exported_from": str,
     "fingerprint": str,
     "dim": int,
-    "temperature": _NUMBER,
+    "temperature": float,
     "prompts": str,
-    "preprocess": dict,
-    "text": dict,
+    "preprocess": {"side": int, "short": int, "interpolation": str, "mean": [float], "std": [float], "crop": str},
+    "text": {
+        "tokenizer": str,
+        "context": int,
+        "pad": int,
+        "end": (int, None),
+        "clean": (str, None),
+        "zero": (int, None),
+    },
     "precision": str,
     "licence": str,
     "source": str,
-    "files": dict,
+    "files": {str: {"sha256": str, "bytes": int}},
 }
-_PREPROCESS: dict[str, Any] = {"side": int, "short": int, "interpolation": str, "mean": list, "std": list, "crop": str}
-_TEXT: dict[str, Any] = {
-    "tokenizer": str,
-    "context": int,
-    "pad": int,
-    "end": (int, type(None)),
-    "clean": (str, type(None)),
-    "zero": (int, type(None)),
-}
+LARGEST = 1 << 16  # dimensions of a vector, and tokens of a text
 
 
 def read_card(folder: Path) -> dict[str, Any]:
@@ -225,9 +224,9 @@ def read_card(folder: Path) -> dict[str, Any]:
     if not (folder / CARD).is_file():
         raise ArtifactError(f"{folder} is not an exported encoder: it has no {CARD}", hint='make one: "outword export"')
     try:
-        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        card = parse_json((folder / CARD).read_bytes())
         schema = card["schema"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"{folder / CARD} cannot be read: {error!r}", hint=_AGAIN) from None
     if type(schema) is int and schema > SCHEMA:
         raise ArtifactError(f"{folder} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
@@ -243,17 +242,14 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 def _problem(card: dict[str, Any]) -> str:
     """The first thing that is wrong with a card, or nothing."""
-    wrong = _mistyped(card, {"schema": int, **_KINDS}) or _mistyped(card["preprocess"], _PREPROCESS)
-    wrong = wrong or _mistyped(card["text"], _TEXT)
-    if wrong:
+    if wrong := mistyped(card, _KINDS):
         return wrong
     given, text, files = card["preprocess"], card["text"], card["files"]
-    numbers = [card["temperature"], *given["mean"], *given["std"]]
-    if set(given) != set(_PREPROCESS) or set(text) != {field.name for field in fields(Form)}:
+    if set(given) != set(_KINDS["preprocess"]) or set(text) != {field.name for field in fields(Form)}:
         return "preprocess or text has an unknown entry"
-    if not all(isinstance(x, _NUMBER) and math.isfinite(x) for x in numbers) or len(numbers) != 7:
-        return "temperature, mean and std must be numbers"
-    if not (0 < given["side"] <= 8192 and 0 <= given["short"] <= 8192 and 1 < text["context"] <= 65536):
+    if (len(given["mean"]), len(given["std"])) != (3, 3):
+        return "mean and std must be three numbers each"
+    if not (0 < given["side"] <= 8192 and 0 <= given["short"] <= 8192 and 1 < text["context"] <= LARGEST):
         return "a size is out of range"
     if 0 < given["short"] < given["side"] or given["interpolation"] not in ("bicubic", "bilinear"):
         return "the preprocessing is unknown"
@@ -261,22 +257,8 @@ def _problem(card: dict[str, Any]) -> str:
         return "the crop is unknown"
     if text["tokenizer"] not in ("clip", "tokenizers") or text["clean"] not in (None, *CLEAN):
         return "the tokenizer is unknown"
-    if card["temperature"] <= 0 or card["dim"] < 1:
-        return "temperature and dim must be above 0"
+    if card["temperature"] <= 0 or not 1 <= card["dim"] <= LARGEST:
+        return f"temperature must be above 0, and dim between 1 and {LARGEST}"
     if not {IMAGE, TEXT, TOKENIZER} <= set(files) <= NAMES - {CARD}:
         return f"files are {', '.join(sorted(files))}"
-    if any(_mistyped(entry, {"sha256": str, "bytes": int}) for entry in files.values()):
-        return "a file has no sha256 or bytes"
     return "" if fingerprint(card) == card["fingerprint"] else "it has changed since it was exported"
-
-
-def _mistyped(card: Any, kinds: dict[str, Any]) -> str:
-    """The first entry that is missing or of the wrong type, or nothing."""
-    if not isinstance(card, dict):
-        return f"{card!r} should be a table"
-    for key, kind in kinds.items():
-        if key not in card:
-            return f"it has no {key}"
-        if not isinstance(card[key], kind) or isinstance(card[key], bool):
-            return f"{key} is {card[key]!r}"
-    return ""

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from outword.encoders.base import Loader
+from outword.encoders.models import check_here
 from outword.encoders.ort import usable_cpus
 from outword.errors import InputError, MissingExtraError, OutwordError
 from outword.parts import Progress, left_over
@@ -76,15 +77,18 @@ def score_source(
         source: see `outword.stream.open_source`.
         progress: what is done already (see `outword.parts.Parts.progress`).
         address: of a cluster; without it one is started here, and shut down at the end.
-        options: of `outword.load`, where the detector was loaded with some: encoder, device, precision, batch_size.
+        options: of `outword.load`, where the detector was loaded with some: encoder, trust_encoder, device, precision,
+            batch_size. Whether the encoder may be fetched is settled here, for all nodes.
     """
     if detector.vectors.sees_order:
         raise InputError(
             f"{detector.method} learns from the images that it scores, one after the other, and cannot be spread",
             hint="use --engine local",
         )
+    if source.has_photos and not options.get("trust_encoder") and not options.get("encoder"):
+        check_here(detector.card["encoder"]["name"])
     with _cluster(address):
-        yield from _run(Model(detector.zipped(FOLDER), options), source, progress)
+        yield from _run(Model(detector.zipped(FOLDER), {**options, "trust_encoder": True}), source, progress)
 
 
 def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
