@@ -53,8 +53,7 @@ def mistyped(value: Any, kind: Any, name: str = "it") -> str:
         wrong = [mistyped(value, one, name) for one in kind]
         return wrong[0] if all(wrong) else ""
     if not _is_kind(value, kind):
-        told = _told(value)
-        return f"{name} is {told}" if name != "it" else f"{told} should be a table"
+        return f"{name} is {_told(value)}"
     if isinstance(kind, list):
         parts = [(one, kind[0], f"{name}[{at}]") for at, one in enumerate(value)]
     elif not isinstance(kind, dict):
