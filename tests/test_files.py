@@ -264,6 +264,23 @@ def test_the_signal_is_given_back(tmp_path):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_ray_does_not_keep_the_signal():
+    """It takes SIGTERM when it starts, and exits with 15."""
+    ray = pytest.importorskip("outword.scale.ray", exc_type=ImportError)
+
+    def ours(sign, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, ours)
+    try:
+        with pytest.raises(KeyboardInterrupt), ray._own_signals():
+            signal.signal(signal.SIGTERM, lambda sign, frame: sys.exit(sign))
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is ours
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 # JSON of unknown origin
 
 

@@ -264,10 +264,14 @@ _QUIET: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """A block after which SIGTERM does what it did before: Ray takes it for itself."""
+    """A block in which, and after which, SIGTERM does what it did before: Ray takes it for itself, to exit with 15."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
+    except SystemExit as stop:
+        if stop.code == signal.SIGTERM and callable(before):
+            before(signal.SIGTERM, None)
+        raise
     finally:
         if threading.current_thread() is threading.main_thread():  # elsewhere Ray leaves it alone
             signal.signal(signal.SIGTERM, before)
