@@ -624,8 +624,8 @@ def _hashed(
 ) -> Iterator[tuple[str, list[int | None]]]:
     """What each photo is called, and the hashes of its file, if it is one, and of its vector."""
     rows = (row for part in vectors for row in hashes_of_vectors(part))
-    for number, ((photo, content), row) in enumerate(zip(hashes_of_files(photos), rows, strict=True)):
-        name = repr(os.fspath(photo)) if isinstance(photo, str | os.PathLike) else f"images[{number}]"
+    for place, ((photo, content), row) in enumerate(zip(hashes_of_files(photos), rows, strict=True)):
+        name = repr(os.fspath(photo)) if isinstance(photo, str | os.PathLike) else f"images[{place}]"
         yield name, [content, row]
 
 
