@@ -23,7 +23,7 @@ from outword.embed import embed
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, MissingExtraError
 from outword.files import _machine, sha256_bytes
-from outword.images import MAX_BYTES, find_images, open_image, read_bytes
+from outword.images import MAX_BYTES, find_images, open_image, read_bytes, with_image
 from outword.shards import LIST, UNREAD, DamagedShard, Shard, listed, read_shard, shard_files, write_shard
 from outword.store import Store, is_store, make_store, open_store
 from outword.stream import open_source, score_files, score_source
@@ -264,7 +264,7 @@ def test_a_bad_image_is_tried_again_only_when_its_content_changes(place, tmp_pat
     path.write_bytes(b"junk")
     assert fill(place, path).errors == 1
     before, tried = shards_of(place), []
-    monkeypatch.setattr("outword.embed.open_image", lambda *a, **k: tried.append(a) or open_image(*a, **k))
+    monkeypatch.setattr("outword.encoders.base.with_image", lambda *a, **k: tried.append(a) or with_image(*a, **k))
     assert fill(place, path).errors == 1
     assert (tried, shards_of(place)) == ([], before)
     shutil.copy(path, tmp_path / "b.png")  # the error holds for the content, under any name
