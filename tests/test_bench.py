@@ -534,7 +534,7 @@ def test_two_at_once(own, tmp_path):
     with Results(tmp_path / "r").locked("folder"):
         told = run(own, tmp_path / "r", code=2).stderr
     assert "another run is writing to" in told
-    assert "hint: wait for it, or give another folder with -o" in told
+    assert "hint: wait for it, or choose another folder" in told
     run(own, tmp_path / "r")
 
 
