@@ -11,6 +11,7 @@ import pickle
 import random
 import sys
 import tarfile
+import tracemalloc
 from itertools import product
 from pathlib import Path
 
@@ -267,6 +268,136 @@ def test_long_names_are_fine(tmp_path):
     path, long = tmp_path / "a.tar", "/".join(["folder" * 8] * 8) + "/x.png"
     write_tar(path, {long: photo(1)})
     assert names(path) == [f"{path}/{long}"] and read_item(f"{path}/{long}") == photo(1)
+
+
+# tars that cost more than they are
+
+
+def header(name, kind=tarfile.REGTYPE, size=0):
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def extended(payload, kind=tarfile.XHDTYPE):
+    return header("@", kind, len(payload)) + payload + bytes(-len(payload) % 512)
+
+
+def told_of(path, data, packed=False):
+    path.write_bytes(gzip.compress(data) if packed else data)
+    return [
+        (item.name.removeprefix(str(path)), wrong(item) if item.name == str(path) else item.data)
+        for item in find_items([path])
+    ]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "one",
+    [extended(b"a.jpg\0", tarfile.GNUTYPE_LONGNAME), extended(b"14 path=a.jpg\n"), extended(b"", tarfile.XGLTYPE)],
+)
+def test_extended_headers_in_a_row(tmp_path, packed, one):
+    end = header("own.jpg") + bytes(512)
+    name = "/own.jpg" if b"a.jpg" not in one else "/a.jpg"
+    assert told_of(tmp_path / "a.tar", one * tars.CHAIN + end, packed) == [(name, b"")]
+    last = header("b.jpg", size=1) + b"x" + bytes(1023)
+    told = told_of(tmp_path / "a.tar", header("0.jpg") + one * 1100 + end[:512] + last, packed)
+    chained = f"over {tars.CHAIN} extended headers in a row at byte 512"
+    assert told == [("/0.jpg", b""), ("", chained), ("/own.jpg", b""), ("/b.jpg", b"x")]
+    assert told_of(tmp_path / "a.tar", one * 1100, packed)[0] == ("", chained.replace("512", "0"))
+
+
+@pytest.fixture
+def small_bombs(monkeypatch):
+    monkeypatch.setattr(tars, "FREE", 1 << 20)
+    monkeypatch.setattr(tars, "BUFFER", 1 << 16)
+
+
+@pytest.mark.parametrize("opener", [gzip, bz2])
+@pytest.mark.parametrize(
+    "start", [b"", header("a.txt"), header("a.jpg", size=16 << 20), header("a.txt", size=16 << 20)]
+)
+def test_what_decompresses_out_of_proportion_is_not_read_on(tmp_path, small_bombs, opener, start):
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(opener.compress(header("0.jpg") + start + bytes(16 << 20)))
+    tracemalloc.start()
+    try:
+        first, only = find_items([path])
+        assert tracemalloc.get_traced_memory()[1] < 14 << 20
+    finally:
+        tracemalloc.stop()
+    assert first.name == f"{path}/0.jpg"
+    assert wrong(only).startswith(f"decompresses to over 1 MiB and {tars.RATIO} times its size at byte ")
+    assert list(find_names([path])) == [first.name]
+
+
+def test_member_over_the_limit_of_bytes_is_passed_over(tmp_path, small_bombs, monkeypatch):
+    monkeypatch.setattr(images, "MAX_BYTES", 1 << 20)
+    path = tmp_path / "a.tar.gz"
+    noise = random.Random(0).randbytes(4096) * 500
+    write_tar(path, {"a.jpg": noise, "b.png": photo(1)}, "w:gz")
+    large, good = find_items([path])
+    assert wrong(large) == f"too large: {len(noise)} bytes is over {1 << 20}" and good.data == photo(1)
+
+
+def test_zeros_behind_the_end_are_fine(tmp_path, small_bombs):
+    data = header("a.jpg", size=512) + photo(1).ljust(512, b"\0") + bytes(900 << 10)
+    assert [name for name, _ in told_of(tmp_path / "a.tar", data, True)] == ["/a.jpg"]
+    with (tmp_path / "b.tar").open("wb") as file:
+        file.write(data)
+        file.truncate(1 << 26)
+    assert names(tmp_path / "b.tar") == [f"{tmp_path}/b.tar/a.jpg"]
+
+
+def test_damage_without_end(tmp_path):
+    lost, good = header("a.txt") + bytes(512), header("a.jpg")
+    told = told_of(tmp_path / "a.tar", (lost * (tars.PLACES - 1) + good) * 2 + lost * 100 + good)
+    assert [name for name, _ in told].count("/a.jpg") == 2 and len(told) == 3 * tars.PLACES
+    assert told[0] == ("", "damaged at byte 512") and told[-1][1].endswith(
+        f", the {tars.PLACES}th place without a photo between: the rest is not read"
+    )
+
+
+@pytest.mark.parametrize(
+    "records", [b"1" * 20_000, b"2 " * 10_000 + b"=\n", b"14 path=a.jpg!", b"99 path=a.jpg\n", b"3 =\n"]
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_attributes_that_overlap_are_damage(tmp_path, records, packed):
+    told = told_of(tmp_path / "a.tar", extended(records) + header("own.jpg") + bytes(1024), packed)
+    assert told == [("", "damaged at byte 0"), ("/own.jpg", b"")]
+
+
+def test_attributes_for_all_members_are_few(tmp_path):
+    many = extended(b"".join(b"10 %05d=\n" % n for n in range(tars.GLOBALS + 1)), tarfile.XGLTYPE)
+    attributes = extended(b"14 path=a.jpg\n")
+    told = told_of(
+        tmp_path / "a.tar",
+        many + header("0.jpg") + attributes + header("x.jpg") + attributes + header("y.jpg") + bytes(512),
+    )
+    assert told == [("/0.jpg", b""), ("", "damaged at byte 11264"), ("/x.jpg", b""), ("/a.jpg", b"")]
+
+
+def test_map_of_a_sparse_member_is_not_kept(tmp_path):
+    info = bytearray(header("a.jpg", tarfile.GNUTYPE_SPARSE))
+    info[482] = 1  # more of the map follows
+    info[148:156] = b" " * 8
+    info[148:156] = b"%06o\0 " % sum(info)
+    block = b"%011o\0" % 1 * 42
+    old = bytes(info) + (block + b"\1" + bytes(7)) * 5000 + block + bytes(8)
+    new = (
+        extended(b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n")
+        + header("b.jpg", size=1 << 20)
+        + b"500000\n"
+        + b"1\n" * 524_284
+        + b"\n"
+    )
+    tracemalloc.start()
+    try:
+        told = told_of(tmp_path / "a.tar", old + new + header("c.jpg") + bytes(1024))
+        assert tracemalloc.get_traced_memory()[1] - len(old + new) < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert told == [("/c.jpg", b"")]
 
 
 @pytest.mark.parametrize("name", ["none.tar", "none.tgz", "none.parquet", "none.arrow", "none.txt"])
