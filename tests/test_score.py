@@ -165,6 +165,14 @@ def test_source_that_is_not_there_is_not_begun(saved, tmp_path):
         assert f"there is nothing at {tmp_path}/{name}" in told and not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("output", [[], ["-o", "out/"]])
+@pytest.mark.parametrize("pattern", ["{0..999999999999}.jpg", "{a,b}" * 2000, f"{{0..{'9' * 5000}}}", "**/a/" * 9])
+def test_patterns_without_end_are_one_line(saved, tmp_path, monkeypatch, pattern, output):
+    monkeypatch.chdir(tmp_path)
+    told = call("score", saved, pattern, *output, code=2).stderr.strip().splitlines()
+    assert told[-2].startswith("error: ") and told[-1].startswith("hint: ") and not (tmp_path / "out").exists()
+
+
 def test_strict_and_methods_that_learn(saved, shards, tmp_path, words_file):
     result = call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/", "--strict", code=1)
     assert "empty file (--strict)" in result.stderr

@@ -9,6 +9,7 @@ import lzma
 import os
 import pickle
 import random
+import re
 import sys
 import tarfile
 import tracemalloc
@@ -31,6 +32,7 @@ from outword.sources import (
     find_items,
     find_names,
     find_pieces,
+    huggingface,
     listing,
     parquet,
     places,
@@ -747,6 +749,27 @@ def test_damaged_list_of_a_dataset(tmp_path, text):
     assert only.name == str(tmp_path / "state.json") and wrong(only) == "damaged list of the files of a dataset"
 
 
+@pytest.mark.parametrize("name", [".", "", "/", "link"])
+def test_dataset_that_names_itself(tmp_path, name):
+    (tmp_path / "link").symlink_to(".")
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": [name, name, "link"]}))
+    for item in find_items([tmp_path]):
+        assert item.name.endswith("state.json") and wrong(item) == "no such file"
+
+
+def test_dataset_reads_a_split_once(tmp_path):
+    write_dataset(tmp_path / "train", [photo(1)])
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train"] * 9}))
+    assert [item.data for item in find_items([tmp_path])] == [photo(1)]
+
+
+def test_list_of_a_dataset_is_small(tmp_path, monkeypatch):
+    write_dataset(tmp_path, [photo(1)])
+    monkeypatch.setattr(huggingface, "LONGEST", 20)
+    [only] = find_items([tmp_path])
+    assert only.name == str(tmp_path / "state.json") and wrong(only) == "too large: over 20 bytes"
+
+
 def test_dataset_does_not_lead_elsewhere(tmp_path):
     write_arrow(tmp_path / "secret.arrow", [photo(1)])
     write_dataset(tmp_path / "data", [photo(2)])
@@ -801,6 +824,47 @@ def test_braces(tmp_path, monkeypatch):
     assert names("{1..3}.jpg", "{x}.jpg") == ["1.jpg", "2.jpg", "3.jpg", "{x}.jpg"]
     write_tar(tmp_path / "s-{008..010}.tar", {"only.png": photo(1)})
     assert names("s-{008..010}.tar") == ["s-{008..010}.tar/only.png"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("{0..999999999999}.jpg", "stand for 1,000,000,000,000 paths, and may for 1,000,000"),
+        ("{a,b}" * 2000, "stand for about 10^602 paths"),
+        ("{a,b}" * 20_000, "stand for about 10^6021 paths"),
+        (f"{{{',' * 100_000}}}" * 2, "stand for 10,000,200,001 paths"),
+        (f"{{0..{'9' * 5000}}}", "a number in braces may have 18 digits, got 5000"),
+        ("*/" * 300, "a glob pattern may have at most 256 parts, got 300"),
+        ("**/a/**/a/**", 'a glob pattern may have at most 2 "**", got 3'),
+    ],
+)
+def test_patterns_are_counted_before_they_are_expanded(tmp_path, monkeypatch, pattern, told):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=re.escape(told)):
+        next(find_items([pattern]))
+
+
+def test_braces_that_are_not_closed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for text in ("{" + "a," * 100_000, "{" * 100_000, "{a{b,c", "{a,{b,c}}"):
+        assert len(names(text)) == 1 + ("{b,c}" in text)
+
+
+def test_many_stars_for_any_depth_are_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_photos(tmp_path, ["/".join(["d"] * 30) + "/a.jpg", "b.jpg"])
+    assert names("**/" * 20 + "*.jpg") == names("**/*.jpg") == ["b.jpg", "d/" * 30 + "a.jpg"]
+
+
+def test_links_that_lead_back_on_a_server(monkeypatch):
+    monkeypatch.setattr(places, "scan", lambda folder: iter([("a.jpg", False), ("loop", True)]))
+    monkeypatch.setattr(places, "exists", lambda path: False)
+    monkeypatch.setattr(places, "is_file", lambda path: False)
+    monkeypatch.setattr(places, "check_packages", lambda path: None)
+    for given in ("s3://host/top/", "s3://host/top/**/*.jpg"):
+        *photos, last = find_pieces([given])
+        assert sum(piece.count() for piece in photos) == places.DEPTH + 1
+        assert last == Broken("s3://host/top" + "/loop" * (places.DEPTH + 1), "over 64 folders deep")
 
 
 def test_patterns_stand_for_every_kind(tmp_path, monkeypatch, tar):
@@ -961,3 +1025,9 @@ def test_store_of_archives_encodes_nothing_twice(tmp_path, tar):
     rows = dict(open_store(store, encoder.fingerprint, encoder.name).rows())
     assert set(rows) == set(names(tar, table, broken))
     assert rows[str(broken)].message == "damaged at byte 1024" and rows[f"{table}/1/1"].message == "not an image"
+
+
+def test_float_maps_are_taken_from_folders(tmp_path):
+    (tmp_path / "a.pfm").write_bytes(b"Pf\n1 1\n-1.0\n" + bytes(4))
+    [only] = find_items([tmp_path])
+    assert open_image(only).size == (1, 1)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, TypeAlias, TypeVar
 
@@ -44,11 +45,13 @@ LARGE = 16 << 20
 
 SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".dib", ".tif", ".tiff"}
-    | {".ppm", ".pgm", ".pbm", ".pnm", ".avif", ".heic", ".heif"}
+    | {".ppm", ".pgm", ".pbm", ".pnm", ".pfm", ".avif", ".heic", ".heif"}
 )
 """What is taken from a folder. HEIC is here to get an error row: a folder of phone photos must not look empty."""
 
 NAMES = 200_000  # of a folder that are in memory
+PARTS = 256  # of a glob pattern, between slashes
+ANY_DEPTH = 2  # "**" in a glob pattern: each goes through all folders below each folder that the one before it found
 ROOM = 48 << 20  # bytes of photos that wait to be decoded, or one photo
 BAND = 4 << 20  # pixels that are taken to RGB at a time
 HEAD = 1024  # bytes by which a file is told; the whole head of a PPM must be among them, comments too
@@ -444,11 +447,27 @@ def expand(path: Path) -> Iterator[Path]:
         yield path
         return
     matched = False
-    for match in _expand(Path(path.anchor), path.parts[1 if path.anchor else 0 :]):
+    for match in _expand(Path(path.anchor), glob_parts(path.parts[1 if path.anchor else 0 :])):
         matched = True
         yield match
     if not matched:
         yield path
+
+
+def glob_parts(parts: Iterable[str]) -> tuple[str, ...]:
+    """The parts of a glob pattern, without a `**` behind another, which adds nothing; too many are an `InputError`.
+
+    >>> glob_parts(["a", "**", "**", "*.jpg"])
+    ('a', '**', '*.jpg')
+    """
+    kept = tuple(part for before, part in pairwise(["", *parts]) if not before == part == "**")
+    for what, count, most in (("parts", len(kept), PARTS), ('"**"', kept.count("**"), ANY_DEPTH)):
+        if count > most:
+            raise InputError(
+                f"a glob pattern may have at most {most} {what}, got {count}",
+                hint='"**" stands for any depth by itself',
+            )
+    return kept
 
 
 def files_in(path: Path, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:

@@ -37,6 +37,9 @@ def _tree(top: str) -> Iterator[str | Piece]:
     while pending:
         folder = pending.pop()
         below = []
+        if folder.count("/") - top.count("/") > places.DEPTH:
+            yield Broken(folder, places.TOO_DEEP)
+            continue
         try:
             for name, is_folder in places.scan(folder):
                 if is_folder:  # whatever its name: in a bucket a photo may be called the same

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
+from typing import Any
 
 from outword.errors import ImageError
 from outword.images import SUFFIXES
 from outword.sources import arrow, places
 from outword.sources.base import Broken, Kind, Piece, Wish, inner
 
+LONGEST = 4 << 20  # bytes of a list of files; one of 40,000 files has about as many
 _STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 
 
@@ -22,22 +24,35 @@ def _takes(path: str) -> bool:
 
 
 def _pieces(path: str, wish: Wish) -> Iterator[Piece]:
-    """The Arrow files in the order of the dataset; the splits in theirs. Names are those of files beside the list."""
+    """The Arrow files in the order of the dataset; the splits in theirs. Names are those of files beside the list.
+
+    A split is a dataset without splits, so that none can lead back to where it is named.
+    """
     top = path.rstrip("/")
-    splits = places.exists(f"{top}/{_SPLITS}")
-    card = f"{top}/{_SPLITS if splits else _STATE}"
+    if not places.exists(f"{top}/{_SPLITS}"):
+        yield from _arrow_files(top, wish)
+        return
+    for split in _listed(f"{top}/{_SPLITS}", lambda card: card["splits"]):
+        yield from _arrow_files(f"{top}/{split}", wish) if isinstance(split, str) else [split]
+
+
+def _arrow_files(top: str, wish: Wish) -> Iterator[Piece]:
+    for name in _listed(f"{top}/{_STATE}", lambda card: [one["filename"] for one in card["_data_files"]]):
+        yield from arrow.pieces(f"{top}/{name}", wish) if isinstance(name, str) else [name]
+
+
+def _listed(card: str, names_of: Callable[[Any], Iterable[str]]) -> list[str | Piece]:
+    """The names in a list of files or splits, each once; what is wrong with it is the only piece."""
     try:
-        listed = json.loads(places.read_file(card))
-        found = listed["splits"] if splits else [one["filename"] for one in listed["_data_files"]]
-        names = [PurePosixPath(inner(name)).name for name in found]
+        with places.open_file(card) as file:
+            text = file.read(LONGEST + 1)
+        if len(text) > LONGEST:
+            return [Broken(card, f"too large: over {LONGEST} bytes")]
+        return list(dict.fromkeys(PurePosixPath(inner(name)).name for name in names_of(json.loads(text))))
     except ImageError as error:
-        yield Broken(card, error.message)
-        return
+        return [Broken(card, error.message)]
     except (ValueError, LookupError, TypeError, RecursionError):
-        yield Broken(card, "damaged list of the files of a dataset")
-        return
-    for name in names:
-        yield from (_pieces if splits else arrow.pieces)(f"{top}/{name}", wish)
+        return [Broken(card, "damaged list of the files of a dataset")]
 
 
 KIND = Kind(_takes, _pieces)
