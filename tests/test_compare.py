@@ -153,6 +153,12 @@ def test_bad_methods(sets):
     assert "there must be a method that applies" in run(sets, "--methods", "mahalanobis", code=2).stderr
 
 
+def test_names_of_sets_are_no_formulas(sets, tmp_path):
+    shutil.copytree(sets / "far", tmp_path / "=1+1")
+    given = ["--id", sets / "id", "--ood", tmp_path / "=1+1", "--methods", "mcm", "--by-set", "--format", "csv"]
+    assert "\nmcm,'=1+1,1.0," in call("compare", sets / "labels.txt", *given).stdout
+
+
 def test_sets_of_the_same_name_go_by_their_path(sets, tmp_path):
     shutil.copytree(sets / "far", tmp_path / "far")
     given = ["--id", sets / "id", "--ood", sets / "far", "--ood", tmp_path / "far", "--methods", "mcm", "--by-set"]

@@ -105,6 +105,25 @@ def test_what_is_in_is_kept(photos, fitted):
     assert [line["verdict"] for line in csv.DictReader(io.StringIO(again))] == ["in (uncalibrated)"] * 2
 
 
+@pytest.mark.parametrize("raw", [[], ["--raw-csv"]])
+def test_names_that_are_formulas_or_no_text(judge, tmp_path, monkeypatch, raw):
+    monkeypatch.chdir(tmp_path)
+    names = ["=1+1.jpg", os.fsdecode(b"caf\xe9.jpg"), "caf\\xe9.jpg"]
+    for name, shown in zip(names, ["cat", "coffee", "cat"], strict=True):
+        shutil.copy(PHOTOS / f"{shown}.jpg", name)
+    call("filter", *names, "--detector", judge, "-o", "kept", *raw)
+    assert os.fsdecode(Path("kept/kept.txt").read_bytes()).splitlines() == names
+    assert contents(tmp_path / "kept") == original("cat", "cat", "coffee")
+    rows = csv.DictReader(io.StringIO(Path("kept/scores/part-000000-0000.csv").read_bytes().decode()))
+    assert [row["path"] for row in rows] == ["=1+1.jpg" if raw else "'=1+1.jpg", "caf\\xe9.jpg", "caf\\x5cxe9.jpg"]
+
+
+def test_counts_have_no_formulas():
+    tally = Tally(["=1+1", "a"])
+    assert tally.csv() == "label,kept,left_out\n'=1+1,0,0\na,0,0\n"
+    assert tally.csv(raw=True) == "label,kept,left_out\n=1+1,0,0\na,0,0\n"
+
+
 def test_second_run_makes_nothing_again(photos, fitted, tmp_path, monkeypatch):
     labels, (kept, first) = tmp_path / "labels.txt", fitted
     labels.write_text("\n".join(LABELS))

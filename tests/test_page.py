@@ -1,12 +1,15 @@
 import base64
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import outword
 from bad_images import picture
+from outword import rows
 from outword.images import open_image, thumbnail
 from outword.page import PageRow, Sample, Summary, shared_style, write_page
 
@@ -184,3 +187,8 @@ def test_sample_stays_small():
     assert kept[49] == 1 - 50 / 20_000
     assert kept[50] == 49 / 20_000
     assert len(sample._highest) == len(sample._lowest) == 50
+
+
+def test_the_table_of_the_browser_is_free_of_formulas_as_ours_is():
+    script = Path(outword.__file__).parent / "serve" / "static" / "app.js"
+    assert f'text.replace(/{rows._BEFORE_FORMULA.pattern}/g, "\'")' in script.read_text(encoding="utf-8")

@@ -170,6 +170,20 @@ def test_another_run_is_refused(tmp_path):
         run(tmp_path / "s", kind="jsonl")
 
 
+def test_raw_csv_is_another_run(tmp_path):
+    def rows(**options):
+        with Parts(tmp_path / "s", "csv", ABOUT, **options) as parts:
+            for scored in chunks([Named("=a", 3)], parts.progress()):
+                parts.add(scored)
+            parts.finish()
+            return list(parts.rows())
+
+    assert rows(raw_csv=True) == rows(raw_csv=True) == [row(f"=a/{n}") for n in range(3)]
+    assert b"\n=a/1," in (tmp_path / "s" / "part-000000-0000.csv").read_bytes()
+    with pytest.raises(InputError, match="another run: raw_csv differ"):
+        rows()
+
+
 def test_folder_with_something_else_is_refused(tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"x")
@@ -244,7 +258,7 @@ def test_one_writer_at_a_time(tmp_path):
 def test_manifest_can_be_read(tmp_path):
     run(tmp_path / "s")
     first, *parts, last = map(json.loads, (tmp_path / "s" / MANIFEST).read_text().splitlines())
-    assert first == {"schema": 1, "format": "csv", "part_rows": 10, **ABOUT}
+    assert first == {"schema": 1, "format": "csv", "raw_csv": False, "part_rows": 10, **ABOUT}
     assert [(part["name"], part["rows"], part["last"]) for part in parts] == [
         *[("a", 10, False), ("a", 10, False), ("a", 5, True), ("empty", 0, True)],
         *[("b", 10, False), ("b", 10, True), ("c", 3, True)],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -243,3 +244,93 @@ def test_odd_names_come_back(tmp_path, kind):
         for row in rows:
             write(row)
     assert list(read_rows(tmp_path / "rows", kind)) == rows
+
+
+FORMULAS = [
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    " =1",
+    "\uff1d1",
+    "'=1",
+    "''-1",
+    "a;=1",
+    "a;b\t;@c",
+]
+WRITTEN = [
+    r"caf\xe9.jpg",
+    r"\xff\x80",
+    r"\x5cxe9",
+    r"\\xe9",
+    r"\x5cx5c",
+    r"\\x5cx5cx5c\x80",
+    r"C:\x\x41.jpg",
+    r"\ud800",
+]
+ODD = ["caf\udce9.jpg", "\udcff\udc80", "\\xe9", "\\\udce9", "\\x5c", "\\\\x5cx5c\udc80", "C:\\x\\x41.jpg", "\ud800"]
+
+
+@pytest.mark.parametrize("raw_csv", [False, True])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_formulas_and_bytes_that_are_no_text_come_back(tmp_path, kind, raw_csv):
+    rng = np.random.default_rng(0)
+    alphabet = list("=+-@'; ,\t\r\n\\x5ce9\"\udce9\udc80a")
+    names = [*FORMULAS, *ODD[:-1], *("".join(rng.choice(alphabet, 6)) for _ in range(2000))]
+    rows = [Row(name, -1.5, "in", f"a{name}", [(f"w{name}w", 0.25)], name) for name in names]
+    with (tmp_path / "rows").open("wb") as file, writing(file, kind, raw_csv=raw_csv) as write:
+        for row in rows:
+            write(row)
+    got = list(read_rows(tmp_path / "rows", kind, raw_csv=raw_csv))
+    assert [(row.path, row.score, row.label, row.error) for row in got] == [
+        (row.path, row.score, row.label, row.error) for row in rows
+    ]
+    assert [row.words for row in got[: len(FORMULAS)]] == [row.words for row in rows[: len(FORMULAS)]]
+
+
+def test_csv_is_text_and_has_no_formulas(tmp_path):
+    with (tmp_path / "rows.csv").open("wb") as file, writing(file, "csv") as write:
+        for name in [*FORMULAS, *ODD]:
+            write(Row(name, -1.5, "in", name, [(name, 0.25)], name))
+    rows = rows_of((tmp_path / "rows.csv").read_bytes().decode("utf-8", "strict"))
+    assert {row["score"] for row in rows} == {"-1.5"}
+    cells = [row[column] for row in rows for column in ("path", "label", "words", "error")]
+    assert not [
+        cell for cell in cells for part in re.split("[;\t\r\n]", cell) if part.lstrip()[:1] in set("=+-@\uff1d")
+    ]
+    assert [row["path"] for row in rows][: -len(ODD)][:2] == ["'=cmd|' /C calc'!A0", "'+1"]
+    assert [row["path"] for row in rows][-len(ODD) :] == WRITTEN
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_hostile_names_in_files_and_parts(saved, photos, tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    odd = os.fsdecode(b"caf\xe9.jpg")
+    for name in ("=1+1.jpg", odd):
+        Path(name).write_bytes(photos["cat"])
+    first = "'=1+1.jpg" if kind == "csv" else "=1+1.jpg"
+    call("score", saved, "=1+1.jpg", odd, "-o", f"out.{kind}")
+    call("score", saved, "=1+1.jpg", odd, "-o", "out/", "--format", kind)
+    for file in (Path(f"out.{kind}"), Path(f"out/part-000000-0000.{kind}")):
+        if kind == "parquet":
+            found = pyarrow.parquet.read_table(file).column("path").to_pylist()
+        elif kind == "csv":
+            found = [row["path"] for row in rows_of(file.read_text("utf-8"))]
+        else:
+            found = [json.loads(line)["path"] for line in file.read_text("utf-8").splitlines()]
+        assert found == [first, "caf\\xe9.jpg"]
+        assert [row.path for row in read_rows(file, kind)] == ["=1+1.jpg", odd]
+
+
+def test_raw_csv(saved, photos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("=1+1.jpg").write_bytes(photos["cat"])
+    assert rows_of(call("score", saved, "=1+1.jpg", "--raw-csv").stdout)[0]["path"] == "=1+1.jpg"
+    call("score", saved, "=1+1.jpg", "--raw-csv", "-o", "out/")
+    assert rows_of(Path("out/part-000000-0000.csv").read_text())[0]["path"] == "=1+1.jpg"
+    assert "another run: raw_csv differ" in call("score", saved, "=1+1.jpg", "-o", "out/", code=2).stderr
+    told = call("score", saved, "=1+1.jpg", "--raw-csv", "--format", "jsonl", code=2).stderr
+    assert "--raw-csv is about CSV, and the format is jsonl" in told

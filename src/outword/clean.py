@@ -31,7 +31,7 @@ from outword.errors import ImageError, InputError
 from outword.files import sha256_bytes, sweep, whole_file
 from outword.images import SUFFIXES, read_bytes
 from outword.parts import MANIFEST, Parts, check_place, locked
-from outword.rows import Row
+from outword.rows import Row, csv_text
 from outword.sources import tar
 from outword.sources.base import PART, Files, Item, Piece
 from outword.sources.patterns import braced, matches
@@ -341,12 +341,12 @@ class Tally:
         """All rows, errors too."""
         return self.kept.total() + self.left_out.total() + self.errors
 
-    def csv(self) -> str:
-        """A line for each label, in order."""
+    def csv(self, *, raw: bool = False) -> str:
+        """A line for each label, in order; unless raw, none is a formula (see `outword.rows`)."""
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
         lines.writerow(["label", "kept", "left_out"])
-        lines.writerows([label, self.kept[label], self.left_out[label]] for label in self.labels)
+        lines.writerows([csv_text(label, raw=raw), self.kept[label], self.left_out[label]] for label in self.labels)
         return text.getvalue()
 
 

@@ -93,14 +93,16 @@ class Parts:
         folder: made if need be; one that holds something else is refused.
         kind: of the files: csv, jsonl or parquet.
         about: what the run is; a folder with parts of another run is refused.
+        raw_csv: see `outword.rows.writing`.
     """
 
-    def __init__(self, folder: Path, kind: str, about: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, kind: str, about: Mapping[str, Any], *, raw_csv: bool = False) -> None:
         if kind == "parquet":
             pyarrow()  # without it, say so before any work
         self.folder = folder
         self.kind = kind
-        self.about = {"schema": SCHEMA, "format": kind, "part_rows": PART, **about}
+        self.raw_csv = raw_csv
+        self.about = {"schema": SCHEMA, "format": kind, "raw_csv": raw_csv, "part_rows": PART, **about}
         self.redone: list[str] = []  # parts that were lost or damaged since they were written
         self._known: dict[int, _Piece] = {}
         self._counts: Counter[str] = Counter()
@@ -175,7 +177,7 @@ class Parts:
             if part.rows:
                 file = self._file(part.piece, part.part)
                 try:
-                    yield from read_rows(file, self.kind)
+                    yield from read_rows(file, self.kind, raw_csv=self.raw_csv)
                 except (ValueError, TypeError, KeyError, RecursionError, csv.Error) as error:
                     raise _unreadable(file, error) from error
 
@@ -185,7 +187,7 @@ class Parts:
     def _write(self, number: int, name: str, piece: _Piece, rows: list[Row]) -> None:
         """Write the next part of a piece."""
         checksum, data = Checksum(), io.BytesIO()
-        with writing(data, self.kind) as write:
+        with writing(data, self.kind, raw_csv=self.raw_csv) as write:
             for row in rows:
                 write(row)
                 checksum.add(row)

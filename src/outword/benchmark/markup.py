@@ -12,9 +12,11 @@ from itertools import groupby
 from outword.benchmark.summary import Value
 from outword.benchmark.table import Cell, Column, Interval, Label, Line, Table
 from outword.page import escape
+from outword.rows import csv_text
 
 NOTHING = "–"
 LONG = 40  # rows that a page of LaTeX holds
+_NUMBER = re.compile(r"-?[0-9.]+(e[-+][0-9]+)?")  # in a cell of CSV: no formula
 _ENDS = {"figure": ("", "_sd"), "interval": ("_low", "_high")}  # of the names of columns in CSV
 _TEX = {
     "\\": r"\textbackslash{}",
@@ -91,7 +93,7 @@ def to_csv(table: Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     ends = [_ENDS.get(column.kind, ("",)) for column in table.columns]
-    writer.writerow([c.key + end for c, own in zip(table.columns, ends, strict=True) for end in own])
+    writer.writerow([csv_text(c.key + end) for c, own in zip(table.columns, ends, strict=True) for end in own])
     for line in table.rows:
         writer.writerow([v for cell, own in zip(line.cells, ends, strict=True) for v in _raw(cell, len(own))])
     return text.getvalue()
@@ -102,7 +104,10 @@ def _raw(cell: Cell, width: int) -> Sequence[object]:
         return (_fraction(cell.mean), "" if cell.sd is None else _fraction(cell.sd))
     if isinstance(cell, Interval):
         return (_fraction(cell.low), _fraction(cell.high))
-    return ("" if cell is None else cell.name if isinstance(cell, Label) else cell,) + ("",) * (width - 1)
+    plain = cell.name if isinstance(cell, Label) else cell
+    if isinstance(plain, str) and not _NUMBER.fullmatch(plain):
+        plain = csv_text(plain)
+    return ("" if plain is None else plain,) + ("",) * (width - 1)
 
 
 def _fraction(value: float) -> str:

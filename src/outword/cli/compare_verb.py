@@ -196,8 +196,12 @@ def _show(rows: Sequence[Row], kind: str) -> None:
     names = [name for name in TITLES if name != "ood" or len({row.ood for row in rows}) > 1 or kind == "csv"]
     cells = [[_cell(getattr(row, name), name) for name in names] for row in rows]
     if kind == "csv":
+        from outword.rows import csv_text
+
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([names, *([getattr(r, n) for n in names] for r in rows)])
+        values = ([getattr(row, name) for name in names] for row in rows)
+        safe = ([csv_text(value) if isinstance(value, str) else value for value in line] for line in values)
+        csv.writer(text, lineterminator="\n").writerows([names, *safe])
         click.echo(text.getvalue(), nl=False)
     elif kind == "md":
         lines = [[TITLES[name] for name in names], ["---"] * len(names), *cells]

@@ -12,7 +12,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
-from outword.cli.options import column_option, engine_options, runtime_options, trust_option
+from outword.cli.options import column_option, engine_options, raw_csv_option, runtime_options, trust_option
 from outword.cli.score_verb import Engine, about, engine_of, options_of, page_row, page_summary, score_left, views
 from outword.cli.talk import Meter
 from outword.errors import InputError
@@ -39,6 +39,7 @@ SAID = 10  # photos that cannot be copied or listed are named up to here, and co
     show_default=True,
     help="What to make of the photos that are kept; a list of their paths is always written.",
 )
+@raw_csv_option
 @column_option
 @engine_options
 @click.option(
@@ -54,6 +55,7 @@ def command(
     detector: str | None,
     output: str,
     how: str,
+    raw_csv: bool,
     column: str | None,
     engine: dict[str, Any],
     encoder: str | None,
@@ -91,7 +93,8 @@ def command(
     with claimed(folder):
         if judge is None:
             judge = _made(folder / DETECTOR, names, str(labels), encoder, {**runtime, "trust_encoder": trust})
-        _filter(judge, open_source(judge, sources, column=column), folder, how, options, run)
+        source = open_source(judge, sources, column=column)
+        _filter(judge, source, folder, how, options, run, raw_csv=raw_csv)
 
 
 def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
@@ -136,23 +139,31 @@ def _checked(detector: Detector, path: str) -> Detector:
 
 
 def _filter(
-    detector: Detector, source: Source, folder: Path, how: str, options: dict[str, Any], run: Engine | None
+    detector: Detector,
+    source: Source,
+    folder: Path,
+    how: str,
+    options: dict[str, Any],
+    run: Engine | None,
+    *,
+    raw_csv: bool,
 ) -> None:
     from outword.clean import COUNTS, IMAGES, SCORES, Images, copy_kept, link_kept
     from outword.files import whole_file
     from outword.parts import Parts
 
     next(source.pieces(), None)  # what is wrong with it is said before a run has begun
-    with Parts(folder / SCORES, "csv", about(detector, source, options)) as parts:
+    with Parts(folder / SCORES, "csv", about(detector, source, options), raw_csv=raw_csv) as parts:
         score_left(detector, source, parts, run=run)
         missed = 0
         if how != "list":
             images = Images(folder / IMAGES, detector.labels)
             missed = _tell(how, copy_kept(source, parts, images) if how == "copy" else link_kept(parts, images))
         tally = _write(detector, parts, folder, source.column)
+        counts = tally.csv(raw=raw_csv)
         with whole_file(folder / COUNTS) as temporary:
-            temporary.write_text(tally.csv(), encoding="utf-8")
-    click.echo(tally.csv(), nl=False)
+            temporary.write_text(counts, encoding="utf-8")
+    click.echo(counts, nl=False)
     told = f"kept {tally.kept.total():,} of {tally.rows:,} images, {tally.errors:,} errors, in {folder}"
     lost = f"; {missed:,} of the kept could not be read any more" if missed else ""
     click.echo(told + lost if tally.rows else "no images found", err=True)

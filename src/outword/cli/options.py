@@ -39,6 +39,15 @@ def id_images_option(command: Command) -> Command:
     )(command)
 
 
+def raw_csv_option(command: Command) -> Command:
+    """`--raw-csv`, for verbs that write rows."""
+    return click.option(
+        "--raw-csv",
+        is_flag=True,
+        help="CSV for programs only: without the ' before names and labels that a spreadsheet would take for formulas.",
+    )(command)
+
+
 def elsewhere_option(command: Command) -> Command:
     """`--encoder`, for verbs that read a detector."""
     return click.option(

@@ -8,14 +8,21 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout, suppress
+from contextlib import AbstractContextManager, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import column_option, elsewhere_option, engine_options, runtime_options, trust_option
+from outword.cli.options import (
+    column_option,
+    elsewhere_option,
+    engine_options,
+    raw_csv_option,
+    runtime_options,
+    trust_option,
+)
 from outword.cli.talk import Meter, note_order
 from outword.cli.writers import FORMATS, chosen_format, open_writer
 from outword.errors import InputError, OutwordError
@@ -25,10 +32,11 @@ if TYPE_CHECKING:
     from outword.page import PageRow, Sample, Summary
     from outword.parts import Parts
     from outword.pipeline import Detector
-    from outword.rows import Row
+    from outword.rows import Row, Write
     from outword.stream import Scored, Source
 
 Engine = Callable[["Detector", "Source", Any], "Iterator[Scored]"]
+Rows = Callable[[], "AbstractContextManager[Write]"]
 
 
 @click.command("score")
@@ -42,6 +50,7 @@ Engine = Callable[["Detector", "Source", Any], "Iterator[Scored]"]
     "[default: stdout]",
 )
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="[default: by the suffix of -o, else csv]")
+@raw_csv_option
 @click.option("--html", type=click.Path(), help="Also write a page with thumbnails, sorted by score.")
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read (exit 1).")
 @column_option
@@ -54,6 +63,7 @@ def command(
     paths: tuple[str, ...],
     output: str | None,
     kind: str | None,
+    raw_csv: bool,
     html: str | None,
     strict: bool,
     column: str | None,
@@ -81,6 +91,8 @@ def command(
     in_parts, options = is_folder(output), options_of(encoder, runtime)
     check_outputs(None if in_parts else output, html)
     kind = chosen_format(None if in_parts else output, kind)
+    if raw_csv and kind != "csv":
+        raise InputError(f"--raw-csv is about CSV, and the format is {kind}", hint="leave it out")
     if output and (in_parts or output.lower().endswith(".parquet")):
         check_apart(Path(output), paths)
     if in_parts:
@@ -90,15 +102,16 @@ def command(
     source = open_source(found, paths, column=column)
     next(source.pieces(), None)  # what is wrong with it is said before anything is written
     run = engine_of(engine, {**options, "trust_encoder": trust})
+    rows = partial(open_writer, output, kind, raw_csv=raw_csv)
     if run is None and not in_parts:
-        counts, checksum = score_to_file(found, source, output=output, kind=kind, html=html, strict=strict)
+        counts, checksum = score_to_file(found, source, rows, html=html, strict=strict)
     else:
         to_parts = partial(score_to_parts, found, source, options=options, run=run, html=html, strict=strict)
         if in_parts and output:
-            counts, checksum = to_parts(Path(output), kind)
+            counts, checksum = to_parts(Path(output), kind, raw_csv=raw_csv)
         else:
             with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
-                counts, checksum = to_parts(Path(scratch) / "scores", "jsonl", copy=(output, kind))
+                counts, checksum = to_parts(Path(scratch) / "scores", "jsonl", copy=rows)
     total = counts.total()
     parts = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
     click.echo(f"{total:,} images: {parts}" if total else "no images found", err=True)
@@ -107,9 +120,12 @@ def command(
 
 
 def score_to_file(
-    detector: Detector, source: Source, *, output: str | None, kind: str, html: str | None, strict: bool
+    detector: Detector, source: Source, rows: Rows, *, html: str | None, strict: bool
 ) -> tuple[Counter[str], str]:
-    """Score here, in order, and write as rows come; gives counts by verdict, with `error`, and the checksum."""
+    """Score here, in order, and write as rows come, to what `rows` opens.
+
+    Gives counts by verdict, with `error`, and the checksum.
+    """
     from outword.rows import Checksum
     from outword.stream import score_source
 
@@ -118,7 +134,7 @@ def score_to_file(
     if source.has_photos:
         detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     total = count_in_background(source)
-    with open_writer(output, kind) as write, Meter("images") as meter:
+    with rows() as write, Meter("images") as meter:
         for row, pixels in score_source(detector, source):
             _check(row, strict)
             write(row)
@@ -142,9 +158,10 @@ def score_to_parts(
     run: Engine | None,
     html: str | None = None,
     strict: bool = False,
-    copy: tuple[str | None, str] | None = None,
+    raw_csv: bool = False,
+    copy: Rows | None = None,
 ) -> tuple[Counter[str], str]:
-    """Score what is left into a folder of parts; `copy` then writes all rows to a file, or to stdout, in a format."""
+    """Score what is left into a folder of parts; all rows are then written to what `copy` opens as well."""
     from outword.parts import Parts
 
     if detector.vectors.sees_order:
@@ -152,10 +169,10 @@ def score_to_parts(
             f"{detector.method} learns from the images that it scores, so a run cannot go on where it was",
             hint="write to a file, with --engine local",
         )
-    with Parts(folder, kind, about(detector, source, options)) as parts:
+    with Parts(folder, kind, about(detector, source, options), raw_csv=raw_csv) as parts:
         score_left(detector, source, parts, run=run, strict=strict)
         if copy:
-            with open_writer(*copy) as write:
+            with copy() as write:
                 for row in parts.rows():
                     write(row)
         if html:

@@ -26,16 +26,20 @@ def chosen_format(output: str | None, kind: str | None, default: str = "csv") ->
 
 
 @contextmanager
-def open_writer(output: str | None, kind: str) -> Iterator[Write]:
+def open_writer(output: str | None, kind: str, *, raw_csv: bool = False) -> Iterator[Write]:
     """A function that writes rows; the file is there when the block ends well, and not at all otherwise."""
     from outword.rows import writing
 
     if output is None:
         if sys.stdout is None:
             raise InputError("stdout is closed", hint="write to a file with -o")
-        with writing(sys.stdout.buffer, kind) as write:
+        with writing(sys.stdout.buffer, kind, raw_csv=raw_csv) as write:
             yield write
         sys.stdout.buffer.flush()
         return
-    with whole_file(Path(output)) as temporary, temporary.open("wb") as file, writing(file, kind) as write:
+    with (
+        whole_file(Path(output)) as temporary,
+        temporary.open("wb") as file,
+        writing(file, kind, raw_csv=raw_csv) as write,
+    ):
         yield write

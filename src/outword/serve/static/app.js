@@ -446,16 +446,21 @@ function thresholdText() {
 
 function exportCsv() {
   const rows = state.photos.filter((photo) => !waiting(photo)).map(csvRow);
-  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const quoted = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
   const lines = [COLUMNS, ...rows].map((row) => row.map(quoted).join(",") + "\n");
   save(new Blob(lines, { type: "text/csv" }), "scores.csv");
 }
 
 function csvRow(photo) {
-  if (photo.error) return [photo.name, "", "", "", "", photo.error];
+  if (photo.error) return [csvText(photo.name), "", "", "", "", csvText(photo.error)];
   const { score, label, words } = photo.result;
   const fired = words.map(({ word, share }) => `${word} ${share.toFixed(2)}`).join("; ");
-  return [photo.name, String(score), verdict(photo), label, fired, ""];
+  return [csvText(photo.name), String(score), verdict(photo), csvText(label), csvText(fired), ""];
+}
+
+// A quote before what a spreadsheet would take for a formula, as outword/rows.py has it
+function csvText(text) {
+  return text.replace(/(?<![^;\t\r\n])(?=[' ]*[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20])/g, "'");
 }
 
 async function download() {
