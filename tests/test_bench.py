@@ -613,6 +613,12 @@ def test_a_sweep_on_folders(own, tmp_path):
     assert {row["config"]["method"]["parameters"]["tau"] for row in rows if row["point"] == "tau=0"} == {0.0}
     assert "debiased, K=99: skipped: K must be 2 to 5, the labels of folder, got 99" in seen
     assert {"sweep-tau.md", "sweep-B.csv", "sweep-K.tex", "all.md"} <= set(tables_of(out))
+    used = {row["point"]: f"{row['config']['learned']['tau']:.3g}" for row in rows}
+    with (out / "tables/sweep-B.csv").open() as file:  # the header's word for the tau that B admits
+        assert [(f"B={line['B']}", line["tau_used"]) for line in csv.DictReader(file)] == [
+            (point, used[point]) for point in ("B=1", "B=100")
+        ]
+    assert used["B=1"] != used["B=100"]
 
 
 def test_a_sweep_of_the_miner(own, tmp_path, short_corpora):

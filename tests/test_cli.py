@@ -69,6 +69,20 @@ def test_fit_from_a_folder_with_parameters(tmp_path, words_file):
     assert (made.vectors.tau, made.vectors.policy) == (0.2, "paper")
 
 
+@pytest.mark.parametrize(("tau", "told"), [("0.5", "tau: 0.25 is used in place of 0.5"), ("0.2", "")])
+def test_the_tau_in_use_is_told(labels_file, tmp_path, tau, told):
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join(f"{first}{second}" for first in "bcdfg" for second in "aeiou"))
+    labels_file.write_text("cat\ndog\nfox\npizza\ntulip")
+    options = ["--corpus", words, "--set", "n_groups=2", "--set", f"tau={tau}"]
+    made = call("fit", labels_file, "-o", tmp_path / "d", *options, "--json")
+    assert told in made.stderr if told else "tau:" not in made.stderr
+    used = json.loads(made.stdout)["in_use"]["tau"]
+    explained = call("explain", tmp_path / "d", PHOTOS / "cat.jpg").stdout
+    assert f"tau {used:.4g}" in explained
+    assert json.loads(call("explain", tmp_path / "d", PHOTOS / "cat.jpg", "--json").stdout)["in_use"] == {"tau": used}
+
+
 def test_unknown_labels_are_warned_of_loudly(tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text("tabby cat\nquasiparticle flumph\n")

@@ -156,8 +156,30 @@ def test_auto_tau_gives_words_one_weight_for_any_number_of_labels(policy):
 def test_cap_of_a_tau_that_no_list_admits():
     world = planted_world(n_labels=10, n_wild=1200)
     detector = Debiased(n_groups=10, tau=0.99).fit(labels=world.labels, wild=world.wild)
-    assert detector.tau_ == pytest.approx(0.95 * 10 / 130)
+    assert detector.tau_ == pytest.approx(0.85 * 10 / 130)
     assert np.isfinite(detector.score(world.labels)).all()
+
+
+@pytest.mark.parametrize(("k", "tau"), [(10, 0.05), (10, 0.0), (599, 0.8), (1000, 0.88)])
+def test_cap_leaves_alone_what_the_rule_admits(k, tau):
+    world = planted_world(n_labels=k, n_wild=1200, n_images=5)
+    capped, printed = (Debiased(n_groups=10, tau=tau, sigma=0.0, policy=p) for p in ("cap", "paper"))
+    scores = [one.fit(world.labels, world.wild).score(world.id_images) for one in (capped, printed)]
+    assert capped.tau_ == tau
+    np.testing.assert_array_equal(*scores)
+
+
+def test_the_tau_in_use_is_kept():
+    world = planted_world(n_labels=10, n_wild=1200)
+    fitted = Debiased(n_groups=10).fit(world.labels, world.wild)
+    assert fitted.in_use() == {"tau": fitted.tau_}
+    state = fitted.state()
+    assert Debiased(n_groups=10).restore(state | {"tau": np.array([0.03])}).tau_ == 0.03  # the kept one counts
+    old = {name: array for name, array in state.items() if name != "tau"}
+    assert Debiased(n_groups=10).restore(old).tau_ == fitted.tau_
+    for wrong in (0.08, -0.1, [0.01, 0.02]):
+        with pytest.raises(InputError, match="tau must be one number up to"):
+            Debiased(n_groups=10).restore(state | {"tau": np.array(wrong)})
 
 
 def test_paper_policy_names_the_largest_tau():

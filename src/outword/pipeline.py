@@ -91,7 +91,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A verdict and its reasons; `coverage` says how well the encoder knows each of the labels named."""
+    """A verdict and its reasons.
+
+    `coverage` says how well the encoder knows each of the labels named, `in_use` what became of parameters, such as
+    tau, that need not be used as they were given.
+    """
 
     score: float
     verdict: str
@@ -100,6 +104,7 @@ class Explanation:
     labels: Shares
     words: Shares
     coverage: dict[str, str]
+    in_use: dict[str, float]
 
 
 class Detector:
@@ -277,6 +282,7 @@ class Detector:
             labels=found.labels,
             words=found.words,
             coverage={label: flag for label, flag in self.coverage.items() if label in dict(found.labels)},
+            in_use=self.vectors.in_use(),
         )
 
     def evidence(self, images: NDArray[np.floating], top: int = 5) -> list[Evidence]:

@@ -218,7 +218,6 @@ def make_rows(
         boot = {}
         for name in (photos.name for photos in outside):
             boot |= draw(measured.inside(name), {name: measured.outside(name)})
-    tau = getattr(measured.detector.vectors, "tau_", None)
     rows = []
     for photos in outside:
         own, others = measured.inside(photos.name), measured.outside(photos.name)
@@ -246,7 +245,7 @@ def make_rows(
                 config={
                     **config,
                     "ood": {"name": photos.name, "fingerprint": photos.fingerprint},
-                    "learned": {} if tau is None else {"tau": tau},
+                    "learned": measured.detector.vectors.in_use(),
                 },
                 versions=versions(),
                 commit=commit(),

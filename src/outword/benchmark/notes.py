@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 from outword.benchmark.published import published, reference
 from outword.benchmark.results import Outcome, Row
-from outword.benchmark.summary import AXES, FITTED, LEARNS, condition_text, measured_sets, terms, title, varying
+from outword.benchmark.summary import (
+    AXES,
+    FITTED,
+    LEARNS,
+    condition_text,
+    measured_sets,
+    tau_text,
+    terms,
+    title,
+    varying,
+)
 
 FPR95_ID = "FPR95 (ID positive): share of OOD images that are accepted when 95 % of ID images are."
 FPR95_OOD = (
@@ -65,10 +75,8 @@ def _terms(outcome: Outcome) -> Iterator[str]:
         if kept := row.config["method"]["on_vectors"]:
             told = ", ".join(f"{key}={value}" for key, value in kept.items())
             yield f"{name} is measured on vectors, without its step of the pixels: {told}."
-    used_taus = sorted(row.config["learned"]["tau"] for row in outcome.rows if _is_lowered(row))
-    if used_taus:
-        span = f"{used_taus[0]:.3g}" if used_taus[0] == used_taus[-1] else f"{used_taus[0]:.3g} to {used_taus[-1]:.3g}"
-        yield f"tau is lowered where there are few labels for the size of a group, to {span} (docs/short-lists.md)."
+    if used := tau_text([row for row in outcome.rows if _is_lowered(row)]):
+        yield f"tau is lowered where there are few labels for the size of a group, to {used} (docs/short-lists.md)."
 
 
 def _is_lowered(row: Row) -> bool:

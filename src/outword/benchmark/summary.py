@@ -127,6 +127,12 @@ def points(outcome: Outcome, condition: Condition, entry: str, parameter: str) -
     return {value: found[value] for value in sorted(found, key=float)}
 
 
+def tau_text(rows: Sequence[Row]) -> str:
+    """The tau that rows were scored with, or from which to which; "" where there is none."""
+    taus = sorted(row.config["learned"]["tau"] for row in rows if "tau" in row.config["learned"])
+    return " to ".join(dict.fromkeys(f"{tau:.3g}" for tau in taus[:1] + taus[-1:]))
+
+
 def terms(row: Row) -> list[str]:
     """What the method of a row sees besides names and words: `FITTED`, `LEARNS`, both, or nothing."""
     method = row.config["method"]

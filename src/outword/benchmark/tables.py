@@ -21,6 +21,7 @@ from outword.benchmark.summary import (
     on_set,
     over_seeds,
     points,
+    tau_text,
     title,
     varying,
 )
@@ -177,13 +178,23 @@ def _left_out(outcome: Outcome, condition: Condition) -> list[str]:
 def _sweep(outcome: Outcome, parameter: str) -> Table:
     """A swept parameter: its values down, the figures across."""
     averages, several = _averages(outcome), len(outcome.suite.methods) > 1
+    has_tau = bool(tau_text(outcome.rows))
     lines = [
-        Line([*([name] if several else []), value, *_figures(outcome, rows, averages)], block=block)
+        Line(
+            [
+                *([name] if several else []),
+                value,
+                *([tau_text(rows)] if has_tau else []),
+                *_figures(outcome, rows, averages),
+            ],
+            block=block,
+        )
         for block, condition in enumerate(outcome.conditions())
         for name in entries(outcome, condition)
         for value, rows in points(outcome, condition, name, parameter).items()
     ]
     columns = [*([Column("Method", "method")] if several else []), Column(parameter, parameter)]
+    columns += [Column("tau used", "tau_used", "count")] if has_tau else []
     columns += _figure_columns(outcome, averages)
     told = f"{outcome.suite.title}: {parameter}"
     return _table(outcome, f"sweep-{parameter}", told, columns, lines, sweep_notes(outcome, parameter))

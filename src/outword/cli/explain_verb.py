@@ -64,7 +64,8 @@ def _tell(photo: str, told: Explanation) -> None:
 
     out = Console(highlight=False)
     threshold = "none" if told.threshold is None else f"{told.threshold:.4g}"
-    out.print(Text(f"{photo}: {told.verdict}, score {told.score:.4f}, threshold {threshold}"))
+    used = "".join(f", {name} {value:.4g}" for name, value in told.in_use.items())
+    out.print(Text(f"{photo}: {told.verdict}, score {told.score:.4f}, threshold {threshold}{used}"))
     table = Table(
         "share of its group", "kind", "name", "known to the encoder", box=None, pad_edge=False, header_style="bold"
     )

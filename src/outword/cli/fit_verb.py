@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from outword.cli.options import corpus_option, id_images_option, resize_option, 
 from outword.cli.talk import Meter, console
 from outword.errors import ParameterError
 from outword.files import parse_json
+
+if TYPE_CHECKING:
+    from outword.detectors import VectorDetector
 
 
 @click.command("fit")
@@ -74,8 +77,10 @@ def command(
     detector.save(target)
     if Need.LABELS in detector.vectors.wants():
         tell_coverage(detector.coverage, labels)
+    tell_in_use(detector.vectors)
     if as_json:
-        click.echo(json.dumps({"path": target, "labels": len(names), "wild": len(detector.wild), **detector.card}))
+        counts = {"labels": len(names), "wild": len(detector.wild)}
+        click.echo(json.dumps({"path": target, **counts, "in_use": detector.vectors.in_use(), **detector.card}))
     else:
         click.echo(target)
 
@@ -89,6 +94,13 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, parse_json(value)
     except ValueError:
         return key, value
+
+
+def tell_in_use(vectors: VectorDetector) -> None:
+    """Say which parameters are not used as they were given."""
+    for name, used in vectors.in_use().items():
+        if used != (given := vectors.params()[name]):
+            click.echo(f"{name}: {used:.4g} is used in place of {given} (docs/short-lists.md)", err=True)
 
 
 def tell_coverage(coverage: dict[str, str], labels: str) -> None:

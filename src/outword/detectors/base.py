@@ -138,10 +138,14 @@ class VectorDetector(ABC):
         """The constructor's arguments by name."""
         return asdict(self)  # type: ignore[call-overload,no-any-return]
 
+    def in_use(self) -> dict[str, float]:
+        """What `fit` made of parameters that need not be used as they are given, by name."""
+        return {}
+
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that `restore` needs to score exactly as this detector does."""
         found = {name: getattr(self, f"{name}_", None) for name in ("labels", "wild", *self.learned)}
-        return {name: array for name, array in found.items() if array is not None}
+        return {name: np.asarray(array) for name, array in found.items() if array is not None}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
         """Take the arrays of `state`, instead of `fit`, and see that they fit together."""

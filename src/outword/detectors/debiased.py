@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike
 
 from outword.checks import number
 from outword.detectors.base import Classes
-from outword.detectors.grouped import GroupedDetector, exp, mean_share, natural_odds
+from outword.detectors.grouped import GroupedDetector, check_groups, exp, mean_share, natural_odds
 from outword.errors import InputError, ParameterError
 from outword.numerics import Array, log_sum_exp, unit_rows
 
-CAP_RATIO = 0.7  # |G| / K up to which the cap leaves tau alone
+CAP_RATIO = 0.7  # |G| / K up to which the cap leaves alone every tau that the rule admits
 NOISE_GAIN = 10.0  # how far noise may lift S above its largest value without noise
 SMALLEST_TERM = 1e-12  # of 1 - c tau r: at tau = K / (K + |G|) itself S has no largest value
-AUTO_PULL = (1 + CAP_RATIO) * 0.5  # tau (1 + |G|/K) under the cap at the paper's tau; tau="auto" has it for all K
-LARGEST_PULL = 0.95  # of tau (1 + |G|/K) under the cap, for a tau that hardly any label list admits
+PULL = (1 + CAP_RATIO) * 0.5  # tau (1 + |G|/K) at the paper's tau where the cap begins; tau="auto" has it for all K
 
 
 @dataclass
@@ -38,14 +37,13 @@ class Debiased(GroupedDetector):
     `tau <= K / (K + |G|)` keeps the denominator positive for every image. Short label lists break that rule, and
     `policy` says what is done about it (docs/short-lists.md has the measurements):
 
-    * "cap": the formula as printed while |G| <= 0.7 K; for shorter lists tau falls with K, so that wild words keep the
-      weight `w = 1 / (1 - tau (1 + |G|/K))` that they have there: `tau_ = 1.7 tau / (1 + |G|/K)`. `1.7 tau` counts
-      as 0.95 at most, so that a tau above 0.559 is lowered earlier.
+    * "cap": while |G| <= 0.7 K, every tau that the rule admits is used as it is. For shorter lists wild words weigh
+      6.7 times a label at most, the `w = 1 / (1 - tau (1 + |G|/K))` of the paper's tau at |G| = 0.7 K: near the rule's
+      limit w has none. A tau above either is lowered to that weight, `tau_ = 0.85 / (1 + |G|/K)`.
     * "paper": the formula as printed, or an error that names the largest tau that it admits.
 
-    `tau="auto"` needs neither a guess nor data: wild words get the weight `w = 6.7` that the cap gives them in short
-    lists, whatever the number of labels, `tau_ = 0.85 / (1 + |G|/K)`. While |G| >= 0.7 K that is 0.5 under the cap;
-    for longer lists it is larger, 0.76 in the paper's setting.
+    `tau="auto"` needs neither a guess nor data: wild words get that weight whatever the number of labels. While
+    |G| >= 0.7 K that is 0.5 under the cap; for longer lists it is larger, 0.76 in the paper's setting.
 
     Args:
         temperature: divisor of cosines; the paper's kappa, 0.01.
@@ -58,7 +56,8 @@ class Debiased(GroupedDetector):
             images that are close to it; `outword.fit` adds none (docs/short-lists.md).
         policy: what to do for short label lists.
 
-    Learned: `tau_`, the tau in use; `groups_`, (n_groups, size) indices into wild; `positives_`, the v_i.
+    Learned: `tau_`, the tau in use (`in_use` gives it, too); `groups_`, (n_groups, size) indices into wild;
+    `positives_`, the v_i.
 
     Reference: "Debiased Negative Mining Improves Out-of-distribution Detection with Pre-trained Vision-Language
     Models", arXiv 2605.23797, Eq. 12 to 18.
@@ -72,7 +71,7 @@ class Debiased(GroupedDetector):
     tau: float | Literal["auto"] = 0.5
     sigma: float = 0.001
     policy: Literal["cap", "paper"] = "cap"
-    learned: ClassVar[tuple[str, ...]] = ("groups", "positives")
+    learned: ClassVar[tuple[str, ...]] = ("groups", "positives", "tau")
     in_pipeline: ClassVar[Mapping[str, Any]] = {"sigma": 0.0}
     summary: ClassVar[str] = "this paper: mass on the labels, positives among the wild words taken out"
 
@@ -87,15 +86,23 @@ class Debiased(GroupedDetector):
         super()._learn(images, classes)
         noise = np.random.default_rng([self.seed, 1]).standard_normal(self._y.shape)
         self.positives_ = unit_rows(self._y + self.sigma * noise) if self.sigma else self._y
+        self.tau_ = self.tau_for(len(self._y), check_groups(self.groups_, len(self.wild_)).shape[1])  # type: ignore[arg-type]
 
     def _prepare(self) -> None:
         if self.positives_.shape != self._y.shape:
             raise InputError("positives must be as many as labels", hint="fit it again")
         super()._prepare()
         n_labels, size = len(self.labels_), self.groups_.shape[1]
-        self.tau_ = self.tau_for(n_labels, size)
+        kept = [self.tau_for(n_labels, size)] if self.tau_ is None else np.ravel(self.tau_)  # older artifacts have none
+        if len(kept) != 1 or not 0 <= kept[0] <= largest_tau(n_labels, size):
+            raise InputError(f"tau must be one number up to K / (K + |G|), got {self.tau_}", hint="fit it again")
+        self.tau_ = float(kept[0])
         odds = natural_odds(n_labels, size)
         self.natural_cut_ = (1 - self.tau_) * odds / (1 + odds * (1 - self.tau_ / largest_tau(n_labels, size)))
+
+    def in_use(self) -> dict[str, float]:
+        """The tau of the score, which short label lists lower."""
+        return {"tau": self.tau_}
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
@@ -109,15 +116,15 @@ class Debiased(GroupedDetector):
     def tau_for(self, n_labels: int, size: int) -> float:
         """The tau in use for so many labels and groups of so many words.
 
-        >>> Debiased().tau_for(1000, 120), round(Debiased().tau_for(10, 120), 3)
-        (0.5, 0.065)
+        >>> Debiased().tau_for(1000, 120), round(Debiased().tau_for(10, 120), 3), Debiased(tau=0.05).tau_for(10, 120)
+        (0.5, 0.065, 0.05)
         """
         most = largest_tau(n_labels, size)
         if self.tau == "auto":
-            return AUTO_PULL * most
-        tau = float(self.tau)
+            return PULL * most
+        tau, short = float(self.tau), size > CAP_RATIO * n_labels
         if self.policy == "cap":
-            return min(tau, min((1 + CAP_RATIO) * tau, LARGEST_PULL) * most)
+            return tau if tau <= (PULL * most if short else most) else PULL * most
         if tau <= most:
             return tau
         raise ParameterError(
