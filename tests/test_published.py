@@ -42,6 +42,11 @@ def test_rows_as_printed():
     }
 
 
+def test_rows_whose_code_takes_ood_as_the_positives_are_marked():
+    assert {row.method for row in ROWS if row.ood_positive} == {"LAPT"}
+    assert not parse(GOOD)[1][0].ood_positive
+
+
 def test_conditions_by_our_names():
     def conditions(table):
         return list(dict.fromkeys((row.id, row.encoder, row.corpus) for row in published(table)))

@@ -1,7 +1,8 @@
 import base64
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
 from bad_images import encoded, picture
@@ -10,7 +11,7 @@ from outword.benchmark.plots import write_plots
 from outword.benchmark.report import write_report
 from outword.benchmark.results import Outcome, Skipped
 from outword.benchmark.suite import Entry, Sweep
-from outword.benchmark.summary import lead, ranking
+from outword.benchmark.summary import leads, ranking
 from outword.benchmark.table import Column, Line, Table
 from outword.benchmark.verdict import weakness
 from outword.errors import ImageError
@@ -35,11 +36,12 @@ def test_the_winner_is_named_with_its_lead(tmp_path):
     own = suite(["debiased", "mcm", "energy"])
     outcome = run(tmp_path, own, ahead={"debiased": 0.5, "mcm": 3.0, "energy": 1.5}, samples=200)
     text = said(report(outcome, tmp_path)[1])
-    found = lead(outcome, MINI, "mcm", "energy")
+    found = leads(outcome, MINI)["energy"]
     assert found.low > 0
     assert found.share == 1.0
     assert "mcm has the highest mean AUROC over 2 OOD sets" in text
-    assert f"It leads energy by {100 * found.points:.2f} points (95 % interval {100 * found.low:.2f} to" in text
+    points, low = f"{100 * found.points:.2f} points", f"{100 * found.low:.2f}"
+    assert f"It leads energy by {points} (95 % interval for all pairs at once {low} to" in text
     assert "It leads debiased (the paper's method) by" in text
     assert "mcm is ahead in 100.0 % of the samples" in text
     assert "not separable" not in text
@@ -56,7 +58,7 @@ def test_methods_that_see_images_are_marked_and_the_best_that_does_not_is_named(
         made, rows=[replace(one, config=config(one.entry, one.seed, **sees.get(one.entry, {}))) for one in made.rows]
     )
     text = said(report(outcome, tmp_path)[1])
-    found = lead(outcome, MINI, "knn", "mcm")
+    found = leads(outcome, MINI)["mcm"]
     mean = dict(ranking(outcome, MINI))["mcm"]
     assert "knn (fitted on ID images) has the highest" in text
     assert "It leads adaneg (learns from the test images) by" in text
@@ -77,7 +79,7 @@ def test_fpr95_may_disagree(tmp_path):
 
 def test_the_lead_by_hand(tmp_path):
     outcome = run(tmp_path, suite(["debiased", "mcm"], seeds=1), ahead={"mcm": 2.0}, samples=40)
-    found = lead(outcome, MINI, "mcm", "debiased")
+    found = leads(outcome, MINI)["debiased"]
     auroc = {name: [row.auroc for row in outcome.select(entry=name)] for name in ("mcm", "debiased")}
     assert found.points == pytest.approx(sum(auroc["mcm"]) / 2 - sum(auroc["debiased"]) / 2)
     boot = {
@@ -85,6 +87,22 @@ def test_the_lead_by_hand(tmp_path):
         for name in ("mcm", "debiased")
     }
     assert found.share == (boot["mcm"] > boot["debiased"]).mean()
+    spread = boot["mcm"] - boot["debiased"]
+    width = np.quantile(np.abs(spread - spread.mean()), 0.95)  # of one pair: c is the quantile of its own deviation
+    assert (found.low, found.high) == pytest.approx((found.points - width, found.points + width))
+
+
+def test_leads_resample_what_a_seed_decides(tmp_path):
+    """Seeds that differ by far more than images widen the interval of a lead."""
+    outcome = run(tmp_path, suite(["debiased", "mcm"], seeds=4), ahead={"mcm": 1.6}, samples=200)
+    narrow = leads(outcome, MINI)["debiased"]
+    moved = {(one.entry, one.seed, one.ood): 0.2 * (one.entry == "mcm") * (one.seed % 2) for one in outcome.rows}
+    seen = type(outcome).replicates
+    shaken = type(
+        "Shaken", (type(outcome),), {"replicates": lambda self, r: seen(self, r) - moved[r.entry, r.seed, r.ood]}
+    )
+    wide = leads(shaken(*(getattr(outcome, f.name) for f in fields(outcome))), MINI)["debiased"]
+    assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 
 def test_equal_methods_are_tied(tmp_path):
@@ -94,11 +112,13 @@ def test_equal_methods_are_tied(tmp_path):
 
 
 def test_a_lead_within_chance_is_not_separable(tmp_path):
-    outcome = run(tmp_path, suite(["mcm", "debiased"]))
+    outcome = run(tmp_path, suite(["mcm", "debiased"]), ahead={"mcm": 1.6})
     rows = [replace(one, auroc=0.9 + 1e-6 * (one.entry == "mcm")) for one in outcome.rows]
     text = said(report(replace(outcome, rows=rows), tmp_path)[1])
     assert text.count("It leads") == 1  # the second and the paper's are one
-    assert "It leads debiased (the paper's method) by less than 0.01 points (95 % interval" in text
+    assert (
+        "It leads debiased (the paper's method) by less than 0.01 points (95 % interval for all pairs at once" in text
+    )
     assert "not separable, as the interval contains 0" in text
 
 

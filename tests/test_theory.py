@@ -13,6 +13,7 @@ from outword.benchmark.theory import (
     corrected_bound,
     curve_lines,
     deviation,
+    hard_cases,
     make_setting,
     mini_setting,
     run_theorem,
@@ -150,6 +151,22 @@ def test_the_printed_bound_fails_where_words_are_opposite():
         delta = np.abs(found).mean()
         assert (delta > 1.3 * bound(kappa, 0.5, m, None)) is np.bool_(fails)
         assert delta < corrected_bound(kappa, 0.5, m, None)
+
+
+def test_each_score_breaks_the_printed_bound_for_a_wild_distribution_of_its_own():
+    broken = {(case.cosine, case.floored): case.of_bound for case in hard_cases(draws=4000)}
+    assert broken == pytest.approx(
+        {(-1.0, False): 1.43, (-1.0, True): 0.65, (-0.98, False): 1.33, (-0.98, True): 1.28}, abs=0.04
+    )
+    assert all(case.of_corrected < 1 for case in hard_cases(draws=400))
+
+
+def test_the_floor_by_hand():
+    # One word of Q, on the image or opposite: Lambda is e or (e^-1 - e/2) / 0.5 < 0, which the floor makes e^-1.
+    given = {"scale": 1.0, "tau": 0.5, "m": 1, "n": None, "draws": 50, "seed": 0, "lam": 2.0, "floored": True}
+    found = deviation(EAST, WEST, EAST, WEST, **given)
+    exact, high = math.exp(-1) * 1.5, math.exp(-1) / 2 + math.e
+    assert set(found.ravel().round(10)) == {0.0, round(math.log(exact / high), 10)}
 
 
 # slopes

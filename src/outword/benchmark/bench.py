@@ -14,10 +14,10 @@ from outword.benchmark.results import Outcome, Results
 from outword.benchmark.runner import SAMPLES, Runner
 from outword.benchmark.suite import Suite, Theorem
 from outword.benchmark.table import Table
-from outword.benchmark.tables import make_tables, write_tables
-from outword.benchmark.theory import curve_lines, mini_setting, run_theorem, synthetic_setting
+from outword.benchmark.tables import lead_tables, make_tables, write_tables
+from outword.benchmark.theory import curve_lines, hard_cases, mini_setting, run_theorem, synthetic_setting
 from outword.benchmark.theory_plot import theorem_figures
-from outword.benchmark.theory_tables import theorem_headline, theorem_tables
+from outword.benchmark.theory_tables import cases_table, theorem_headline, theorem_tables
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.doors import need
 from outword.errors import ImageError
@@ -70,7 +70,9 @@ def bench(
                 report=report,
             )
             outcome = runner.run()
-            tables, figures, headline = make_tables(outcome), write_plots(outcome, folder), ""
+            made = make_tables(outcome)
+            leads = [] if suite.sweep else lead_tables(outcome)
+            tables, figures, headline = [*made[:-1], *leads, *made[-1:]], write_plots(outcome, folder), ""
         write_tables(tables, folder)
         write_report(
             outcome,
@@ -92,7 +94,8 @@ def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table
         encoder = {"name": "mini", "fingerprint": get_encoder("mini").fingerprint}
         text = curve_lines(curves, theorem=asdict(theorem), encoder=encoder, versions=versions(), commit=commit())
         temporary.write_text(text, encoding="utf-8")
-    return theorem_tables(curves), theorem_figures(curves, folder), theorem_headline(curves)
+    tables = [*theorem_tables(curves), cases_table(hard_cases())]
+    return tables, theorem_figures(curves, folder), theorem_headline(curves)
 
 
 def _read(root: Path, paths: Sequence[str]) -> dict[str, bytes | ImageError]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,24 +118,49 @@ def interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     return float(low), float(high)
 
 
-class Difference(NamedTuple):
-    """How far a is above b: the mean, its 95 % interval, and the share of bootstrap samples in which a is above."""
+def seeds_resampled(samples: ArrayLike) -> Array:
+    """Mean over seeds of bootstrap samples, each of which draws as many seeds as there are, with replacement.
 
-    mean: float
-    low: float
-    high: float
-    share: float
+    What is drawn depends on the number of seeds and samples alone, so that methods stay paired.
 
+    Args:
+        samples: the figures of each seed in each bootstrap sample, (n_seeds, n_samples, ...).
 
-def difference(a: ArrayLike, b: ArrayLike) -> Difference:
-    """Compare two figures sample by sample, such as the mean AUROC over sets of two methods; both (n_samples,).
+    Returns:
+        (n_samples, ...).
 
-    >>> difference([0.75, 0.5, 0.75], [0.25, 0.5, 0.5]).mean
-    0.25
+    >>> seeds_resampled([[0.5, 0.75]])
+    array([0.5 , 0.75])
     """
-    first, second = scores(a, "a"), scores(b, "b")
-    if len(first) != len(second):
+    values = np.asarray(samples, np.float64)
+    n_seeds, n_samples = values.shape[:2]
+    drawn = np.random.default_rng(n_seeds).integers(n_seeds, size=(n_seeds, n_samples))
+    return np.asarray(values[drawn, np.arange(n_samples)].mean(axis=0))
+
+
+def half_widths(samples: ArrayLike, level: float = 0.95) -> Array:
+    """Half the widths of intervals for the differences of all pairs of methods that hold all at once, (n, n).
+
+    Each is `c se_ij`, where se_ij is the standard deviation of the difference over bootstrap samples, and c the `level`
+    quantile of the largest |difference - its mean| / se_ij of all pairs (the max statistic; Westfall and Young 1993).
+    Whichever methods are picked after looking at the figures, the best and the next, say, their interval holds.
+
+    Args:
+        samples: a figure of each method in each bootstrap sample, (n, n_samples), paired between methods.
+        level: with which probability all intervals hold together.
+
+    >>> half_widths([[0.0, 1.0], [0.0, 0.0]]).round(2)
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+    number("level", level, above=0, below=1, hint="0.95 is usual")
+    values = np.asarray(samples, np.float64)
+    if values.ndim != 2 or not values.size:
         raise InputError(
-            f"a and b must have the same samples, got {len(first)} and {len(second)}", hint="use one n_samples for all"
+            f"samples must have a row a method, got shape {values.shape}", hint="use one n_samples for all"
         )
-    return Difference(float((first - second).mean()), *interval(first - second), float((first > second).mean()))
+    off = values - values.mean(axis=1, keepdims=True)
+    pairs = off[:, None] - off[None]  # (n, n, n_samples)
+    errors = np.asarray(pairs.std(axis=2))
+    shares = np.abs(pairs) / np.where(errors > 0, errors, 1)[:, :, None]
+    return np.asarray(errors * np.quantile(shares.max(axis=(0, 1)), level))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from outword.benchmark.notes import FPR95_ID, FPR95_OOD, lacks
+from outword.benchmark.notes import CHOSEN, CONDITIONAL, FPR95_ID, FPR95_OOD, lacks
 from outword.benchmark.provenance import commit, versions
 from outword.benchmark.published import reference
 from outword.benchmark.results import Outcome, Row
@@ -75,7 +75,7 @@ def _conventions(outcome: Outcome) -> list[str]:
     if not outcome.rows:
         return []
     lines = ["AUROC: probability that an ID image has a higher score than an OOD image.", FPR95_ID, FPR95_OOD]
-    lines.append("Intervals: 95 %, over images, by bootstrap. ±: sample standard deviation over seeds.")
+    lines += [CONDITIONAL, CHOSEN]
     if outcome.suite.published:
         lines.append(f"published: as printed in {reference(outcome.suite.published)}, not measured here.")
     return lines

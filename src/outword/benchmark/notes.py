@@ -18,24 +18,47 @@ from outword.benchmark.summary import (
     varying,
 )
 
-FPR95_ID = "FPR95 (ID positive): share of OOD images that are accepted when 95 % of ID images are."
+FPR95_ID = (
+    "FPR95 (ID positive): share of OOD images that are accepted at the highest threshold that accepts at least 95 % of "
+    "ID images."
+)
 FPR95_OOD = (
-    "FPR95 (OOD positive), as in OpenOOD: share of ID images that are rejected when 95 % of OOD images are. "
-    "The two are different figures."
+    "FPR95 (OOD positive), as in OpenOOD: share of ID images that are rejected at the lowest threshold that rejects at "
+    "least 95 % of OOD images. The two are different figures."
 )
 # The values of the paper's section on implementation.
 PAPER_VALUES = {"alpha": 100.0, "tau": 0.5, "sigma": 0.001, "kappa": 0.01, "L": 12000.0, "B": 100.0}
 
 
+CONDITIONAL = (
+    "Intervals of single figures: 95 %, over images, by bootstrap, given the photos that a seed drew to fit on, and "
+    "without a correction for the choice of a best row."
+)
+CHOSEN = (
+    "± is how seeds differ, not how sure a lead is. The table of leads says that: its intervals resample images and "
+    "seeds, and hold at once for all pairs of methods, whichever comes out first."
+)
+
+
 def main_notes(outcome: Outcome) -> list[str]:
     """The notes of the table in the paper's layout."""
     told = [*_terms(outcome), *_published(outcome), *_partial(outcome), *lacks(outcome)]
-    return [*_reading(outcome), FPR95_ID, *told]
+    return [*_reading(outcome), CHOSEN, FPR95_ID, *told]
+
+
+def lead_notes(outcome: Outcome) -> list[str]:
+    """The notes of the table of leads."""
+    told = "Mean AUROC over the OOD sets: the first less each of the others, in points."
+    sure = (
+        "Intervals: 95 % for all pairs of methods at once (largest deviation over all pairs), by bootstrap over images "
+        "and seeds. One that contains 0 separates nothing."
+    )
+    return [told, sure, *_reading(outcome)]
 
 
 def all_notes(outcome: Outcome) -> list[str]:
     """The notes of the long table."""
-    told = "Intervals: 95 %, over images, by bootstrap; each end is the mean over seeds."
+    told = f"{CONDITIONAL[:-1]}; each end is the mean over seeds."
     return [*_reading(outcome), told, FPR95_ID, FPR95_OOD, *lacks(outcome)]
 
 
@@ -43,6 +66,7 @@ def sweep_notes(outcome: Outcome, parameter: str) -> list[str]:
     """The notes of the table of a swept parameter."""
     value = PAPER_VALUES.get(parameter)
     told = [] if value is None else [f"The paper's {parameter} is {value:g}."]
+    told.append("± is how seeds differ: no interval for a value, and no correction for picking the best of them.")
     return [*told, *_reading(outcome), FPR95_ID, *_terms(outcome), *_partial(outcome), *lacks(outcome)]
 
 
@@ -93,6 +117,11 @@ def _published(outcome: Outcome) -> Iterator[str]:
         yield f"No published figures: {reference(outcome.suite.published)} has none for these conditions."
         return
     yield f"published: as printed in {reference(outcome.suite.published)}, not measured here."
+    if other := [row.method for row in rows if row.ood_positive]:
+        yield (
+            f"published {', '.join(other)}: its own released code takes OOD as the positives in FPR95, another figure "
+            "than that of the other rows; compare AUROC only."
+        )
     for row in rows:
         if row.note:
             yield f"published {row.method}, {title(outcome, row.id)}, {row.encoder}: {row.note}."

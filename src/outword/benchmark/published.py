@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -29,6 +29,7 @@ class Published:
         sets: (AUROC, FPR95) by OOD set.
         average: the printed (AUROC, FPR95) over the sets.
         note: where the printed arithmetic does not hold; else "".
+        ood_positive: whether the method's own code takes OOD as the positives in FPR95.
     """
 
     table: str
@@ -40,6 +41,7 @@ class Published:
     sets: Mapping[str, Pair]
     average: Pair
     note: str
+    ood_positive: bool
 
 
 def published(table: str) -> list[Published]:
@@ -74,11 +76,12 @@ def parse(text: str) -> tuple[str, tuple[Published, ...]]:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{FILE} cannot be read as TOML: {error}", hint="correct it") from None
-    _keys(content, FILE, needed=("reference", "block"))
-    return content["reference"], tuple(row for block in content["block"] for row in _rows(block))
+    _keys(content, FILE, needed=("reference", "block"), others=("ood_positive",))
+    other = content.get("ood_positive", ())
+    return content["reference"], tuple(row for block in content["block"] for row in _rows(block, other))
 
 
-def _rows(block: Mapping[str, Any]) -> list[Published]:
+def _rows(block: Mapping[str, Any], ood_positive: Collection[str]) -> list[Published]:
     _keys(block, f"a block of {FILE}", needed=("table", "id", "encoder", "rows"), others=("section", "corpus", "notes"))
     condition = {key: block.get(key, "") for key in ("table", "section", "id", "encoder", "corpus")}
     notes = block.get("notes", {})
@@ -87,7 +90,8 @@ def _rows(block: Mapping[str, Any]) -> list[Published]:
     for method, figures in block["rows"].items():
         pairs = _pairs(figures, f"{method} in {block['table']}")
         sets = dict(zip(SETS, pairs, strict=False))
-        rows.append(Published(**condition, method=method, sets=sets, average=pairs[-1], note=notes.get(method, "")))
+        facts = {"method": method, "note": notes.get(method, ""), "ood_positive": method in ood_positive}
+        rows.append(Published(**condition, **facts, sets=sets, average=pairs[-1]))
     return rows
 
 

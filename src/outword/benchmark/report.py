@@ -80,11 +80,16 @@ def _parts(
 ) -> Iterator[tuple[str, str, str]]:
     """The sections before the conditions: name, heading, content."""
     if outcome.suite.kind == "methods" and outcome.rows:
-        yield "winner", "Which method wins?", _winners(outcome)
+        leads = [table for table in tables if table.name == "leads"]
+        yield (
+            "winner",
+            "Which method wins?",
+            _winners(outcome) + _folded("Show all leads", _tables(leads)) * bool(leads),
+        )
         yield "figures", "All methods", _tables(tables[:1]) + _each(outcome, lambda n, _: _dots(figures, n))
         yield "failures", "Where it fails", _each(outcome, lambda _, condition: _failures(outcome, condition, read))
         yield "curves", "Curves and scores", _each(outcome, lambda n, _: _curves(figures, n))
-        yield "all", "All figures", _folded("Show the long table", _tables(tables[1:]))
+        yield "all", "All figures", _folded("Show the long table", _tables(tables[-1:]))
     else:
         yield "curves", "Figures", _sweeps(outcome, figures)
         long = [table for table in tables if table.name in LONG]
@@ -115,9 +120,10 @@ def _tables(tables: Sequence[Table], *, headed: bool = False) -> str:
 
 def _winners(outcome: Outcome) -> str:
     told = (
-        "Intervals are 95 %, by paired bootstrap over images: every method is measured on the same samples, and "
-        "figures are averaged over OOD sets and seeds. The winner is picked on the images on which it is measured, "
-        "which flatters it a little, the more so the closer the methods are."
+        "Intervals are 95 %, by paired bootstrap over images and seeds: every method is measured on the same samples, "
+        "and figures are averaged over OOD sets and seeds. They hold for all pairs of methods at once, so that picking "
+        "the winner on the images on which it is measured does not spoil them; its own figure is flattered a little "
+        "all the same, the more so the closer the methods are."
     )
     lines = _each(outcome, lambda _, condition: f'<p class="verdict">{verdict(outcome, condition)}</p>')
     return f'{lines}\n<p class="small">{told}</p>'

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from outword.benchmark.bootstrap import difference, interval
+from outword.benchmark.bootstrap import half_widths, interval, seeds_resampled
 from outword.benchmark.results import Condition, Outcome, Row
 from outword.detectors import Need
 from outword.numerics import Array
@@ -34,7 +34,7 @@ class Lead:
     Attributes:
         ahead, behind: the two methods.
         points: difference of their figures.
-        low, high: 95 % interval of the paired bootstrap difference.
+        low, high: its interval; those of all pairs of methods hold at once with 95 %, whichever is picked as the best.
         share: of the bootstrap samples in which the first has the higher AUROC.
     """
 
@@ -158,8 +158,14 @@ def paper_entries(outcome: Outcome, condition: Condition) -> list[str]:
 
 
 def mean_replicates(outcome: Outcome, rows: Sequence[Row]) -> Array:
-    """AUROC and FPR95 of each bootstrap sample, as the mean over OOD sets and seeds; (n_samples, 2)."""
-    return np.asarray(np.mean([outcome.replicates(row) for row in rows], axis=0))
+    """AUROC and FPR95 of each bootstrap sample, as the mean over OOD sets and seeds; (n_samples, 2).
+
+    What a seed decides, such as the photos to fit on, is resampled with the images (`seeds_resampled`).
+    """
+    by_seed: dict[int, list[Array]] = {}
+    for row in _by_seed(rows):
+        by_seed.setdefault(row.seed, []).append(outcome.replicates(row))
+    return seeds_resampled([np.mean(sets, axis=0) for sets in by_seed.values()])
 
 
 def mean_interval(outcome: Outcome, rows: Sequence[Row], column: int) -> tuple[float, float]:
@@ -167,11 +173,14 @@ def mean_interval(outcome: Outcome, rows: Sequence[Row], column: int) -> tuple[f
     return interval(mean_replicates(outcome, rows)[:, column])
 
 
-def lead(outcome: Outcome, condition: Condition, ahead: str, behind: str) -> Lead:
-    """How far one method is ahead of another in one condition."""
-    figures = dict(ranking(outcome, condition))
-    ours, theirs = (
-        mean_replicates(outcome, outcome.select(condition, entry=name))[:, AUROC] for name in (ahead, behind)
-    )
-    found = difference(ours, theirs)
-    return Lead(ahead, behind, figures[ahead] - figures[behind], found.low, found.high, found.share)
+def leads(outcome: Outcome, condition: Condition) -> dict[str, Lead]:
+    """How far the best method is ahead of each of the others in one condition, by their names, best first."""
+    (best, figure), *others = ranking(outcome, condition)
+    names = [best, *(name for name, _ in others)]
+    samples = [mean_replicates(outcome, outcome.select(condition, entry=name))[:, AUROC] for name in names]
+    widths = half_widths(samples)[0]
+    found = {}
+    for (name, own), theirs, width in zip(others, samples[1:], widths[1:], strict=True):
+        points, share = figure - own, float((samples[0] > theirs).mean())
+        found[name] = Lead(best, name, points, points - width, points + width, share)
+    return found

@@ -8,19 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from outword.benchmark.markup import WRITERS
-from outword.benchmark.notes import all_notes, main_notes, sweep_notes
+from outword.benchmark.notes import all_notes, lead_notes, main_notes, sweep_notes
 from outword.benchmark.published import Published, published
 from outword.benchmark.results import Condition, Outcome, Row
 from outword.benchmark.summary import (
     AXES,
+    Lead,
     Value,
     average,
     axis_text,
     entries,
+    leads,
     measured_sets,
     on_set,
     over_seeds,
     points,
+    ranking,
     tau_text,
     title,
     varying,
@@ -32,6 +35,13 @@ FIGURES = {"auroc": "AUROC ↑", "fpr95_id": "FPR95 ↓"}
 LONG_FIGURES = ("auroc", "aupr_id", "aupr_ood", "fpr95_id", "fpr95_ood")
 WORDS_OF_THE_PAPER = ("", "wordnet")  # where the paper compares no corpora
 Averages = dict[str, tuple[list[str], int]]
+LEAD_COLUMNS = (
+    Column("First", "first"),
+    Column("before", "before"),
+    Column("AUROC, points", "points", "figure"),
+    Column("95 % interval, all pairs at once", "interval", "interval"),
+    Column("separable", "separable"),
+)
 ALL_COLUMNS = (
     Column("OOD set", "ood"),
     Column("AUROC ↑", "auroc", "figure"),
@@ -79,6 +89,22 @@ def _main(outcome: Outcome) -> Table:
     ]
     columns = [Column("Method", "method"), Column("Source", "source"), *_figure_columns(outcome, averages)]
     return _table(outcome, "main", outcome.suite.title, columns, lines, main_notes(outcome))
+
+
+def lead_tables(outcome: Outcome) -> list[Table]:
+    """The table "leads", from bootstrap samples: how far the first is ahead of each of the others, if there are any."""
+    lines = [
+        Line([found.ahead, found.behind, *_lead(found)], block=block)
+        for block, condition in enumerate(outcome.conditions())
+        if len(ranking(outcome, condition)) > 1
+        for found in leads(outcome, condition).values()
+    ]
+    told = f"{outcome.suite.title}: how far the first is ahead"
+    return [_table(outcome, "leads", told, LEAD_COLUMNS, lines, lead_notes(outcome))] if lines else []
+
+
+def _lead(found: Lead) -> list[Cell]:
+    return [Value(found.points), Interval(found.low, found.high), "yes" if found.separable else "no"]
 
 
 def _block(outcome: Outcome, condition: Condition, block: int, averages: Averages) -> list[Line]:
@@ -163,7 +189,8 @@ def _printed_line(outcome: Outcome, shown: str, row: Published, averages: Averag
     """A row of the paper, as printed; it has no averages of groups."""
     pairs = [row.sets.get(name) for name in outcome.suite.ood] + [row.average] + [None] * (len(averages) - 1)
     figures = [Value(pair[i] / 100) if pair else None for pair in pairs for i in range(2)]
-    return Line([shown, "published", *figures], "published", block)
+    mark = " (FPR95: OOD positive)" if row.ood_positive else ""
+    return Line([shown + mark, "published", *figures], "published", block)
 
 
 def _left_out(outcome: Outcome, condition: Condition) -> list[str]:

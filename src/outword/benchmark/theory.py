@@ -223,6 +223,7 @@ def deviation(
     draws: int,
     seed: Seed,
     lam: float = LAMBDA,
+    floored: bool = False,
 ) -> Array:
     """`log S_debiased - log S_unbiased`, (draws, n_images); NaN where P + lam Lambda <= 0.
 
@@ -236,6 +237,7 @@ def deviation(
         draws: how often.
         seed: a number, or several.
         lam: the weight of the negatives.
+        floored: whether Lambda is kept at e^-kappa or above, as in debiased contrastive learning (Chuang et al. 2020).
 
     >>> x, y = [[1.0, 0.0]], [[1.0, 0.0]]
     >>> deviation(x, y, [[0.8, 0.6]], [[0.0, 1.0]], scale=1.0, tau=0.5, m=None, n=None, draws=1, seed=0)
@@ -247,7 +249,7 @@ def deviation(
         if size is not None:
             whole_number(name, size, hint="None is the exact mean")
     setting = Setting("", **_units(images=images, labels=labels, positives=positives, negatives=negatives))
-    return _deviation(_masses(setting, scale, tau, lam), m, n, draws, seed)
+    return _deviation(_masses(setting, scale, tau, lam), m, n, draws, seed, floored)
 
 
 @dataclass(frozen=True)
@@ -259,6 +261,7 @@ class _Masses:
     words: Array  # e^h of positives, then negatives, (n_words, n_rows)
     wild: Array  # probability of each word under Q, (n_words,)
     positive: Array  # probability of each positive under P+, (n_positives,)
+    room: Array  # E_{P-}[e^h] - e^-kappa, how far Lambda falls to its floor, (n_rows,)
 
 
 def _masses(setting: Setting, scale: ArrayLike, tau: float, lam: float) -> _Masses:
@@ -268,17 +271,20 @@ def _masses(setting: Setting, scale: ArrayLike, tau: float, lam: float) -> _Mass
         raise ParameterError(f"scale must be {rule}, got {scale!r}", hint="100 is CLIP's: one over its temperature")
     rows = np.concatenate([setting.labels, setting.positives, setting.negatives])
     h = (rows @ x.T) * k
-    e = np.exp(h - h.max(axis=0))
+    top = h.max(axis=0)
+    e = np.exp(h - top)
     y, p, q = np.split(e, np.cumsum([len(setting.labels), len(setting.positives)]))
     wild = np.repeat([tau / len(p), (1 - tau) / len(q)], [len(p), len(q)])
-    return _Masses(tau, y.sum(axis=0) / lam + q.mean(axis=0), e[len(y) :], wild, np.full(len(p), 1 / len(p)))
+    base, room = y.sum(axis=0) / lam + q.mean(axis=0), q.mean(axis=0) - np.exp(-k - top)
+    return _Masses(tau, base, e[len(y) :], wild, np.full(len(p), 1 / len(p)), room)
 
 
-def _deviation(masses: _Masses, m: int | None, n: int | None, draws: int, seed: Seed) -> Array:
+def _deviation(masses: _Masses, m: int | None, n: int | None, draws: int, seed: Seed, floored: bool = False) -> Array:
     for_m, for_n = np.random.default_rng(seed).spawn(2)
     q = _errors(masses.words, masses.wild, m, draws, for_m)
     g = _errors(masses.words, masses.positive, n, draws, for_n)
-    share = (q - masses.tau * g) / ((1 - masses.tau) * masses.base)
+    error = (q - masses.tau * g) / (1 - masses.tau)  # of Lambda
+    share = (np.maximum(error, -masses.room) if floored else error) / masses.base
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(share > -1, -np.log1p(share), np.nan) + 0.0
 
@@ -301,6 +307,38 @@ def _knees(masses: _Masses, axis: Axis) -> Array:
     shares = [weight * mean / ((1 - masses.tau) * masses.base) for (_, weight), mean in zip(drawn, means, strict=True)]
     together = np.sum([share**2 * variance for share, variance in zip(shares, own, strict=True)], axis=0)
     return np.asarray(np.max([*own, together], axis=0))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case made to break the printed bound: P+ lies on the image, the one label opposite, P- at a cosine to it.
+
+    tau = 1/2, lam = 120, n is infinite. `of_bound` and `of_corrected` are the mean of delta over the bounds.
+    """
+
+    cosine: float
+    scale: float
+    m: int
+    floored: bool
+    of_bound: float
+    of_corrected: float
+
+
+def hard_cases(draws: int = 20_000, seed: int = 0) -> list[Case]:
+    """The printed bound for kappa = 3, where it is not that of the proof: broken by either score, for a P- of its own.
+
+    P- opposite the image has the smallest mean, which is also the floor of Lambda, so that the floored score errs one
+    way only, and keeps the bound; a little room above the floor is enough to break it, too.
+    """
+    tau, found = 0.5, []
+    for cosine, scale, m in ((-1.0, 3.0, 10**7), (-0.98, 3.0, 10**8)):
+        negatives = [[cosine, math.sqrt(1 - cosine**2)]]
+        for floored in (False, True):
+            given = {"scale": scale, "tau": tau, "m": m, "n": None, "draws": draws, "seed": seed, "floored": floored}
+            delta = float(np.abs(deviation([[1, 0]], [[-1, 0]], [[1, 0]], negatives, **given)).mean())  # type: ignore[arg-type]
+            bounds = [delta / of(scale, tau, m, None) for of in (bound, corrected_bound)]
+            found.append(Case(cosine, scale, m, floored, *bounds))
+    return found
 
 
 def slope(sizes: Sequence[int], deltas: ArrayLike, seed: int = 0) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from outword.benchmark.results import Condition, Outcome
 from outword.benchmark.summary import (
     Lead,
-    lead,
+    leads,
     measured_sets,
     on_set,
     paper_entries,
@@ -39,6 +39,7 @@ def verdict(outcome: Outcome, condition: Condition) -> str:
 def _leads(outcome: Outcome, condition: Condition) -> Iterator[str]:
     """A sentence on those that are as good, on the next one, the paper's method and the best that needs names only."""
     (best, figure), *others = ranking(outcome, condition)
+    found_leads = leads(outcome, condition)
     tied = [name for name, own in others if _same(own, figure)]
     if tied:
         yield f"It is tied with {_listed([_named(outcome, condition, name) for name in tied])}."
@@ -48,7 +49,7 @@ def _leads(outcome: Outcome, condition: Condition) -> Iterator[str]:
         plain = []  # one that needs names only is in front
     own = [name for name in paper_entries(outcome, condition)[:1] if name in behind]
     for rival in dict.fromkeys([*behind[:1], *own, *plain]):
-        found, marks = lead(outcome, condition, best, rival), _marks(outcome, condition, rival)
+        found, marks = found_leads[rival], _marks(outcome, condition, rival)
         if rival in plain:
             told = (
                 f"<b>{escape(rival)}</b>{marks} is the best, {_percent(dict(others)[rival])}: {_points(found)} behind"
@@ -115,8 +116,8 @@ def _points(found: Lead) -> str:
 def _doubt(found: Lead) -> str:
     told = "" if found.separable else ": <b>not separable</b>, as the interval contains 0"
     return (
-        f"(95 % interval {100 * found.low:.2f} to {100 * found.high:.2f}; {escape(found.ahead)} is ahead in "
-        f"{100 * found.share:.1f} % of the samples){told}."
+        f"(95 % interval for all pairs at once {100 * found.low:.2f} to {100 * found.high:.2f}; "
+        f"{escape(found.ahead)} is ahead in {100 * found.share:.1f} % of the samples){told}."
     )
 
 
