@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCKED ?= $(shell $(PYTHON) -c "import sys, sysconfig as s; print(*['yes'] * (sys.version_info[:2] == (3, 11) and s.get_platform() == 'linux-x86_64'))")
 PINS := $(if $(LOCKED),--constraint constraints.txt)
 
-.PHONY: demo serve test lint pytest sbom clean
+.PHONY: demo serve test lint pytest sbom figures clean
 
 demo: $(VENV)/core
 	$(BIN)/outword demo
@@ -33,6 +33,11 @@ lint: $(VENV)/dev
 # What the locked versions are, as a bill of materials
 sbom: $(VENV)/dev
 	$(BIN)/python tools/sbom.py > $(VENV)/sbom.json && mv $(VENV)/sbom.json outword.cdx.json
+
+# All figures of the docs: make figures [ONLY="mini-* theorem2"] [DATA=BENCH_MINI] [HAVE="idle gpu"] [CHECK=1] [WRITE=1]
+figures: $(VENV)/dev
+	$(BIN)/python benchmarks/figures.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(HAVE),--have $(HAVE)) \
+		$(if $(CHECK),--check) $(if $(WRITE),--write)
 
 # --no-compile: modules that are never imported need no .pyc file, which keeps the install small
 $(VENV)/core: pyproject.toml constraints.txt

@@ -10,6 +10,7 @@ all ImageNet names, one photo each. `scenes`: the six kinds of scene, no class t
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,20 @@ def layout(photos: dict[str, list[Path]], kind: str) -> dict[str, list[Path]]:
     return found | {f"ood/{name}": files for name, files in outside.items()}
 
 
+def link(path: Path, root: Path, kind: str) -> dict[str, int]:
+    """Make ROOT, whole or not at all; how many photos each of its folders has."""
+    photos = {name: list(find_images([path.resolve() / name])) for name in ["imagenet", *OOD_SETS]}
+    half = root.with_name(f"{root.name}.half")
+    shutil.rmtree(half, ignore_errors=True)
+    folders = layout(photos, kind)
+    for folder, files in folders.items():
+        (half / folder).mkdir(parents=True)
+        for file in files:
+            (half / folder / file.name).symlink_to(file)
+    half.rename(root)
+    return {folder: len(files) for folder, files in folders.items()}
+
+
 def main() -> None:
     """Make the links."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -60,12 +75,8 @@ def main() -> None:
     parser.add_argument("root", type=Path)
     parser.add_argument("kind", choices=["broad", "names", "scenes"])
     args = parser.parse_args()
-    photos = {name: list(find_images([args.path.resolve() / name])) for name in ["imagenet", *OOD_SETS]}
-    for folder, files in layout(photos, args.kind).items():
-        (args.root / folder).mkdir(parents=True)
-        for file in files:
-            (args.root / folder / file.name).symlink_to(file)
-        print(f"{folder}: {len(files)}")
+    for folder, count in link(args.path, args.root, args.kind).items():
+        print(f"{folder}: {count}")
 
 
 if __name__ == "__main__":

@@ -81,9 +81,24 @@ def _vectors(encoder: Encoder, root: Path) -> dict[Path, Array]:
 
 
 def draw(bench: Bench, n_labels: int, seed: int) -> Task:
-    """Draw labels; photos of the other classes are OOD, and OOD photos of a drawn name are left out."""
+    """Draw labels for a task; two draws may have labels in common."""
     rng = np.random.default_rng([seed, n_labels])
-    rows = sorted(rng.choice(len(bench.names), n_labels, replace=False).tolist())
+    return named_task(bench, rng.choice(len(bench.names), n_labels, replace=False).tolist())
+
+
+def draw_apart(bench: Bench, n_labels: int, n_draws: int) -> list[Task]:
+    """Tasks without a label in common, at most `n_draws`; the labels of a shorter list are among those of a longer one.
+
+    So draw i is the same part of the photos for all sizes, and draws are independent but for the OOD photos.
+    """
+    order = np.random.default_rng(0).permutation(len(bench.names))
+    parts = [order[start : start + n_labels] for start in range(0, len(order), max(n_labels, len(order) // n_draws))]
+    return [named_task(bench, part.tolist()) for part in parts if len(part) == n_labels][:n_draws]
+
+
+def named_task(bench: Bench, chosen: list[int]) -> Task:
+    """Some names as labels; photos of the other classes are OOD, and OOD photos of a label are left out."""
+    rows = sorted(chosen)
     drawn = {bench.names[i] for i in rows}
     outside = {
         name: bench.photos[name][[kind not in drawn and f"{kind}s" not in drawn for kind in bench.kinds[name]]]

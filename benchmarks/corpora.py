@@ -9,6 +9,7 @@ The first run encodes 76,683 words.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ def main() -> None:
             words = [everything.words[i] for i in chosen]
             cells = [mean_auroc(bench, words, vectors[chosen], k, n) for k, n in ((10, 5), (100, 5), (600, 1))]
             rows.append([about, f"{len(candidate):,}", miner, *(f"{c:.2f}" for c in cells)])
-            print(rows[-1], flush=True)
+            print(*rows[-1], file=sys.stderr, flush=True)
     print(table(["rule", "words", "miner", "K = 10", "K = 100", "K = 600"], rows))
 
 

@@ -1,8 +1,10 @@
 """What a large store costs: time and memory to open it and to read it back, by format and by the order of its rows.
 
     python benchmarks/store.py [--rows 1000000] [--dim 512]
+    python benchmarks/store.py --photos FOLDER
 
-The rows are made up: one block of random vectors again and again, under paths of 40 characters.
+The rows are made up: one block of random vectors again and again, under paths of 40 characters. With photos, the
+commands that docs/store.md names are timed, and rows are left out.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from itertools import islice
@@ -27,7 +31,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=512)
+    parser.add_argument("--photos", type=Path)
     args = parser.parse_args()
+    if args.photos:
+        time_commands(args.photos.resolve())
+        return
     for kind, shuffled in [("safetensors", False), ("safetensors", True), ("parquet", False)]:
         with tempfile.TemporaryDirectory() as folder:
             size = write(Path(folder), args.rows, args.dim, kind, shuffled)
@@ -44,6 +52,20 @@ def main() -> None:
                 flush=True,
             )
             del store
+
+
+def time_commands(photos: Path) -> None:
+    """Print the seconds of embedding photos, twice, and of scoring them with and without the store."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "pets.txt").write_text("tabby cat\nespresso\nspace shuttle\n", encoding="utf-8")
+        embed, fit = ["embed", str(photos), "-o", "s"], ["fit", "pets.txt"]
+        scores = [["score", "pets.outword", "s"], ["score", "pets.outword", str(photos)]]
+        for arguments in [fit, embed, embed, *scores]:
+            began = time.perf_counter()
+            command = [sys.executable, "-m", "outword", *arguments]
+            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+            told = " ".join(arguments).replace(str(photos), photos.name)
+            print(f"outword {told}: {time.perf_counter() - began:.1f} s", flush=True)
 
 
 def write(folder: Path, rows: int, dim: int, kind: str, shuffled: bool) -> int:

@@ -2,7 +2,9 @@
 
     python benchmarks/tau.py PATH [--draws 10]
 
-Every rule scores the same photos against the same words and groups, so figures are paired by draw.
+Every rule scores the same photos against the same words and groups, so figures are paired by draw. Draws are made
+independently, so that long lists have most of their labels in common, and all draws share the OOD photos: the standard
+error tells how draws differ, and is too small for other photos.
 """
 
 from __future__ import annotations
