@@ -35,6 +35,7 @@ WORK = "build/figures"
 RESULTS = "benchmarks/results"
 # What vectors and rankings in the cache are made by: they are made anew when this changes, and only then.
 CACHED_BY = ("encoders", "mining", "kernels", "corpora", "wild.py", "prompts.py", "numerics.py", "images.py")
+THREADS = "2"  # of figures of quality: a head that is trained (vos) rounds otherwise with another number of them
 APART = ("serve", "scale")  # of the package: no figure of quality looks at them
 NEEDS = {
     "photos": "bench-mini: DATA=FOLDER, or OUTWORD_BENCH_MINI",
@@ -122,6 +123,7 @@ class Figures:
         source = os.pathsep.join(filter(None, [str(self.root / "src"), os.environ.get("PYTHONPATH")]))
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         env = {**os.environ, "PYTHONPATH": source, "PATH": path, "OUTWORD_CACHE": str(self.cache())}
+        env |= {"OMP_NUM_THREADS": THREADS} if figure.kind == "quality" else {}
         half = self.output(figure).with_suffix(".half")
         with half.open("w", encoding="utf-8") as file:
             code = subprocess.run(["bash", "-c", command], cwd=self.root, env=env, stdout=file, check=False).returncode
@@ -284,4 +286,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("stopped; the same command goes on from here")

@@ -94,8 +94,8 @@ def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table
         encoder = {"name": "mini", "fingerprint": get_encoder("mini").fingerprint}
         text = curve_lines(curves, theorem=asdict(theorem), encoder=encoder, versions=versions(), commit=commit())
         temporary.write_text(text, encoding="utf-8")
-    tables = [*theorem_tables(curves), cases_table(hard_cases())]
-    return tables, theorem_figures(curves, folder), theorem_headline(curves)
+    slopes, points = theorem_tables(curves)
+    return [slopes, cases_table(hard_cases()), points], theorem_figures(curves, folder), theorem_headline(curves)
 
 
 def _read(root: Path, paths: Sequence[str]) -> dict[str, bytes | ImageError]:

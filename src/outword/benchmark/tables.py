@@ -99,7 +99,7 @@ def lead_tables(outcome: Outcome) -> list[Table]:
         if len(ranking(outcome, condition)) > 1
         for found in leads(outcome, condition).values()
     ]
-    told = f"{outcome.suite.title}: how far the first is ahead"
+    told = f"{outcome.suite.title}: the first before each of the others"
     return [_table(outcome, "leads", told, LEAD_COLUMNS, lines, lead_notes(outcome))] if lines else []
 
 
