@@ -36,7 +36,7 @@ def masses(task: Task, wild: Array, temperature: float) -> Callable[[Array], tup
     offsets = np.cumsum([0, len(labels)] + [groups.shape[1]] * len(groups))
 
     def of(images: Array) -> tuple[Array, Array, Array, int]:
-        found = grouped_logsumexp(unit_rows(images) / temperature, bank, offsets)
+        found = grouped_logsumexp(images, bank, offsets, temperature=temperature)
         log_p = found[:, :1]
         return log_p, log_p - np.log(len(labels)), found[:, 1:] - np.log(groups.shape[1]), groups.shape[1]
 

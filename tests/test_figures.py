@@ -12,10 +12,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
 import figure_tables as tables  # noqa: E402
+from common import Task  # noqa: E402
 from figures import NEEDS, Figure, Figures, read_figures, scripts, summary  # noqa: E402
 from fpr95 import differences, nearest_recall_fpr  # noqa: E402
 from outword.benchmark.toml import tomllib  # noqa: E402
+from outword.detectors import Debiased  # noqa: E402
 from outword.metrics import fpr_at_tpr  # noqa: E402
+from outword.testing import planted_world  # noqa: E402
+from short_lists import printed  # noqa: E402
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")]}
 FIGURES = read_figures()
@@ -180,6 +184,18 @@ def test_the_command_line_names_what_differs():
     done = subprocess.run([*run, "performance-goals"], capture_output=True, text=True)
     assert done.returncode == 0 and "performance-goals  quality  docs/performance.md  checked" in done.stdout
     assert "no figure is called nothing" in subprocess.run([*run, "nothing"], capture_output=True, text=True).stderr
+
+
+# benchmarks that compute a score by themselves
+
+
+@pytest.mark.parametrize("images", ["id_images", "ood_images"])
+def test_the_formula_without_a_guard_is_that_of_the_library_where_none_is_needed(images):
+    world = planted_world(n_labels=50, n_wild=2000, n_images=20)
+    task = Task([], world.labels, world.id_images, np.arange(20), {})
+    detector = Debiased(temperature=0.05, sigma=0.0, policy="paper").fit(world.labels, world.wild)
+    found = printed(task, world.wild, 0.05)(getattr(world, images))
+    np.testing.assert_allclose(found, detector.score(getattr(world, images)), rtol=1e-9)
 
 
 # the rules of FPR95
