@@ -142,12 +142,12 @@ def _content(file: IO[bytes], size: int | None, member: tarfile.TarInfo, wanted:
 
     In a compressed tar all members are read alike: where damage is met depends on how much is read at a time.
     """
+    if size is not None and member.offset_data + member.size > size:
+        raise tarfile.ReadError
     try:
         check_bytes(member.size)
     except ImageError as error:
         return error if wanted else b""
-    if size is not None and member.offset_data + member.size > size:
-        raise tarfile.ReadError
     if not wanted and size is not None:
         return b""
     file.seek(member.offset_data)
