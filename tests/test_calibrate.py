@@ -17,7 +17,7 @@ def test_interval_is_the_beta_distribution(n, rank):
 
 def test_quantile_by_hand():
     threshold = fit_threshold(np.arange(100.0), tpr=0.95)
-    assert threshold.value == 5.0
+    assert (threshold.value, threshold.margin) == pytest.approx((5 - 0.099, 0.099))
     assert threshold.low < 0.95 < threshold.high
     assert threshold.n_photos == 100
     assert threshold.warning == "" or "uncertain" in threshold.warning
@@ -25,7 +25,7 @@ def test_quantile_by_hand():
 
 def test_five_photos_run_with_a_warning_of_the_width():
     threshold = fit_threshold([5.0, 1.0, 3.0, 2.0, 4.0])
-    assert threshold.value == 1.0
+    assert threshold.value + threshold.margin == 1.0
     assert "5 photos leave the threshold uncertain" in threshold.warning
     assert "between 0.55 and 0.99" in threshold.warning
 
@@ -57,8 +57,24 @@ def test_conformal_with_too_few_photos_accepts_everything_and_says_so():
     threshold = fit_threshold(np.arange(10.0), 0.95, "conformal")
     assert threshold.value == -np.inf
     assert "bring at least 19 photos" in threshold.warning
-    assert fit_threshold(np.arange(19.0), 0.95, "conformal").value == 0.0
+    assert fit_threshold(np.arange(19.0), 0.95, "conformal").value == pytest.approx(-0.018)
     assert "a tpr of 1" in fit_threshold(np.arange(10.0), 1.0, "conformal").warning
+
+
+@pytest.mark.parametrize("method", ["quantile", "conformal"])
+def test_a_photo_that_decided_is_accepted_again_by_a_device_that_rounds_otherwise(method):
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        scores = 30 + rng.standard_normal(rng.integers(25, 60))
+        threshold = fit_threshold(scores, 0.95, method)
+        again = scores + 1e-4 * rng.uniform(-1, 1, len(scores))
+        np.testing.assert_array_equal(again >= threshold.value, scores >= threshold.value + threshold.margin)
+    assert fit_threshold([1.0] * 6).margin == 0  # nothing tells what is small
+
+
+def test_the_margin_stops_before_the_next_score():
+    threshold = fit_threshold([*np.arange(2.0, 21.0), 2.0001], tpr=0.95)
+    assert threshold.value == pytest.approx(2.00005)
 
 
 def test_bad_input():

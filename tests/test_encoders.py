@@ -143,29 +143,28 @@ def test_causal_towers_run_at_the_length_of_the_batch_and_others_do_not(name, fo
     encoder.encode_texts(["x", "ab"])
     encoder.encode_texts(["x"] * 64 + ["x y z"])
     object.__setattr__(encoder.model, "text", text)
-    assert lengths == ([16, 16, 16] if "siglip" in name else [3, 3, 5])
+    assert lengths == ([16] * 6 if "siglip" in name else [3, 3, 3, 3, 3, 5])
 
 
-@pytest.mark.parametrize("precision, atol", [("fp32", 1e-5), ("fp16", 1e-3), ("bf16", 1e-2)])
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
 @pytest.mark.parametrize("name", ["open_clip-vit", "open_clip-resnet", "clip", "siglip"])
-def test_results_do_not_depend_on_the_batch(name, precision, atol, folders):
+def test_results_do_not_depend_on_the_batch(name, precision, folders):
     images = photos(9)
     sizes = [get_encoder(f"hf:{folders / name}", precision=precision, batch_size=size) for size in (1, 4, 9)]
     first, *rest = [encoder.encode_images(images) for encoder in sizes]
     for vectors in rest:
-        np.testing.assert_allclose(vectors, first, atol=atol)
+        np.testing.assert_array_equal(vectors, first)
     exact = get_encoder(f"hf:{folders / name}").encode_images(images)
     np.testing.assert_allclose(first, exact, atol=2e-2 if precision == "bf16" else 5e-3)
     short = ["a", "bc", "def"] * 30
     texts = sizes[0].encode_texts(short)
-    np.testing.assert_allclose(
-        np.concatenate([sizes[0].encode_texts([text]) for text in short[:3]]), texts[:3], atol=atol
-    )
+    np.testing.assert_array_equal(np.concatenate([sizes[0].encode_texts([text]) for text in short[:3]]), texts[:3])
     assert {encoder.fingerprint for encoder in sizes} == {get_encoder(f"hf:{folders / name}").fingerprint}
 
 
 def test_out_of_memory_halves_the_batch(folders, monkeypatch):
     encoder = get_encoder(f"hf:{folders}/clip", batch_size=8)
+    monkeypatch.setattr(encoder, "feels_batch", True)  # as on a GPU
     expected = encoder.encode_images(photos(9))
     image, seen = encoder.model.image, []
 

@@ -63,15 +63,15 @@ def test_images_do_not_feel_their_batch(mini, pixels):
     whole = mini.encode_pixels(pixels)
     single = np.concatenate([mini.encode_pixels(p[None]) for p in pixels])
     backwards = mini.encode_pixels(pixels[::-1])[::-1]
-    np.testing.assert_allclose(single, whole, atol=1e-5)
-    np.testing.assert_allclose(backwards, whole, atol=1e-5)
+    np.testing.assert_array_equal(single, whole)
+    np.testing.assert_array_equal(backwards, whole)
 
 
 def test_texts_do_not_feel_their_batch(mini):
     whole = mini.encode_texts(TEXTS * 20)
     single = np.concatenate([mini.encode_texts([text]) for text in TEXTS])
-    np.testing.assert_allclose(np.tile(single, (20, 1)), whole, atol=1e-5)
-    np.testing.assert_allclose(mini.encode_texts(TEXTS[::-1])[::-1], single, atol=1e-5)
+    np.testing.assert_array_equal(np.tile(single, (20, 1)), whole)
+    np.testing.assert_array_equal(mini.encode_texts(TEXTS[::-1])[::-1], single)
 
 
 def test_batches_hold_texts_of_one_length():

@@ -17,6 +17,7 @@ from outword.numerics import Array
 
 CalibrationMethod = Literal["quantile", "conformal"]
 FEWEST = 5
+MARGIN = 1e-3  # of the range of the scores
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Threshold:
         low: with 90 % confidence, ...
         high: ... the true TPR at this threshold lies between `low` and `high`.
         n_others: how many photos of other things it was fitted on.
+        margin: how far `value` lies under the score that it was found at, for devices that round by the batch.
     """
 
     value: float
@@ -40,6 +42,7 @@ class Threshold:
     low: float
     high: float
     n_others: int = 0
+    margin: float = 0.0
 
     @property
     def told(self) -> str:
@@ -77,10 +80,13 @@ def fit_threshold(scores: ArrayLike, tpr: float = 0.95, method: CalibrationMetho
       the n photos, `P(score >= threshold) >= tpr`, for every n and every distribution (split conformal prediction;
       Vovk et al. 2005; for OOD detection Bates et al. 2023). The probability is over photos and image together.
 
+    Both lie under that by a margin, a thousandth of the range of the scores, but no more than half of the way to the
+    next lower score: a photo whose score decided is accepted again on a device that rounds otherwise in another batch.
+
     >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8).value
-    2.0
+    1.996
     >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8, method="conformal").value
-    1.0
+    0.996
     """
     values = np.sort(np.asarray(scores, dtype=np.float64))
     n = len(values)
@@ -99,7 +105,15 @@ def fit_threshold(scores: ArrayLike, tpr: float = 0.95, method: CalibrationMetho
     else:
         raise ParameterError(f'method must be "quantile" or "conformal", got {method!r}', hint='use "quantile"')
     low, high = tpr_interval(n, rank) if rank else (1.0, 1.0)
-    return Threshold(value, method, tpr, n, low, high)
+    margin = _margin(values, value)
+    return Threshold(value - margin, method, tpr, n, low, high, margin=margin)
+
+
+def _margin(ordered: Array, value: float) -> float:
+    """See `fit_threshold`; scores that are all equal have none."""
+    below = ordered[ordered < value]
+    gap = (value - below[-1]) / 2 if len(below) else math.inf
+    return float(min(MARGIN * (ordered[-1] - ordered[0]), gap)) if math.isfinite(value) else 0.0
 
 
 def fit_marks(inside: ArrayLike, outside: ArrayLike, cut: float | None) -> Threshold:

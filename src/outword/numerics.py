@@ -43,7 +43,7 @@ def unit_rows(values: ArrayLike, name: str = "vectors", tolerance: float = 0.0) 
     >>> unit_rows([[3.0, 4.0]])
     array([[0.6, 0.8]])
     """
-    array = matrix(values, name).astype(np.float64)
+    array = matrix(values, name).astype(np.float64, order="C")  # sums over a row go another way in another order
     norms = np.linalg.norm(array, axis=1, keepdims=True)
     if (norms == 0).any():
         raise InputError(f"{name} must have no zero row, row {int(np.argmin(norms))} is zero", hint="drop that row")

@@ -28,7 +28,7 @@ from outword.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of
 from outword.id_images import IdImages, a_few, read_id_images
 from outword.images import ImageLike
 from outword.inputs import lacking
-from outword.kernels.threads import blas
+from outword.kernels.rows import product, whole_width
 from outword.labels import check_labels
 from outword.mining import MINERS, Miner
 from outword.numerics import Array, softmax, unit_rows
@@ -141,7 +141,7 @@ class Detector:
         self.elsewhere = elsewhere
         self.fitted_on = fitted_on
         self._get_encoder = encoder
-        self._rows: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
+        self._rows: tuple[NDArray[np.int64], Array] | None = None
 
     def __repr__(self) -> str:
         threshold = UNCALIBRATED if self.threshold_ is None else f"threshold {self.threshold_:.4g}"
@@ -208,12 +208,8 @@ class Detector:
         return self.score_vectors(vectors), vectors
 
     def score_vectors(self, vectors: NDArray[np.floating], patches: NDArray[np.floating] | None = None) -> Array:
-        """Scores of image vectors (n_images, dim), and of those of their patches where the method asks for them.
-
-        A few hundred images are scored no faster on several threads, and a product on several may round otherwise.
-        """
-        with blas:
-            return self.vectors.score(vectors, patches=patches)
+        """Scores of image vectors (n_images, dim), and of those of their patches where the method asks for them."""
+        return self.vectors.score(vectors, patches=patches)
 
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
@@ -292,10 +288,9 @@ class Detector:
         groups of the same; without wild words the labels have it all. A method that deals its words into no groups
         has them all in one. One that learned the classes from ID images gives its own shares (`class_logits`).
         """
-        with blas:
-            if (learned := self.vectors.class_logits(images)) is not None:
-                return self._learned_evidence(*learned, top)
-            return self._shared_evidence(images, top)
+        if (learned := self.vectors.class_logits(images)) is not None:
+            return self._learned_evidence(*learned, top)
+        return self._shared_evidence(images, top)
 
     def _shared_evidence(self, images: NDArray[np.floating], top: int) -> list[Evidence]:
         temperature = self.card["encoder"]["temperature"]
@@ -303,8 +298,10 @@ class Detector:
             temperature = self.vectors.params().get("temperature", temperature)
         groups, k = self._groups(), len(self.labels)
         if self._rows is None or not np.array_equal(self._rows[0], groups):
-            self._rows = groups, self._text_rows(groups)
-        cosines = images.astype(np.float32) @ self._rows[1].T
+            rows = self._text_rows(groups)
+            self._rows = groups, np.pad(rows, ((0, whole_width(len(rows)) - len(rows)), (0, 0)))
+        n_texts = k + groups.size
+        cosines = product(images.astype(np.float64, order="C"), self._rows[1].T)[:, :n_texts].astype(np.float32)
         words = cosines[:, k:].reshape(len(cosines), *groups.shape)
         for_labels, near, for_words = _shares(cosines[:, :k], words, temperature, top)
         found = []
@@ -379,11 +376,11 @@ class Detector:
             **self.card["method"]["parameters"],
         )
 
-    def _text_rows(self, words: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Unit vectors of the labels, then of these wild words, for explanations; float32 is enough there."""
+    def _text_rows(self, words: NDArray[np.int64]) -> Array:
+        """Unit vectors of the labels, then of these wild words, for explanations."""
         parts = [self.vectors.labels_] + ([] if self.vectors.wild_ is None else [self.vectors.wild_[words.ravel()]])
         blocks = (part[start : start + BLOCK] for part in parts for start in range(0, len(part), BLOCK))
-        return np.concatenate([unit_rows(block).astype(np.float32) for block in blocks])
+        return np.concatenate([unit_rows(block) for block in blocks])
 
 
 @dataclass(frozen=True)

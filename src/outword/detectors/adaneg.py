@@ -77,6 +77,7 @@ class AdaNeg(NegLabel):
 
     def _prepare(self) -> None:
         super()._prepare()
+        self._columns = self._texts()
         self.natural_cut_ = None  # NegLabel's cut is not on this scale
         self.reset()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +14,7 @@ from outword.checks import number
 from outword.detectors.needs import Need
 from outword.errors import InputError
 from outword.kernels import using
+from outword.kernels.rows import in_blocks
 from outword.numerics import UNIT_TOLERANCE, Array, blocks, matrix, unit_rows
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ class VectorDetector(ABC):
             patches: (n_images, n_patches, dim), for the methods that look at parts; the others do not look at it.
         """
         x = self._checked(images)
+        if not self.sees_order:
+            return in_blocks(lambda rows: self._score(unit_rows(rows, "images", UNIT_TOLERANCE)), x, np.empty(len(x)))
         out = np.empty(len(x))
         dim = max(1, x.shape[1])
         for rows in blocks(len(x), max(dim, sum(array.size // dim for array in self.state().values()))):
@@ -201,6 +204,11 @@ class VectorDetector(ABC):
 
     def _unit_images(self, images: ArrayLike) -> Array:
         return unit_rows(self._checked(images), "images", UNIT_TOLERANCE)
+
+    def _logits_of(self, images: ArrayLike, logits: Callable[[Array], Array], n_classes: int) -> Array:
+        """What `logits` gives for unit image vectors, (n_images, n_classes), the same bits in any company."""
+        x = self._unit_images(images)
+        return in_blocks(logits, x, np.empty((len(x), n_classes)))
 
     def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None) -> None:
         self.labels_, self.wild_ = labels, wild

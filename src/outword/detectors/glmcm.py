@@ -12,7 +12,8 @@ from outword.checks import number
 from outword.detectors.mcm import MCM
 from outword.detectors.needs import Need
 from outword.errors import InputError
-from outword.numerics import UNIT_TOLERANCE, Array, blocks, unit_rows
+from outword.kernels.rows import in_blocks
+from outword.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 
 @dataclass
@@ -54,12 +55,11 @@ class GLMCM(MCM):
         """
         whole = super().score(images)
         parts = self._patches(patches, len(whole))
-        n_patches, local = parts.shape[1], np.empty(len(whole))
-        for some in blocks(len(whole), n_patches * max(parts.shape[2], len(self.labels_))):
-            rows = parts[some].reshape(-1, parts.shape[2])
-            found = self._score(unit_rows(rows, "patches", UNIT_TOLERANCE))
-            local[some] = found.reshape(-1, n_patches).max(axis=1)
-        return whole + self.weight * local
+        rows = parts.reshape(-1, parts.shape[2])
+        local = in_blocks(
+            lambda some: self._score(unit_rows(some, "patches", UNIT_TOLERANCE)), rows, np.empty(len(rows))
+        )
+        return np.asarray(whole + self.weight * local.reshape(parts.shape[:2]).max(axis=1))
 
     def _patches(self, patches: ArrayLike | None, n_images: int) -> NDArray[np.floating]:
         dim = self.labels_.shape[1]

@@ -65,13 +65,18 @@ class GroupedDetector(VectorDetector):
         self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if dealt is None else np.asarray(dealt)
 
     def _prepare(self) -> None:
-        u = unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
-        self.groups_ = check_groups(self.groups_, len(u))
-        parts = self._positives()
+        assert self.wild_ is not None
+        self.groups_ = check_groups(self.groups_, len(self.wild_))
+        self._parts = parts = self._positives()
         sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
-        self._columns, self._offsets = np.concatenate([*parts, u[self.groups_.ravel()]]), np.cumsum([0, *sizes])
+        self._offsets = np.cumsum([0, *sizes])
         self._n_positives = len(parts)
         self._banks: dict[tuple[Choice, float], Bank] = {}
+
+    def _texts(self) -> Array:
+        """Unit vectors of the positives, then of the words, group by group."""
+        u = unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
+        return np.concatenate([*self._parts, u[self.groups_.ravel()]])
 
     def _positives(self) -> list[Array]:
         """The sets of positive vectors whose masses `_combine` is given."""
@@ -115,7 +120,7 @@ class GroupedDetector(VectorDetector):
     def _bank(self, choice: Choice) -> Bank:
         key = choice, self.temperature
         if key not in self._banks:
-            self._banks[key] = make_bank(self._columns, self._offsets, self.temperature, choice)
+            self._banks[key] = make_bank(self._texts(), self._offsets, self.temperature, choice)
         return self._banks[key]
 
     def __getstate__(self) -> dict[str, Any]:

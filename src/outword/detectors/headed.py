@@ -56,7 +56,7 @@ class HeadedDetector(VectorDetector):
         """Those of the probe."""
         if self.head == "labels":
             return None
-        return self.classes_, self._logits(self._unit_images(images))
+        return self.classes_, self._logits_of(images, self._logits, len(self.classes_))
 
     def _logits(self, images: Array) -> Array:
         if self.head == "probe":

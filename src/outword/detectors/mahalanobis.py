@@ -67,7 +67,7 @@ class Mahalanobis(VectorDetector):
 
     def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
         """Minus half the squared distances: the log-likelihoods of the classes' Gaussians, up to a constant."""
-        return self.classes_, -self._distances(self._unit_images(images)) / 2
+        return self.classes_, self._logits_of(images, lambda x: -self._distances(x) / 2, len(self.classes_))
 
     def _score(self, images: Array) -> Array:
         return np.asarray(-self._distances(images).min(axis=1))

@@ -13,7 +13,8 @@ from outword.checks import number
 from outword.detectors.headed import HeadedDetector
 from outword.detectors.msp import largest_probability
 from outword.detectors.needs import Need
-from outword.numerics import UNIT_TOLERANCE, Array, blocks, softmax, unit_rows
+from outword.kernels.rows import in_blocks
+from outword.numerics import Array, softmax
 
 
 @dataclass
@@ -61,13 +62,14 @@ class ODIN(HeadedDetector):
 
         1/T (W_m - sum_i p_i W_i),   m the largest logit, p = softmax(z / T)
         """
-        x = self._checked(images)
         weights, _ = self._head()
-        out = np.empty(x.shape)
-        for rows in blocks(len(x), len(weights)):
-            z = self._logits(unit_rows(x[rows], "images", UNIT_TOLERANCE)) / self.odin_temperature
-            out[rows] = (weights[z.argmax(axis=1)] - softmax(z) @ weights) / self.odin_temperature
-        return out
+
+        def uphill(x: Array) -> Array:
+            z = self._logits(x) / self.odin_temperature
+            return np.asarray((weights[z.argmax(axis=1)] - softmax(z) @ weights) / self.odin_temperature)
+
+        x = self._unit_images(images)
+        return in_blocks(uphill, x, np.empty(x.shape))
 
     def _score(self, images: Array) -> Array:
         return largest_probability(self._logits(images) / self.odin_temperature)

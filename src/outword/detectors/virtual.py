@@ -52,7 +52,7 @@ class VirtualOutliers(VectorDetector):
 
     def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
         """Those of the head."""
-        return self.classes_, self._logits(self._unit_images(images))
+        return self.classes_, self._logits_of(images, self._logits, len(self.classes_))
 
     def _score(self, images: Array) -> Array:
         return log_sum_exp(self._logits(images))

@@ -38,7 +38,7 @@ def get_encoder(
         device: "cpu", "cuda", "cuda:1", "mps"; by default CUDA where there is some, else the CPU. What was exported
             runs on "cpu" (onnxruntime, the default) or "openvino".
         precision: by default fp16 on CUDA and fp32 elsewhere; what was exported has its own.
-        batch_size: images that go through together; by default what suits the device.
+        batch_size: images that go through together on a GPU; by default what suits it. On the CPU it changes no bit.
         download: whether weights that are not on this machine may be fetched; if not, that is an error.
     """
     for option, value in (("resize", resize), ("device", device), ("precision", precision)):

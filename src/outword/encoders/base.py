@@ -58,6 +58,7 @@ class Encoder(ABC):
         licence, source: of the weights.
         min_side: an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode).
         batch_size: how many images go through the image tower together.
+        feels_batch: whether a vector may round otherwise in another batch, as on a GPU.
         offers: what it gives besides vectors: "patches", "pixels" (gradients back to them).
     """
 
@@ -72,6 +73,7 @@ class Encoder(ABC):
     source: str
     min_side: int
     batch_size: int
+    feels_batch: bool = False
     offers: tuple[str, ...] = ()
 
     @abstractmethod

@@ -23,7 +23,7 @@ from safetensors.numpy import load_file
 from outword.encoders.base import Coverage, Encoder, Vectors, texts_of
 from outword.encoders.head import Head
 from outword.encoders.lexicon import Lexicon
-from outword.encoders.ort import session
+from outword.encoders.ort import never_alone, session
 from outword.encoders.wordpiece import WordPiece
 
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
@@ -81,7 +81,7 @@ class Mini(Encoder):
         ids = [self._tokens.encode(text) for text in texts]
         out = np.empty((len(texts), self.dim), np.float32)
         for rows in batches(ids):
-            E = self._text_tower.run(None, {"ids": np.array([ids[i] for i in rows], np.int64)})[0]
+            E = never_alone(self._sentences, np.array([ids[i] for i in rows], np.int64))
             v = np.stack([self.lexicon.vector(texts[i]) for i in rows])
             out[rows] = self._head.texts(E, v)
         return out
@@ -89,6 +89,9 @@ class Mini(Encoder):
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each bare label is known; see `outword.encoders.lexicon.Lexicon.flag`."""
         return [Coverage(label, self.lexicon.flag(label)) for label in labels]
+
+    def _sentences(self, ids: NDArray[np.int64]) -> Vectors:
+        return np.asarray(self._text_tower.run(None, {"ids": ids})[0])
 
     @cached_property
     def _image_tower(self) -> Any:
@@ -125,7 +128,7 @@ def load_head(folder: Path, lexicon: Lexicon) -> Head:
     return Head(
         **{name: a.astype(np.float32) for name, a in arrays.items()},
         v=lexicon.taxonomy.v[lexicon.classes],
-        multiply=lambda x, y: product.run(None, {"x": x, "y": y})[0],
+        multiply=lambda x, y: never_alone(lambda rows: product.run(None, {"x": rows, "y": y})[0], x),
     )
 
 

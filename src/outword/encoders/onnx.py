@@ -37,7 +37,6 @@ from outword.files import parse_json, sha256_bytes, sha256_file
 SCHEMA = 1
 CARD, IMAGE, TEXT, TOKENIZER = "card.json", "image.onnx", "text.onnx", "tokenizer.json"
 NAMES = {CARD, IMAGE, TEXT, TOKENIZER, f"{IMAGE}.data", f"{TEXT}.data"}
-IMAGES, TEXTS = 4, 64  # that go through together: more are no faster on a CPU
 _AGAIN = 'export it again with "outword export"'
 _Run = Callable[[NDArray[Any]], Vectors]
 
@@ -51,7 +50,7 @@ class OnnxEncoder(Encoder):
         device: "cpu" for onnxruntime, the default; "openvino" for openvino, which is an extra.
         precision: what the folder was exported in, which it is by default; or "bf16" on openvino, where the processor
             has it: quicker, and further from the original than the card says.
-        batch_size: images that go through together.
+        batch_size: of no consequence for vectors: each image goes through alone.
     """
 
     def __init__(
@@ -74,8 +73,8 @@ class OnnxEncoder(Encoder):
                 f"{folder} was exported in {self.card['precision']}, got precision {precision!r}",
                 hint=f"leave it out, or {_AGAIN}",
             )
-        self.batch_size = IMAGES if batch_size is None else batch_size
         check_batch_size(batch_size)
+        self.batch_size = batch_size or 1
         self.name = name
         self.dim, self.temperature, self.prompts = (self.card[key] for key in ("dim", "temperature", "prompts"))
         self.licence, self.source = self.card["licence"], self.card["source"]
@@ -98,9 +97,8 @@ class OnnxEncoder(Encoder):
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
         out = np.empty((len(pixels), self.dim), np.float32)
-        for start in range(0, len(pixels), self.batch_size):
-            rows = slice(start, start + self.batch_size)
-            out[rows] = self._image_tower(pixels[rows])
+        for row in range(len(pixels)):  # one by one: no slower on a CPU, and a vector never feels its batch
+            out[row] = self._image_tower(pixels[row : row + 1])[0]
         return out
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
@@ -109,7 +107,7 @@ class OnnxEncoder(Encoder):
         out = np.empty((len(texts), self.dim), np.float32)
         ids = self._tokens.tokenize(texts)
         warn_of_cuts(self.name, texts, ids, self._form.pad, self._tokens.count)
-        for rows, length in batches(ids, self._form.end, TEXTS):
+        for rows, length in batches(ids, self._form.end):
             out[rows] = self._text_tower(ids[rows, :length])
         return out
 

@@ -16,13 +16,13 @@ from torch import Tensor
 from outword.encoders.base import Encoder, Gradient, Loader, Pixels, Vectors, check_batch_size, texts_of
 from outword.encoders.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
-from outword.encoders.texts import Ids, batches, warn_of_cuts
+from outword.encoders.texts import TOGETHER, Ids, batches, warn_of_cuts
 from outword.errors import InputError, ParameterError
 from outword.files import sha256_bytes
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-TEXTS = {"cpu": 64, "cuda": 1024}  # texts that go through the text tower together
-IMAGES = {"cpu": 8, "cuda": 256}
+TEXTS = {"cpu": TOGETHER, "cuda": 1024}  # texts that go through the text tower together
+IMAGES = {"cpu": 1, "cuda": 256}
 GRADIENT = 1024.0  # length of what is propagated back, for its sign alone: in fp16 a small one would be lost on the way
 
 
@@ -74,7 +74,8 @@ class Towers(Encoder):
         prompts: the template set that the model is used with.
         device: "cpu", "cuda", "cuda:1", "mps"; CUDA where there is some, by default.
         precision: "fp32", "fp16" or "bf16"; fp16 on CUDA and fp32 elsewhere, by default.
-        batch_size: images that go through together; when they do not fit, half of them are tried, and so on.
+        batch_size: images that go through together on CUDA and MPS; when they do not fit, half of them are tried, and
+            so on. On the CPU each goes through alone, so that a vector never feels its batch.
     """
 
     def __init__(
@@ -94,8 +95,9 @@ class Towers(Encoder):
         self.precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
         if self.precision not in PRECISIONS:
             raise ParameterError(f"precision must be fp32, fp16 or bf16, got {precision!r}", hint="leave it out")
-        self.batch_size = IMAGES.get(self.device.type, 8) if batch_size is None else batch_size
         check_batch_size(batch_size)
+        self.batch_size = batch_size or IMAGES.get(self.device.type, 8)
+        self.feels_batch = self.device.type != "cpu"
         self.dim, self.temperature = model.dim, model.temperature
         self.offers = ("pixels",) if model.patches is None else ("patches", "pixels")
         self.licence, self.source = model.licence, model.source
@@ -168,7 +170,8 @@ class Towers(Encoder):
         ids = self.model.tokenize(texts)
         warn_of_cuts(self.name, texts, ids, self.model.pad, self.model.count)
         out = torch.empty((len(texts), self.dim), device=self.device)
-        for rows, length in batches(ids, self.model.end, TEXTS.get(self.device.type, 64)):
+        size = TEXTS.get(self.device.type, 64)
+        for rows, length in batches(ids, self.model.end, size, fill=not self.feels_batch):
             part = torch.from_numpy(ids[rows, :length]).to(self.device)
             out[torch.from_numpy(rows)] = unit(self.model.text(part))
         return out.cpu().numpy()
@@ -179,7 +182,7 @@ class Towers(Encoder):
         results: list[tuple[Tensor, ...]] = []
         start = 0
         while start < len(pixels):
-            part = pixels[start : start + self.batch_size]
+            part = pixels[start : start + (self.batch_size if self.feels_batch else 1)]
             try:
                 with _exact_convolutions():
                     results.append(run(self._normalised(part)))

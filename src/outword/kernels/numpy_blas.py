@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.kernels.rows import WIDTH, product, whole_width
 from outword.kernels.threads import spread, workers
 from outword.numerics import Array
 
 BLOCK_ROWS = 1024  # images at a time; fewer, and BLAS spends its time on packing the bank again
 FEWEST_ROWS = 64  # in a block; fewer images stay on the calling thread
-CELLS = 1 << 22  # of the product that a thread holds at a time
-PIECE = 4096  # columns; a longer group is summed in pieces
+PIECE = 4096  # columns of a product; a longer group is summed in pieces
 
 Floats = NDArray[np.floating]
 
@@ -31,8 +31,8 @@ class Bank:
     In float32 the mean m of the bank is taken out first, `x.u = x.(u - m) + x.m`, which is exact and leaves smaller
     numbers to round. With r the largest `|u - m|`, log masses of a unit x are off by at most
     `(dim + 4) 2^-24 r / temperature + 1e-5`; on CLIP's scale, 0.01, they are off by about 1e-5. In float64 the mean
-    stays, and the bound is `(dim + 4) 2^-53 / temperature + 1e-14`. Images scored together change a result by no more
-    than that rounding.
+    stays, and the bound is `(dim + 4) 2^-53 / temperature + 1e-14`. Images scored together do not change a result by a
+    bit in float64 (`outword.kernels.rows`), and by no more than that rounding in float32.
 
     Args:
         vectors: (n_columns, dim), unit rows; the members of a group are neighbours.
@@ -53,14 +53,14 @@ class Bank:
         precision: Literal["float64", "float32"] = "float64",
     ) -> None:
         self._temperature = temperature
-        self._vectors: Floats = np.asarray(vectors, dtype=np.float64)
-        self._centre = None
-        if precision == "float32":
-            self._centre = self._vectors.mean(axis=0)
-            self._vectors = (self._vectors - self._centre).astype(np.float32)
+        self._centre = np.mean(vectors, axis=0, dtype=np.float64) if precision == "float32" else None
+        rest = np.zeros((WIDTH, np.shape(vectors)[1]))  # the last columns of a product that is not whole without them
+        self._vectors = np.concatenate([vectors if self._centre is None else vectors - self._centre, rest])
+        self._vectors = self._vectors.astype(precision, copy=False)
         pieces = [np.arange(first, last, PIECE) for first, last in pairwise(offsets)]
         self._cuts = np.append(np.concatenate(pieces), offsets[-1])
         self._groups = np.cumsum([0, *map(len, pieces[:-1])])
+        self._runs = _runs(self._cuts, PIECE)
 
     def log_masses(self, images: Floats, *, block: int = BLOCK_ROWS) -> Array:
         """(n_images, dim) to (n_images, n_groups) float64; `block` is the largest number of images held at a time."""
@@ -75,16 +75,16 @@ class Bank:
     def _masses(self, images: Floats) -> Array:
         scaled = np.asarray(images, dtype=np.float64) / self._temperature
         rows = scaled.astype(self._vectors.dtype, copy=False)
-        runs = _runs(self._cuts, CELLS // max(1, len(rows)))
-        masses = np.concatenate([self._log_sums(rows, cuts) for cuts in runs], axis=1)
+        masses = np.concatenate([self._log_sums(rows, cuts) for cuts in self._runs], axis=1)
         if len(self._groups) < len(self._cuts) - 1:
             masses = np.logaddexp.reduceat(masses, self._groups, axis=1)
         return masses if self._centre is None else masses + (scaled @ self._centre)[:, None]
 
     def _log_sums(self, rows: Floats, cuts: NDArray[np.int64]) -> Array:
         """Log sums over the pieces between `cuts`."""
-        columns, starts = self._vectors[cuts[0] : cuts[-1]].T, cuts[:-1] - cuts[0]
-        logits = rows @ columns
+        width, starts = cuts[-1] - cuts[0], cuts[:-1] - cuts[0]
+        columns = self._vectors[cuts[0] : cuts[0] + whole_width(width)].T
+        logits = product(rows, columns)[:, :width]
         with np.errstate(over="ignore", divide="ignore"):
             sums = np.add.reduceat(np.exp(logits, out=logits), starts, axis=1)
             found = np.log(sums, dtype=np.float64)
@@ -92,7 +92,7 @@ class Bank:
         lost = (sums < limits.tiny / limits.eps**2) | (sums > limits.max)  # below, terms that count have vanished
         if lost.any():
             again = lost.any(axis=1)
-            found[lost] = _shifted_log_sums(rows[again] @ columns, starts)[lost[again]]
+            found[lost] = _shifted_log_sums(product(rows[again], columns)[:, :width], starts)[lost[again]]
         return found
 
 
