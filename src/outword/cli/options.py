@@ -72,7 +72,9 @@ def runtime_options(command: Command) -> Command:
         "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="[default: fp16 on cuda, fp32 elsewhere]"
     )
     @click.option(
-        "--batch-size", type=click.IntRange(min=1), help="Images that go through together.  [default: automatic]"
+        "--batch-size",
+        type=click.IntRange(min=1),
+        help="Images that go through a GPU together.  [default: automatic]",
     )
     @wraps(command)
     def with_runtime(*args: Any, device: str | None, precision: str | None, batch_size: int | None, **rest: Any) -> Any:

@@ -65,8 +65,7 @@ class GroupedDetector(VectorDetector):
         self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if dealt is None else np.asarray(dealt)
 
     def _prepare(self) -> None:
-        assert self.wild_ is not None
-        self.groups_ = check_groups(self.groups_, len(self.wild_))
+        self.groups_ = check_groups(self.groups_, len(self._words()))
         self._parts = parts = self._positives()
         sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
         self._offsets = np.cumsum([0, *sizes])
@@ -75,8 +74,10 @@ class GroupedDetector(VectorDetector):
 
     def _texts(self) -> Array:
         """Unit vectors of the positives, then of the words, group by group."""
-        u = unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
-        return np.concatenate([*self._parts, u[self.groups_.ravel()]])
+        return np.concatenate([*self._parts, self._words()[self.groups_.ravel()]])
+
+    def _words(self) -> Array:
+        return unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
 
     def _positives(self) -> list[Array]:
         """The sets of positive vectors whose masses `_combine` is given."""
