@@ -411,7 +411,7 @@ def test_an_artifact_without_one_of_its_arrays_is_refused(method, tmp_path, word
     made.save(tmp_path / "d")
     saved = artifact.load(tmp_path / "d")
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
-    for name in set(saved.arrays) - {FITTED_ON}:  # that may be missing: see test_fitted.py
+    for name in set(saved.arrays) - {FITTED_ON, "tau"}:  # older ones do not have these
         fewer = {other: array for other, array in saved.arrays.items() if other != name}
         artifact.save(tmp_path / "d", artifact.Saved(card, fewer, saved.labels, saved.wild))
         with pytest.raises(ArtifactError, match=r"cannot be understood|different number"):

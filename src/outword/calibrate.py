@@ -175,7 +175,7 @@ def by_hand(value: float) -> Threshold:
 def read_threshold(stored: Mapping[str, Any]) -> Threshold:
     """A threshold from the table that a saved detector has of it; `ValueError` or `TypeError` where it is none."""
     kinds = {"value": (float, None), "method": str, "tpr": (float, None), "n_photos": int, "low": float, "high": float}
-    if wrong := mistyped(stored, {**kinds, "n_others?": int}, "calibration"):
+    if wrong := mistyped(stored, {**kinds, "n_others?": int, "margin?": float}, "calibration"):
         raise ValueError(wrong)
     found = Threshold(**{**stored, "value": -math.inf if stored["value"] is None else stored["value"]})
     fitted = found.method in get_args(CalibrationMethod)
