@@ -126,10 +126,12 @@ def test_equals_autograd_from_end_to_end(name, encoders, detector):
     assert np.linalg.norm(found - np.concatenate(expected)) < 0.05 * np.linalg.norm(step)
 
 
-def test_results_do_not_depend_on_the_batch_and_short_memory_halves_it(encoders, detector):
+def test_results_do_not_depend_on_the_batch_and_short_memory_halves_it(encoders, detector, monkeypatch):
     encoder = encoders["vit"]
     given = pixels(encoder, 9)
     whole = encoder.encode_perturbed(given, detector.gradient, 0.01)
+    np.testing.assert_array_equal(encoder.encode_perturbed(given[4:6], detector.gradient, 0.01), whole[4:6])
+    monkeypatch.setattr(encoder, "feels_batch", True)  # as on a GPU
     image, seen = encoder.model.image, []
 
     def short_of_memory(x):
