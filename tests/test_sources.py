@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from archives import photo, write_arrow, write_dataset, write_parquet, write_photos, write_tar
@@ -1031,3 +1032,14 @@ def test_float_maps_are_taken_from_folders(tmp_path):
     (tmp_path / "a.pfm").write_bytes(b"Pf\n1 1\n-1.0\n" + bytes(4))
     [only] = find_items([tmp_path])
     assert open_image(only).size == (1, 1)
+
+
+def test_rows_that_share_a_large_value_are_read_few_at_a_time(tmp_path, monkeypatch):
+    """A dictionary has it once, in a file of 1 kB; in memory it would be there for each row."""
+    path, asked = tmp_path / "a.parquet", []
+    write_parquet(path, [bytes(100_000)] * 64)
+    monkeypatch.setattr(parquet, "UNPACKED", 300_000)
+    plain = pq.ParquetFile.iter_batches
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda self, n, **k: asked.append(n) or plain(self, n, **k))
+    assert [item.data for item in find_items([path])] == [bytes(100_000)] * 64
+    assert asked == [2]

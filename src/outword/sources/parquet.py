@@ -18,6 +18,7 @@ from outword.sources.tables import ROWS, fields_of, image_column, row_of, rows_o
 
 SUFFIX = (".parquet",)
 BUFFER = 1 << 20  # bytes of a column that are read at a time
+UNPACKED = 64 << 20  # bytes that the rows in memory may have: in a dictionary, all of them may name its largest value
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,9 @@ class Groups(Piece):
         row, end = rows
         reason = "damaged"
         try:
-            for batch in table.iter_batches(ROWS, row_groups=[group], columns=fields):
+            largest = max(1, table.metadata.row_group(group).total_byte_size)
+            at_once = max(1, min(ROWS, UNPACKED // largest))
+            for batch in table.iter_batches(at_once, row_groups=[group], columns=fields):
                 batch.validate(full=True)  # else text that is none is damage only where it is not skipped
                 past = min(max(0, rows[0] + skip - row), batch.num_rows)
                 yield from rows_of(self.path, self.column, batch.slice(past), row + past, contents)
