@@ -1037,7 +1037,7 @@ def test_float_maps_are_taken_from_folders(tmp_path):
 def test_rows_that_share_a_large_value_are_read_few_at_a_time(tmp_path, monkeypatch):
     """A dictionary has it once, in a file of 1 kB; in memory it would be there for each row."""
     path, asked = tmp_path / "a.parquet", []
-    write_parquet(path, [bytes(100_000)] * 64)
+    write_parquet(path, [bytes(100_000)] * 64, rows=64)
     monkeypatch.setattr(parquet, "UNPACKED", 300_000)
     plain = pq.ParquetFile.iter_batches
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda self, n, **k: asked.append(n) or plain(self, n, **k))
