@@ -5,16 +5,18 @@ import re
 import struct
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image, ImageFile, TiffImagePlugin
 
 from bad_images import encoded, picture, png_header
-from outword import headers, images
+from outword import budget, headers, images
 from outword.errors import ImageError, LargeImageError
 from outword.headers import check_parts, decoding_cost
 from outword.images import open_image, with_image
+from outword.sources import patterns, tar
 
 
 @pytest.fixture
@@ -316,3 +318,23 @@ def test_what_an_image_costs_is_asked_of_the_budget(monkeypatch):
     with pytest.raises(ImageError, match="too large"):
         open_image(data)
     assert asked == [64 * 48 * 8 + len(data)]  # the canvas, a second one to turn it, and its file
+
+
+def test_the_limits_of_the_docs_are_those_of_the_code():
+    page = (Path(__file__).parents[1] / "docs" / "reliability.md").read_text()
+    mib = 1 << 20
+    for limit in (
+        f"| pixels of an image | {images.MAX_PIXELS:,} |",
+        f"| memory that decoding takes | {budget.DEFAULT} MB less {budget.SMALL // budget.MB} |",
+        f"over {headers.FREE // mib} Mi pixels | {headers.PROPORTION} |",
+        f"| {headers.MAX_RAW // mib} MiB, of a PNG {headers.MAX_RAW_PNG // mib} MiB |",
+        f"| {headers.MAX_SCANS}, and {headers.MAX_SCANNED // mib // 1024} Gi pixels times scans |",
+        f"| bytes of a JPEG of several scans | {headers.MAX_PROGRESSIVE // mib} MiB |",
+        f"| {headers.PARTS:,} | `PARTS` |",
+        f"| {headers.MAX_SLOW // mib} Mi | `MAX_SLOW`",
+        f"| {images.MAX_BYTES // mib} MiB | `outword.images.MAX_BYTES` |",
+        f"| {tar.FREE // mib} MiB and {tar.RATIO} times its size |",
+        f"without a photo between them | {tar.CHAIN} |",
+        f"| {patterns.MOST:,}, {images.PARTS}, {images.ANY_DEPTH} |",
+    ):
+        assert limit in page
