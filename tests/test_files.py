@@ -18,74 +18,17 @@ from outword.files import parse_json, sweep, whole_file, whole_folder
 
 OLD, NEW = (Saved({}, {"labels": np.full(4, n)}, [name], []) for n, name in enumerate(("old", "new")))
 
-# Killed before each call that touches the disk, and at each line of `outword.files`: before the first, the second, ...
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-import numpy as np
-from outword import artifact, files
-from outword.files import sweep, whole_file
-
-OLD, NEW = (artifact.Saved({}, {"labels": np.full(4, n)}, [name], []) for n, name in enumerate(("old", "new")))
-EVENTS = ("open", "os.", "shutil.", "fcntl.", "ctypes.")
-
-left = None
-
-def step(*_):
-    global left
-    if left is not None:
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-def trace(frame, event, _):
-    if frame.f_code.co_filename == files.__file__:
-        step()
-        return trace
-
-sys.addaudithook(lambda event, _: step() if event.startswith(EVENTS) else None)
-
-def replace_file(path):
-    with whole_file(path) as temporary:
-        temporary.write_text("new")
-
-def points(place, make, replace, look):
-    global left
-    seen = []
-    for number in range(1, 10_000):
-        make(place)
-        if not (child := os.fork()):
-            left = number
-            sys.settrace(trace)
-            replace(place)
-            os._exit(0)
-        done = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        seen.append(look(place))
-        sweep(place.parent)
-        assert os.listdir(place.parent) == [place.name], (number, os.listdir(place.parent))
-        if done:
-            return seen
-
-folder = Path(sys.argv[1])
-if sys.argv[2] == "moved":
-    files._swap = lambda one, other: False
-if sys.argv[2] == "file":
-    found = points(folder / "a", lambda p: p.write_text("old"), replace_file, lambda p: p.read_text())
-else:
-    found = points(folder / "a", lambda p: artifact.save(p, OLD), lambda p: artifact.save(p, NEW),
-                   lambda p: artifact.load(p).labels[0])
-print(*found)
-"""
-
 
 @pytest.mark.parametrize("how", ["swapped", "moved", "file"])
 def test_killed_at_every_step_there_is_the_old_one_or_the_new_one(tmp_path, how):
-    run = subprocess.run([sys.executable, "-c", KILLED, tmp_path, how], capture_output=True, text=True)
+    script = Path(__file__).with_name("killed.py")
+    run = subprocess.run([sys.executable, script, tmp_path, how], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    seen = run.stdout.split()
+    seen, left = zip(*(line.split() for line in run.stdout.splitlines()), strict=True)
     assert set(seen[:-1]) == {"old", "new"} and seen[-1] == "new"
+    assert set(left) == {"0"}
     assert len(seen) > 100 or how == "file"
-    assert seen == sorted(seen, reverse=True), "first the old one, then the new one"
+    assert list(seen) == sorted(seen, reverse=True), "first the old one, then the new one"
 
 
 def test_a_reader_sees_one_or_the_other(tmp_path):
