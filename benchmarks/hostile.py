@@ -192,16 +192,16 @@ def service(bench: Bench) -> Figures:
 
 
 def sources(bench: Bench) -> Figures:
-    """Archives, data sets and patterns, read to their end; at most two minutes each."""
+    """Archives, data sets and patterns, read to their end; at most half a minute each."""
     found: Figures = {}
     for case in hostile_sources.CASES:
         with tempfile.TemporaryDirectory(dir=bench.work) as folder:
             try:
-                _, text = bench.run(["-c", hostile_sources.READ], case(Path(folder)), timeout=120)
+                _, text = bench.run(["-c", hostile_sources.READ], case(Path(folder)), timeout=30)
                 seconds, above, told = text.strip().split("\t")
                 figures = {"s": float(seconds), "MB": float(above), "says": told}
             except subprocess.TimeoutExpired:
-                figures = {"s": None, "MB": None, "says": "over 120 s"}
+                figures = {"s": None, "MB": None, "says": "over 30 s"}
             except ValueError:
                 figures = {"s": None, "MB": None, "says": f"died: {text.strip().splitlines()[-1][:100]}"}
         title = f"{case.__name__.partition('_')[0]}: {(case.__doc__ or '').splitlines()[0]}"
