@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from conftest import PHOTOS, call
 from outword.budget import MB, SMALL, VARIABLE, Budget, decoding
 from outword.errors import ImageError, ParameterError
 
@@ -94,14 +95,31 @@ def test_what_never_fits_is_refused_with_the_limit_and_the_way_on():
         Budget(880 * MB).room(1000 * MB).__enter__()
 
 
-@pytest.mark.parametrize("given", ["", "much", "-5", "127", "1e3", "٣٣٣"[:2]])
+@pytest.mark.parametrize("given", ["much", "-5", "127", "1e3", "880 ", "٣٣٣", "9" * 5000])
 def test_a_wrong_budget_is_told(monkeypatch, given):
     monkeypatch.setenv(VARIABLE, given)
     with pytest.raises(ParameterError, match="OUTWORD_DECODE_MB must be a whole number from 128 on"):
         decoding.__wrapped__()
 
 
+def test_a_wrong_budget_ends_a_run_before_a_row_is_written(monkeypatch, saved, tmp_path):
+    monkeypatch.setenv(VARIABLE, "much")
+    decoding.cache_clear()
+    try:
+        for out in ("rows.csv", "parts/"):
+            assert (
+                "OUTWORD_DECODE_MB must be"
+                in call("score", saved, PHOTOS / "cat.jpg", "-o", f"{tmp_path}/{out}", code=2).stderr
+            )
+        assert not (tmp_path / "rows.csv").exists()
+    finally:
+        monkeypatch.undo()
+        decoding.cache_clear()
+    assert "1 in" in call("score", saved, PHOTOS / "cat.jpg", "-o", f"{tmp_path}/parts/").stderr
+
+
 def test_the_budget_can_be_set(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "")
     assert decoding.__wrapped__().most == 816 * MB
     monkeypatch.setenv(VARIABLE, "2000")
     assert decoding.__wrapped__().most == 1936 * MB

@@ -69,7 +69,9 @@ def test_sixteen_bits_are_scaled_not_clipped():
         ([0.0, 128.0, 255.0], [0, 128, 255]),
         ([0.0, 257.0, 65535.0], [0, 1, 255]),
         ([-10.0, 0.0, 10.0], [0, 128, 255]),
-        ([np.nan, np.inf, -np.inf], [127, 255, 0]),
+        ([0.0, np.nan, 0.5, np.inf, -np.inf], [0, 0, 128, 255, 0]),
+        ([-20.0, np.nan, 20.0, np.inf, -np.inf], [0, 0, 255, 255, 0]),
+        ([-3e38, 0.0, 3e38], [0, 127, 255]),
         ([-1e-45, 0.0, 0.0], [0, 0, 0]),
         ([7.0e5, 7.0e5, 7.0e5], [0, 0, 0]),
     ],
@@ -78,6 +80,12 @@ def test_float_pixels(values, expected):
     image = Image.fromarray(np.array([values], np.float32))
     assert pixels(image)[0, :, 0].tolist() == expected
     assert pixels(encoded(image, "TIFF"))[0, :, 0].tolist() == expected
+
+
+def test_pixels_without_a_number_are_no_image():
+    for values in ([np.nan] * 3, [np.inf, -np.inf, np.nan]):
+        with pytest.raises(ImageError, match="it has no finite pixels"):
+            open_image(encoded(Image.fromarray(np.array([values], np.float32)), "TIFF"))
 
 
 def test_big_integers_are_stretched():

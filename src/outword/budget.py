@@ -7,6 +7,7 @@ at a time, and room for small ones is kept beside them, so that neither has to w
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,11 +73,10 @@ class Budget:
 @cache
 def decoding() -> Budget:
     """The budget of this process: $OUTWORD_DECODE_MB megabytes, else 880."""
-    given = os.environ.get(VARIABLE, str(DEFAULT))
-    if not given.isdecimal() or int(given[:9]) * MB < 2 * SMALL:
-        least = 2 * SMALL // MB
+    given, least = os.environ.get(VARIABLE) or str(DEFAULT), 2 * SMALL // MB
+    if not re.fullmatch("[0-9]{1,9}", given) or int(given) < least:
         raise ParameterError(f"{VARIABLE} must be a whole number from {least} on, got {given!r}", hint="leave it out")
-    return Budget(int(given[:9]) * MB)
+    return Budget(int(given) * MB)
 
 
 def _mb(count: int) -> str:

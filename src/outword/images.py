@@ -316,6 +316,8 @@ def _finish(image: Image.Image, min_side: int, max_pixels: int) -> Image.Image:
         rgb = _rgb(image, min_side)
         if turn is not None:
             rgb = rgb.transpose(turn)
+    except OutwordError:
+        raise
     except Exception as error:
         raise _refusal(error) from error
     if rgb is not image:
@@ -372,12 +374,17 @@ def _to_eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     """How integer or float grey pixels of an image, or of a part of it, become 8-bit RGB.
 
     16-bit pixels, and 32-bit integers that fit in 16 bits, run from 0 to 65535. Floats run from 0 to the first of 1,
-    255 and 65535 that holds them all. Anything else is stretched from its least to its greatest value.
+    255 and 65535 that holds them all. Anything else is stretched from its least to its greatest value. What is not
+    finite does not count for that: infinity is an end, NaN is black.
     """
     rows = max(1, BAND // image.width)
-    tops = range(0, image.height, rows)
-    parts = (_finite(image.crop((0, top, image.width, min(top + rows, image.height)))) for top in tops)
-    ends = [(float(part.min()), float(part.max())) for part in parts]
+    parts = (
+        _floats(image.crop((0, y, image.width, min(y + rows, image.height)))) for y in range(0, image.height, rows)
+    )
+    finite = (part[np.isfinite(part)] for part in parts)
+    ends = [(float(part.min()), float(part.max())) for part in finite if len(part)]
+    if not ends:
+        raise ImageError("it has no finite pixels", hint="write numbers into it")
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     for top in (1.0, 255.0, 65535.0) if image.mode == "F" else (65535.0,):
         if low >= 0 and high <= top:
@@ -385,7 +392,8 @@ def _to_eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
             break
 
     def to_rgb(part: Image.Image) -> Image.Image:
-        values = _finite(part)
+        values = _floats(part)
+        np.nan_to_num(values, copy=False, nan=low, posinf=high, neginf=low)
         values -= np.float32(low)
         values *= np.float32(255 / max(high - low, 1e-30))
         return Image.fromarray(np.rint(values, out=values).astype(np.uint8)).convert("RGB")
@@ -393,9 +401,10 @@ def _to_eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     return to_rgb
 
 
-def _finite(image: Image.Image) -> NDArray[np.float32]:
+def _floats(image: Image.Image) -> NDArray[np.float32]:
+    """Pixels (height, width), those that are finite so small that differences of them are, too."""
     values = np.array(image, dtype=np.float32)
-    return np.clip(np.nan_to_num(values, copy=False), -1e30, 1e30, out=values) if image.mode == "F" else values
+    return np.clip(values, -1e30, 1e30, out=values, where=np.isfinite(values)) if image.mode == "F" else values
 
 
 def _exif(image: Image.Image) -> bytes:
@@ -615,6 +624,7 @@ def decode_ahead(
         ahead: the most items that are loading or loaded and not yet yielded, at least 1.
         weigh: bytes that an item takes; fewer items are ahead where they come to more than `ROOM`.
     """
+    decoding()  # a budget that cannot be is no fault of the first image, nor of all of them
     pool = ThreadPoolExecutor(workers, thread_name_prefix="outword-decode")
     pending: deque[tuple[Item, Future[Result | OutwordError]]] = deque()
     held = 0

@@ -101,6 +101,8 @@ class Verbs(click.Group):
             raise click.exceptions.Exit(143 if terminated else 130) from None
         except BrokenPipeError:
             raise
+        except MemoryError as error:
+            raise Failure(OutwordError("there is not enough memory", hint="close other programs")) from error
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             raise Failure(

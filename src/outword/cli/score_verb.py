@@ -188,8 +188,11 @@ def score_to_parts(
 
 def about(detector: Detector, source: Source, options: dict[str, Any]) -> dict[str, Any]:
     """What a run is, so that another does not go on with it; the options are those of the encoder."""
+    from outword.budget import decoding
+
     folder = os.getcwd() if source.is_relative else None  # noqa: PTH109
-    return {"detector": detector.fingerprint, "column": source.column, "options": options, "folder": folder}
+    run = {"detector": detector.fingerprint, "column": source.column, "options": options, "folder": folder}
+    return {**run, "largest": decoding().most}  # an image that takes more is a row with that error
 
 
 def score_left(detector: Detector, source: Source, parts: Parts, *, run: Engine | None, strict: bool = False) -> None:
