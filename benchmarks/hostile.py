@@ -199,7 +199,7 @@ def sources(bench: Bench) -> Figures:
             try:
                 _, text = bench.run(["-c", hostile_sources.READ], case(Path(folder)), timeout=30)
                 seconds, above, told = text.strip().split("\t")
-                figures = {"s": float(seconds), "MB": float(above), "says": told}
+                figures = {"s": float(seconds), "MB": float(above), "says": told.replace(folder, "WORK")}
             except subprocess.TimeoutExpired:
                 figures = {"s": None, "MB": None, "says": "over 30 s"}
             except ValueError:
