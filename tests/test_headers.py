@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFile, TiffImagePlugin
+from PIL import Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
 from bad_images import encoded, picture, png_header
 from outword import budget, headers, images
@@ -338,3 +338,12 @@ def test_the_limits_of_the_docs_are_those_of_the_code():
         f"| {patterns.MOST:,}, {images.PARTS}, {images.ANY_DEPTH} |",
     ):
         assert limit in page
+
+
+def test_a_text_that_is_called_orientation_turns_nothing():
+    info = PngImagePlugin.PngInfo()
+    info.add_text("orientation", "6")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    assert open_image(encoded(picture(), "PNG", pnginfo=info)).size == (64, 48)
+    assert open_image(encoded(picture(), "PNG", pnginfo=info, exif=exif)).size == (48, 64)

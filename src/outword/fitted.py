@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from outword.encoders.ort import usable_cpus
 from outword.errors import OutwordError
+from outword.files import sha256_file
 from outword.images import Blob, ImageLike, decode_ahead, open_file, read_bytes
 from outword.numerics import UNIT_TOLERANCE, blocks, unit_rows
 
@@ -77,11 +79,8 @@ def _of_file(image: ImageLike) -> int | None:
         return short(hashlib.sha256(image).digest())
     if not isinstance(image, str | os.PathLike):
         return None
-    digest = hashlib.sha256()
     try:
-        with open_file(image) as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        with open_file(image):  # a regular file, or an error
+            return short(bytes.fromhex(sha256_file(Path(image))))
     except OSError:  # of the disk: who decodes the photo says so
         return None
-    return short(digest.digest())

@@ -196,7 +196,7 @@ def _jpeg(file: IO[bytes]) -> int:
         scans += marker == _SCAN
         if number >= PARTS:
             raise _too_many("segments")
-        if scans > PARTS or marker == 0xD9:
+        if marker == 0xD9:
             break
     return scans
 

@@ -312,7 +312,7 @@ def _finish(image: Image.Image, min_side: int, max_pixels: int) -> Image.Image:
     _check_size(image, max_pixels)
     try:
         image.load()
-        turn = _TURNS.get(image.info.get("orientation") or _orientation(_exif(image)))
+        turn = _TURNS.get(getattr(image, "orientation", 0) or _orientation(_exif(image)))
         rgb = _rgb(image, min_side)
         if turn is not None:
             rgb = rgb.transpose(turn)
@@ -329,8 +329,7 @@ def _rgb(image: Image.Image, min_side: int) -> Image.Image:
     """An image as RGB; a large one band by band, so that there is no second canvas, and reduced where it may be."""
     width, height = image.size
     factor = _factor(image, min_side)
-    plain = image.mode == "RGB" and not image.has_transparency_data
-    if plain and factor == 1:
+    if _is_plain(image) and factor == 1:
         return image
     to_rgb = _plainly if not _is_deep(image) else _to_eight_bits(image)
     if width * height <= LARGE:
@@ -353,8 +352,7 @@ def _conversion_cost(image: Image.Image, min_side: int) -> int:
     """Bytes that `_finish` takes for an image besides those of its own pixels: another canvas, or two to turn it."""
     if _factor(image, min_side) > 1:
         return 0
-    plain = image.mode == "RGB" and not image.has_transparency_data
-    return image.width * image.height * (4 if plain else 8)
+    return image.width * image.height * (4 if _is_plain(image) else 8)
 
 
 def _plainly(image: Image.Image) -> Image.Image:
@@ -364,6 +362,10 @@ def _plainly(image: Image.Image) -> Image.Image:
         white.paste(rgba, mask=rgba)
         return white
     return image.convert("RGB")
+
+
+def _is_plain(image: Image.Image) -> bool:
+    return image.mode == "RGB" and not image.has_transparency_data
 
 
 def _is_deep(image: Image.Image) -> bool:

@@ -18,6 +18,6 @@ class Tiff(TiffImageFile):
         ImageFile.load_prepare(self)
 
     def load_end(self) -> None:
-        """Keep the pixels as they lie in the file, and what EXIF says of them where other formats have it."""
+        """Keep the pixels as they lie in the file, and how they are to be turned."""
         self._size = self._tile_size
-        self.info["orientation"] = self.tag_v2.get(ORIENTATION, 1)
+        self.orientation = self.tag_v2.get(ORIENTATION, 1)
