@@ -19,12 +19,12 @@ import numpy as np
 
 from bench_mini import PARENTS
 from common import Bench, Task, draw, encoded_texts, parents, read_bench, table
-from outword.corpora import drop_labels, get_corpus
+from outword.detector.detector import make_detector
+from outword.maths.numerics import Array
 from outword.mining import MINERS
-from outword.numerics import Array
-from outword.pipeline import make_detector
-from outword.prompts import get_prompts
-from outword.wild import mine
+from outword.vectors.wild import mine
+from outword.words.corpora import drop_labels, get_corpus
+from outword.words.prompts import get_prompts
 
 SWITCHES = {
     "--miner": ["quantile", "conjugated", "random", "density"],

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from common import Bench, Task, draw, parents, read_bench, table
-from outword.corpora import drop_labels, get_corpus
+from outword.detector.detector import make_detector
 from outword.mining import MINERS
-from outword.pipeline import make_detector
-from outword.prompts import get_prompts
-from outword.wild import mine
+from outword.vectors.wild import mine
+from outword.words.corpora import drop_labels, get_corpus
+from outword.words.prompts import get_prompts
 
 ROWS = [
     ("debiased", "density"),

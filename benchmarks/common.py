@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from outword.embed import embed
+from outword.base.files import cache_dir
 from outword.encoders import Encoder, get_encoder
-from outword.encoders.mini import Mini
+from outword.encoders.mini.encoder import Mini
 from outword.errors import ImageError
-from outword.files import cache_dir
-from outword.images import find_images
+from outword.maths.numerics import Array
 from outword.metrics import auroc, fpr_at_tpr
-from outword.numerics import Array
-from outword.prompts import get_prompts
-from outword.store import is_store, open_store
-from outword.wild import encode_words
+from outword.photos.images import find_images
+from outword.vectors.embed import embed
+from outword.vectors.store import is_store, open_store
+from outword.vectors.wild import encode_words
+from outword.words.prompts import get_prompts
 
 OOD_SETS = ["textures", "scenes", "flowers"]
 

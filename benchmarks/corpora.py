@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from common import Bench, draw, read_bench, table
-from outword.corpora import Corpus, drop_labels, fold
-from outword.corpora.wordnet import WORDNET_FILES, Lemma, Meaning, NamedSet, make_corpus, spelled
 from outword.detectors import Debiased
 from outword.mining import MINERS
-from outword.prompts import get_prompts
-from outword.wild import encoded_corpus
+from outword.vectors.wild import encoded_corpus
+from outword.words.corpora import Corpus, drop_labels, fold
+from outword.words.corpora.wordnet import WORDNET_FILES, Lemma, Meaning, NamedSet, make_corpus, spelled
+from outword.words.prompts import get_prompts
 
 
 def lemmas(lemma: Lemma, meaning: Meaning) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from outword.encoders import Encoder
-from outword.images import decode_ahead, open_image
+from outword.photos.images import decode_ahead, open_image
 from perf.clip import (
     NAMES,
     exported,

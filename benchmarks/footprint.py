@@ -29,7 +29,7 @@ def main() -> None:
         for code, what in (("pass", "python alone"), ("import outword", "import outword")):
             print(f"{what}: {best([python, '-c', code], env):.2f} s")
         labels = home / "labels.txt"
-        names = "import outword.corpora as c; print('\\n'.join(c.get_corpus('common').words[:8000:8]))"
+        names = "import outword.words.corpora as c; print('\\n'.join(c.get_corpus('common').words[:8000:8]))"
         labels.write_text(
             subprocess.run([python, "-c", names], env=env, capture_output=True, text=True, check=True).stdout
         )

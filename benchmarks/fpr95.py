@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from common import table
+from outword.maths.numerics import Array
 from outword.metrics import fpr_at_tpr
-from outword.numerics import Array
 
 OUTSIDE, SHIFT = 10_000, 1.5
 DRAWS = {50: 400, 500: 400, 5_000: 100, 50_000: 20}

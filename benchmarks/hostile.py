@@ -37,7 +37,7 @@ EACH = """
 import json, sys, time
 from pathlib import Path
 import outword
-from outword.stream import score_files
+from outword.scoring.stream import score_files
 detector = outword.load(sys.argv[1])
 list(score_files(detector, [sys.argv[2]]))
 def memory(key):

@@ -22,11 +22,11 @@ from onnx import helper, numpy_helper
 
 from bench_mini import PARENTS, wild_vectors
 from common import Bench, Task, draw, parents, read_bench
-from outword.encoders.mini import DATA, Mini
+from outword.detector.detector import make_detector
+from outword.encoders.mini.encoder import DATA, Mini
 from outword.encoders.ort import session, usable_cpus
-from outword.images import find_images, open_image
-from outword.numerics import Array
-from outword.pipeline import make_detector
+from outword.maths.numerics import Array
+from outword.photos.images import find_images, open_image
 from perf.encoder import FILES, IMAGES, ROUNDS, decoded
 from perf.jpegs import PHOTOS, write_jpegs
 from perf.tables import Goal, Table, markdown, times

@@ -20,7 +20,8 @@ import time
 import numpy as np
 
 from common import table
-from outword.detectors import DETECTORS, Need, probe
+from outword.detectors import DETECTORS, Need
+from outword.maths.methods import probe
 
 IMAGES, DIM, TEXTS, CLASSES, PATCHES, PART, STEPS = 60_000, 512, 14_000, 1_000, 196, 1_000, 20
 NOTHING = "vectors alone"

@@ -21,11 +21,11 @@ import numpy as np
 
 from bench_mini import PARENTS
 from common import OOD_SETS, Bench, parents, read_bench, table
-from outword.compare import Chunk, Entrant, Row, compare, enter, means
-from outword.corpora import get_corpus
+from outword.benchmark.run.compare import Chunk, Entrant, Row, compare, enter, means
 from outword.detectors import DETECTORS
-from outword.id_images import IdImages
-from outword.numerics import Array
+from outword.maths.numerics import Array
+from outword.vectors.id_images import IdImages
+from outword.words.corpora import get_corpus
 
 VARIANTS = [
     ("energy", {"temperature": 1.0}),

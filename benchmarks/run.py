@@ -17,7 +17,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from outword.files import whole_file
+from outword.base.files import whole_file
 from perf.facts import circumstances
 from perf.tables import markdown
 

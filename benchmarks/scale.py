@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import outword
-from outword.files import sha256_file
+from outword.base.files import sha256_file
 from perf.scale_data import LABELS, write_encoder, write_tables, write_tars
 
 OUTWORD = [sys.executable, "-c", "from outword.cli import main; main()"]

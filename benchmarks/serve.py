@@ -33,13 +33,13 @@ from typing import Any
 import numpy as np
 
 import outword
+from outword.base.files import whole_file
+from outword.detector.detector import Detector
 from outword.encoders.base import Pixels
-from outword.files import whole_file
-from outword.images import Blob, find_images, open_image
-from outword.kernels.threads import blas
-from outword.labels import read_labels
-from outword.pipeline import Detector
-from outword.stream import score_files
+from outword.maths.kernels.threads import blas
+from outword.photos.images import Blob, find_images, open_image
+from outword.scoring.stream import score_files
+from outword.words.labels import read_labels
 from perf.facts import circumstances
 from perf.jpegs import PHOTOS
 from perf.load import HOST, Plan, form
@@ -273,7 +273,7 @@ def floor_table(alone: Sequence[dict[str, Any]], service: float) -> Table:
         "How close the service comes to the library",
         [{"": name, "images/s": rate, "of the library": f"{rate / without:.1%}"} for name, rate in rates.items()],
         [Goal(f"at least {SHARE:.0%} of the library", f"{share:.1%}", share >= SHARE)],
-        "The library scores and explains the same files from memory with outword.stream.score_files, in a process of "
+        "The library scores and explains the same files from memory with scoring.stream.score_files, in a process of "
         f"its own that took turns with the servers; {median(alone, 'cpu'):.1f} processor ms an image.",
     )
 

@@ -20,7 +20,7 @@ from bench_mini import wild_vectors
 from common import Bench, Task, draw_apart, read_bench, table
 from outword.detectors import Debiased, NegLabel
 from outword.kernels import grouped_logsumexp
-from outword.numerics import Array, unit_rows
+from outword.maths.numerics import Array, unit_rows
 
 SIZES = [3, 5, 10, 25, 50, 100, 300, 600]
 SHORT = SIZES[:6]  # where tau = 0.5 breaks the rule, with groups of 120 words

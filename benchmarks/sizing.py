@@ -24,14 +24,14 @@ from pathlib import Path
 import numpy as np
 
 import outword
+from outword.detector.detector import Detector
 from outword.detectors import Debiased
 from outword.encoders.base import Loader
 from outword.encoders.preprocess import Preprocess
-from outword.parts import Parts
-from outword.pipeline import Detector
-from outword.rows import Row
-from outword.sources import find_pieces
-from outword.stream import Chunk, Job, Scored, load_jobs, score_chunk
+from outword.photos.sources import find_pieces
+from outword.scoring.parts import Parts
+from outword.scoring.rows import Row
+from outword.scoring.stream import Chunk, Job, Scored, load_jobs, score_chunk
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
 

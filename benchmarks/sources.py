@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from outword.sources import find_items, find_pieces
+from outword.photos.sources import find_items, find_pieces
 from perf.scale_data import write_tables, write_tars
 
 RUNS = 3

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from outword.embed import SHARD_ROWS
-from outword.shards import Shard, write_shard
-from outword.store import Store
+from outword.vectors.embed import SHARD_ROWS
+from outword.vectors.shards import Shard, write_shard
+from outword.vectors.store import Store
 
 
 def main() -> None:

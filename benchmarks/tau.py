@@ -19,8 +19,8 @@ import numpy as np
 from bench_mini import wild_vectors
 from common import draw, read_bench, table
 from outword.detectors import Debiased
-from outword.detectors.debiased import largest_tau
-from outword.numerics import Array, unit_rows
+from outword.maths.methods.debiased import largest_tau
+from outword.maths.numerics import Array, unit_rows
 
 SIZES = [3, 5, 10, 25, 50, 100, 200, 300, 450, 600]
 LARGEST_WEIGHT = 1000

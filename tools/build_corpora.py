@@ -1,4 +1,4 @@
-"""Write the packaged word list, `src/outword/corpora/data/wordnet.tsv.gz`, from WordNet 3.0's own database.
+"""Write the packaged word list, `src/outword/words/corpora/data/wordnet.tsv.gz`, from WordNet 3.0's own database.
 
     python tools/build_corpora.py --wordnet DIR [-o OUT]
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from wordnet_db import Synset, WordNet, read_wordnet
 
-OUT = Path(__file__).parents[1] / "src/outword/corpora/data/wordnet.tsv.gz"
+OUT = Path(__file__).parents[1] / "src/outword/words/corpora/data/wordnet.tsv.gz"
 
 
 @dataclass

@@ -26,16 +26,16 @@ from safetensors.torch import load
 
 from mini_space import Array, Classifier, Nodes, basis, expected_feature, lexicon_arrays, make_head
 from mini_towers import Weights, image_graph, int8_rows, lite2, matmul_graph, minilm, text_graph
-from outword.encoders import mini
-from outword.encoders.head import Head
-from outword.encoders.lexicon import Lexicon
-from outword.encoders.wordpiece import WordPiece
-from outword.files import sha256_bytes, sha256_file
+from outword.base.files import sha256_bytes, sha256_file
+from outword.encoders.mini import encoder as mini
+from outword.encoders.mini.head import Head
+from outword.encoders.mini.lexicon import Lexicon
+from outword.encoders.mini.wordpiece import WordPiece
 from wordnet_db import WordNet, read_wordnet
 
 DIM = 512  # 511 directions of the texts and one for what an image has outside them
 TEMPERATURE = 0.04  # best likelihood over known names, .007 nats from the best over unseen ones (tools/eval_mini.py)
-PROMPT = "a photo of a {}"  # the template set "mini" of outword.prompts
+PROMPT = "a photo of a {}"  # the template set "mini" of outword.words.prompts
 FILES = ("image.onnx", "text.onnx", "head.safetensors", "lexicon.safetensors", "vocab.txt")  # fingerprinted
 
 

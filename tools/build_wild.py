@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 from safetensors.numpy import save_file
 
-from outword.corpora import get_corpus
+from outword.base.files import whole_file
 from outword.encoders import get_encoder
-from outword.files import whole_file
 from outword.mining import Density
-from outword.prompts import get_prompts
-from outword.wild import SHIPPED, rank, shipped_path, wild_key
+from outword.vectors.wild import SHIPPED, rank, shipped_path, wild_key
+from outword.words.corpora import get_corpus
+from outword.words.prompts import get_prompts
 
 
 def main() -> None:

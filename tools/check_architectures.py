@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from outword.encoders.doors import need
+from outword.base.extras import need
 from outword.encoders.names import KNOWN, Known, parse
 
 VISION = {  # in transformers: patch, width, layers, heads, side; and the width of the text tower

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from build_mini import DIM, PROMPT, Inputs, read_inputs, sentence_vectors
 from mini_space import Array, Nodes, basis, lexicon_arrays, make_head
-from outword.encoders.head import Head, softmax
-from outword.encoders.lexicon import Lexicon
-from outword.encoders.mini import DATA, Mini
-from outword.images import open_image
+from outword.encoders.mini.encoder import DATA, Mini
+from outword.encoders.mini.head import Head, softmax
+from outword.encoders.mini.lexicon import Lexicon
 from outword.metrics import auroc
+from outword.photos.images import open_image
 
 FOLDS, HELD, DRAWS, DRAWN = 5, 200, 10, 100
 SCALES = np.arange(10, 61, 2.5)  # 1 / temperature

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm as normal
 
-from outword.encoders.head import Head, unit
-from outword.encoders.lexicon import Lexicon, folded
+from outword.encoders.mini.head import Head, unit
+from outword.encoders.mini.lexicon import Lexicon, folded
 from wordnet_db import Synset, WordNet
 
 Array = NDArray[np.float32]
@@ -115,7 +115,7 @@ def senses(nodes: Nodes, word: str) -> list[tuple[int, bool, float]]:
 
 
 def lexicon_arrays(nodes: Nodes) -> dict[str, NDArray[np.generic]]:
-    """The arrays of `outword.encoders.lexicon.Lexicon`. Spellings that fold to one key share the first one's senses."""
+    """The arrays of `mini.lexicon.Lexicon`. Spellings that fold to one key share the first one's senses."""
     words: dict[str, list[tuple[int, bool, float]]] = {}
     for word in sorted(nodes.net.senses):
         key, rows = " ".join(folded(word)), senses(nodes, word)

@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI, UploadFile
 
 import outword
-from outword.labels import read_labels
+from outword.words.labels import read_labels
 
 app = FastAPI()
 

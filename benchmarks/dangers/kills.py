@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-KILLED = Path(__file__).parents[2] / "tests" / "killed.py"
+KILLED = Path(__file__).parents[2] / "tests" / "helpers" / "killed.py"
 
 
 def measure(env: dict[str, str]) -> dict[str, dict[str, object]]:
-    """Kill -9 at every call that touches the disk and every line of `outword.files`, while something is replaced.
+    """Kill -9 at every call that touches the disk and every line of `outword.base.files`, while something is replaced.
 
     What is there afterwards, and whether the next command that writes the same name leaves anything behind.
     """

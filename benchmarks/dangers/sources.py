@@ -219,8 +219,8 @@ READ = """
 import sys, time
 from pathlib import Path
 from outword.errors import OutwordError
-from outword.images import Blob
-from outword.sources import find_items
+from outword.photos.images import Blob
+from outword.photos.sources import find_items
 def memory(key):
     return int(Path("/proc/self/status").read_text().split(key + ":")[1].split()[0]) / 1000
 Path("/proc/self/clear_refs").write_text("5")

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from outword.corpora import get_corpus
+from outword.base.extras import need, quiet_logs
 from outword.encoders import Encoder, get_encoder
-from outword.encoders.doors import need, quiet_logs
 from outword.encoders.preprocess import Preprocess
+from outword.words.corpora import get_corpus
 
 NAMES = [f"the nice {word}" for word in get_corpus("wordnet").words[::93]]
 MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -41,7 +41,7 @@ def open_clip_encoder(name: str, folder: Path, *, images: bool = True) -> Encode
 
 def exported(encoder: Encoder, folder: Path, precision: str) -> Encoder:
     """The same encoder without torch, as `outword export` writes it."""
-    from outword.encoders.export import export
+    from outword.encoders.onnx.export import export
 
     export(encoder, folder, precision=precision, force=True)
     return get_encoder(f"onnx:{folder}")
@@ -73,8 +73,8 @@ def transformers_clip(name: str) -> torch.nn.Module:
 
 def towers(module: torch.nn.Module) -> Encoder:
     """Our encoder around a CLIP of transformers, on the device and in the precision that are the default."""
-    from outword.encoders.towers import Towers
-    from outword.encoders.transformers import from_parts
+    from outword.encoders.torch.towers import Towers
+    from outword.encoders.torch.transformers import from_parts
 
     model = from_parts(module, NoTokenizer(), Preprocess(224, 224, "bicubic", MEAN, STD), digest="")
     return Towers(model, name="benchmark", options={}, prompts="released")

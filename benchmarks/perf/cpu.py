@@ -18,9 +18,9 @@ import numpy as np
 
 from baselines import released
 from outword.detectors import Debiased
-from outword.kernels.numpy_blas import Bank
-from outword.kernels.numpy_mining import BLOCK_ROWS, neighbour_density
-from outword.numerics import unit_rows
+from outword.maths.kernels.numpy_blas import Bank
+from outword.maths.kernels.numpy_mining import BLOCK_ROWS, neighbour_density
+from outword.maths.numerics import unit_rows
 from perf.cores import one_core, peak_mb, resident_mb
 from perf.tables import Goal, Table, times
 
@@ -160,7 +160,7 @@ def in_company() -> Table:
 
 def alone() -> dict[str, float]:
     """Ours and the bare product in this process."""
-    from outword.kernels.threads import workers
+    from outword.maths.kernels.threads import workers
 
     x, u = texts_and_images(2000, OFFSETS[-1], 512)
     bank, out = Bank(u, OFFSETS, temperature=TEMPERATURE), np.empty((2000, len(u)))

@@ -11,10 +11,10 @@ from triton.testing import do_bench
 
 from baselines import released
 from outword.detectors import Debiased
-from outword.detectors.grouped import Groups
 from outword.kernels import neighbour_density, using
-from outword.kernels.choice import Choice
-from outword.kernels.torch_blas import nearest_sums, row_lengths
+from outword.maths.kernels.choice import Choice
+from outword.maths.kernels.torch_blas import nearest_sums, row_lengths
+from outword.maths.methods.grouped import Groups
 from perf.tables import Goal, Table
 
 N_IMAGES, N_LABELS, N_WORDS, N_GROUPS, ALPHA = 60_000, 1000, 12_000, 100, 100

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from outword.encoders.mini import DATA, Mini
-from outword.encoders.ort import usable_cpus
-from outword.images import decode_ahead
+from outword.base.processors import usable_cpus
+from outword.encoders.mini.encoder import DATA, Mini
+from outword.photos.images import decode_ahead
 from perf.cores import one_core
 from perf.jpegs import HEIGHT, WIDTH, write_jpegs
 from perf.tables import Cell, Goal, Run, Table, times

@@ -23,8 +23,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from outword.files import whole_file
-from outword.kernels.threads import usable_cpus
+from outword.base.files import whole_file
+from outword.base.processors import usable_cpus
 from perf.cores import peak_mb
 from perf.facts import circumstances
 from perf.jpegs import HEIGHT, PHOTOS, WIDTH, write_jpegs
@@ -76,8 +76,8 @@ def watch(detector: str, folder: str) -> dict[str, Any]:
     The first chunk loads what is loaded when it is needed: all that comes before the second is start-up.
     """
     from outword.cli import main as outword
-    from outword.encoders.mini import Mini
-    from outword.pipeline import Detector
+    from outword.detector.detector import Detector
+    from outword.encoders.mini.encoder import Mini
 
     spent = dict.fromkeys(PARTS, 0.0)
     before, since, chunks = dict(spent), 0.0, []
@@ -184,8 +184,8 @@ def parts_table(by_labels: dict[int, dict[str, Any]]) -> Table:
 
 def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Seconds and memory by the number of files, both on logarithmic axes."""
-    from outword.benchmark.plots import STYLE
-    from outword.encoders.doors import need
+    from outword.base.extras import need
+    from outword.benchmark.show.plots import STYLE
 
     matplotlib, plt = need("matplotlib", "a plot", extra="bench"), need("matplotlib.pyplot", "a plot", extra="bench")
     files, seconds, peak = ([row[name] for row in rows] for name in ("files", "s", "peak MB"))

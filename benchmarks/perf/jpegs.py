@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import outword
-from outword.images import find_images, open_image
+from outword.photos.images import find_images, open_image
 
 PHOTOS = Path(outword.__file__).parent / "demo" / "photos"
 WIDTH, HEIGHT = 500, 375

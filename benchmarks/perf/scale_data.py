@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import outword
-from outword.images import find_images, open_image
+from outword.photos.images import find_images, open_image
 
 PHOTOS = Path(outword.__file__).parent / "demo" / "photos"
 SIDE = (96, 72)
@@ -63,9 +63,9 @@ def write_encoder(folder: Path) -> str:
     import torch
     from safetensors.torch import save_file
 
+    from outword.base.extras import need
     from outword.encoders import get_encoder
-    from outword.encoders.doors import need
-    from outword.encoders.export import export
+    from outword.encoders.onnx.export import export
 
     open_clip = need("open_clip", "the benchmark")
     model = {

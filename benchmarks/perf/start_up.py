@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import outword
-from outword.corpora import get_corpus
+from outword.words.corpora import get_corpus
 from perf.jpegs import PHOTOS
 from perf.tables import Goal, Table
 

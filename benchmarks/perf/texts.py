@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from outword.encoders.doors import need
+from outword.base.extras import need
 from perf.clip import NAMES, exported, open_clip_encoder, padded
 from perf.cores import one_core
 from perf.tables import Goal, Table, times

@@ -14,7 +14,7 @@ from outword._version import __version__
 from outword.errors import OutwordError
 
 if TYPE_CHECKING:
-    from outword.pipeline import Detector, fit, load
+    from outword.detector.detector import Detector, fit, load
 
 __all__ = ["Detector", "OutwordError", "__version__", "fit", "load"]
 
@@ -22,7 +22,7 @@ __all__ = ["Detector", "OutwordError", "__version__", "fit", "load"]
 def __getattr__(name: str) -> Any:
     """Import the pipeline when it is first asked for."""
     if name in ("Detector", "fit", "load"):
-        from outword import pipeline
+        from outword.detector import detector as pipeline
 
         return getattr(pipeline, name)
     raise AttributeError(f"module 'outword' has no attribute {name!r}")

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from outword.checks import number, whole_number
+from outword.base.checks import number, whole_number
 from outword.errors import InputError, OutwordError, ParameterError
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.detectors import VectorDetector
 from outword.encoders import Encoder
 from outword.errors import OutwordError
-from outword.metrics import auroc
-from outword.mining import Miner
-from outword.numerics import Array, unit_rows
+from outword.maths.methods import VectorDetector
+from outword.maths.metrics import auroc
+from outword.maths.mining import Miner
+from outword.maths.numerics import Array, unit_rows
 
 D = TypeVar("D", bound=VectorDetector)
 

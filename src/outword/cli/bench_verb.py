@@ -15,12 +15,12 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import resize_option, runtime_options, trust_option
-from outword.cli.talk import Meter, console
+from outword.cli.progress import Meter, console
 from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from outword.benchmark.suite import Suite
-    from outword.benchmark.table import Table
+    from outword.benchmark.run.suite import Suite
+    from outword.benchmark.show.table import Table
 
 
 @click.command("bench")
@@ -72,8 +72,8 @@ def command(
       outword bench table1-imagenet1k --data /data -o results/
       outword bench theorem2 -o results/
     """
-    from outword.benchmark.bench import bench
-    from outword.benchmark.suite import read_suite
+    from outword.benchmark.run.bench import bench
+    from outword.benchmark.run.suite import read_suite
     from outword.encoders import get_encoder
 
     whole = read_suite(suite)
@@ -107,7 +107,7 @@ def command(
 
 def _chosen(suite: Suite, encoders: tuple[str, ...], seeds: int | None, own: bool) -> tuple[Suite, dict[str, str]]:
     """The suite with what the command line changes, and the encoders that stand for others."""
-    from outword.benchmark.suite import FOLDER
+    from outword.benchmark.run.suite import FOLDER
 
     parts = [given.partition("=") for given in encoders]
     for name, equals, _ in parts:
@@ -138,7 +138,7 @@ def _named(suite: Suite, methods: str) -> list[str]:
 
 def _tell(tables: Sequence[Table], folder: Path) -> None:
     """Print the tables, but for the long one, and say where the rest is."""
-    from outword.benchmark.markup import to_markdown
+    from outword.benchmark.show.markup import to_markdown
 
     say = partial(console().print, markup=False, soft_wrap=True)
     click.echo("\n".join(to_markdown(table) for table in tables[:-1]), nl=False)

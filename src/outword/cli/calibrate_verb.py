@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.options import column_option, elsewhere_option, runtime_options, trust_option
-from outword.cli.talk import Meter, console, note_order
+from outword.cli.progress import Meter, console, note_order
 
 
 @click.command("calibrate")
@@ -46,10 +46,10 @@ def command(
     Example:
       outword calibrate pets.outword my-pets/ --tpr 0.95
     """
-    from outword.artifact import check_target, finite
-    from outword.calibrate import fit_threshold
-    from outword.pipeline import load
-    from outword.stream import check_unfitted, open_source, score_source
+    from outword.detector.artifact import check_target, finite
+    from outword.detector.detector import load
+    from outword.maths.thresholds import fit_threshold
+    from outword.scoring.stream import check_unfitted, open_source, score_source
 
     found, say = load(detector, encoder=encoder, trust_encoder=trust, **runtime), console().print
     check_target(output or detector)

@@ -26,22 +26,22 @@ def registry(kind: str) -> dict[str, str]:
 
         return ENCODERS
     if kind == "corpora":
-        from outword.corpora import CORPORA
+        from outword.words.corpora import CORPORA
 
         return CORPORA
     if kind == "methods":
-        from outword.detectors import DETECTORS
+        from outword.maths.methods import DETECTORS
 
         return {name: method.summary for name, method in DETECTORS.items()}
     if kind == "miners":
-        from outword.mining import MINERS
+        from outword.maths.mining import MINERS
 
         return {name: (miner.__doc__ or "").split("\n")[0] for name, miner in MINERS.items()}
     if kind == "suites":
-        from outword.benchmark.suite import read_suite, suite_names
+        from outword.benchmark.run.suite import read_suite, suite_names
 
         return {name: read_suite(name).title for name in suite_names()}
-    from outword.prompts import PROMPTS
+    from outword.words.prompts import PROMPTS
 
     return {name: prompts.label[0] for name, prompts in PROMPTS.items()}
 

@@ -17,11 +17,11 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
-from outword.cli.talk import Meter, console
+from outword.cli.progress import Meter, console
 from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from outword.compare import Chunk, Entrant, Row
+    from outword.benchmark.run.compare import Chunk, Entrant, Row
 
 TITLES = {
     "method": "method",
@@ -78,13 +78,13 @@ def command(
     Example:
       outword compare labels.txt --id pets/ --ood textures/ --ood places/ --id-images train/
     """
-    from outword.compare import compare, enter, means, read_set
-    from outword.corpora import get_corpus
-    from outword.detectors import Need
+    from outword.benchmark.run.compare import compare, enter, means, read_set
     from outword.encoders import get_encoder
-    from outword.id_images import read_id_images
-    from outword.labels import read_labels
-    from outword.store import is_store
+    from outword.maths.methods import Need
+    from outword.vectors.id_images import read_id_images
+    from outword.vectors.store import is_store
+    from outword.words.corpora import get_corpus
+    from outword.words.labels import read_labels
 
     names, chosen = read_labels(labels), _chosen(methods)
     _check_paths([*inside, *outside, *id_images])
@@ -130,7 +130,7 @@ def _tell_lack(method: str, reason: str) -> None:
 
 def _tell(entrants: Sequence[Entrant]) -> None:
     """Say what is special about the methods that take part."""
-    from outword.compare import SEED
+    from outword.benchmark.run.compare import SEED
 
     if not entrants:
         raise InputError("there must be a method that applies, got none", hint="see what each of them lacks, above")
@@ -153,7 +153,7 @@ def _tell_left_out(images: Sequence[tuple[str, str]]) -> None:
 
 
 def _chosen(methods: str | None) -> list[str]:
-    from outword.detectors import DETECTORS
+    from outword.maths.methods import DETECTORS
 
     if methods is None:
         return list(DETECTORS)
@@ -196,7 +196,7 @@ def _show(rows: Sequence[Row], kind: str) -> None:
     names = [name for name in TITLES if name != "ood" or len({row.ood for row in rows}) > 1 or kind == "csv"]
     cells = [[_cell(getattr(row, name), name) for name in names] for row in rows]
     if kind == "csv":
-        from outword.rows import csv_text
+        from outword.scoring.rows import csv_text
 
         text = io.StringIO()
         values = ([getattr(row, name) for name in names] for row in rows)

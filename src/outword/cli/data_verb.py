@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from outword.cli.choices import Named
-from outword.cli.talk import Meter, console
+from outword.cli.progress import Meter, console
 
 if TYPE_CHECKING:
-    from outword.benchmark.catalogue import Found
+    from outword.benchmark.run.catalogue import Found
 
 WIDTH = 160  # room for the table, as in "outword compare"
 BLOCK = 1 << 22
@@ -69,8 +69,8 @@ def check(root: Path, names: tuple[str, ...], suite: str | None, checksums: bool
 
 def _sets(root: Path, names: Sequence[str], suite: str | None) -> list[Found]:
     """The sets that were asked for, each once."""
-    from outword.benchmark.catalogue import TRAIN, catalogue, find_set, folder_ood
-    from outword.benchmark.suite import FOLDER, read_suite
+    from outword.benchmark.run.catalogue import TRAIN, catalogue, find_set, folder_ood
+    from outword.benchmark.run.suite import FOLDER, read_suite
 
     asked = list(names)
     if suite is not None:
@@ -86,7 +86,7 @@ def _sets(root: Path, names: Sequence[str], suite: str | None) -> list[Found]:
 
 def _verified(root: Path, sets: Sequence[Found]) -> dict[Path, bool]:
     """Whether the archives that lie where the sets are looked for are the published ones, by path."""
-    from outword.benchmark.catalogue import archives
+    from outword.benchmark.run.catalogue import archives
 
     verified = {}
     with Meter("MB") as meter:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from outword.cli.talk import Meter, console
+from outword.cli.progress import Meter, console
 
 
 @click.command("demo")
@@ -25,11 +25,11 @@ def command(html: str) -> None:
     from rich.text import Text
 
     from outword.cli.score_verb import check_outputs, page_row, page_summary
-    from outword.images import find_images
-    from outword.labels import read_labels
-    from outword.page import Sample, write_page
-    from outword.pipeline import fit
-    from outword.stream import score_files
+    from outword.detector.detector import fit
+    from outword.photos.images import find_images
+    from outword.scoring.page import Sample, write_page
+    from outword.scoring.stream import score_files
+    from outword.words.labels import read_labels
 
     check_outputs(html)
     folder = Path(str(files("outword"))) / "demo"

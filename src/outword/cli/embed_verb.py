@@ -10,8 +10,8 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import column_option, resize_option, runtime_options
+from outword.cli.progress import Meter, console
 from outword.cli.score_verb import count_in_background
-from outword.cli.talk import Meter, console
 
 
 @click.command("embed")
@@ -48,10 +48,10 @@ def command(
       outword embed photos/ -o photos.store
       outword score pets.outword photos.store
     """
-    from outword.embed import embed
     from outword.encoders import get_encoder
-    from outword.sources import find_items
-    from outword.stream import Source
+    from outword.photos.sources import find_items
+    from outword.scoring.stream import Source
+    from outword.vectors.embed import embed
 
     tower, total = get_encoder(encoder, resize=resize, **runtime), count_in_background(Source([list(sources)], column))
     items = find_items(sources, column=column)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.cli.options import elsewhere_option, runtime_options, trust_option
-from outword.cli.talk import console
+from outword.cli.progress import console
 
 if TYPE_CHECKING:
-    from outword.pipeline import Detector, Explanation
+    from outword.detector.detector import Detector, Explanation
 
 
 @click.command("explain")
@@ -41,8 +41,8 @@ def command(
       outword explain pets.outword photo.jpg
       outword explain pets.outword --audit --top 20
     """
-    from outword.artifact import finite
-    from outword.pipeline import load
+    from outword.detector.artifact import finite
+    from outword.detector.detector import load
 
     if not photos and not audit:
         raise click.UsageError("name a photo, or ask for --audit")

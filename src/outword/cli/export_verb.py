@@ -9,7 +9,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import resize_option
-from outword.cli.talk import console
+from outword.cli.progress import console
 from outword.errors import ParameterError
 
 
@@ -37,8 +37,8 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
       outword export clip-vit-b-16 -o clip-int8 --precision int8
       outword fit labels.txt --encoder onnx:clip-int8
     """
+    from outword.base.extras import need
     from outword.encoders import get_encoder
-    from outword.encoders.doors import need
     from outword.encoders.names import canonical, parse
 
     library = parse(canonical(encoder)).library
@@ -46,8 +46,8 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
         raise ParameterError(f"{encoder} runs on onnxruntime as it is", hint="export an encoder of torch")
     for module in ("torch", "onnx", "onnxscript"):
         need(module, "export", "hf,export" if library == "hf" else "clip,export")
-    from outword.encoders.export import check_target, export
-    from outword.encoders.towers import Towers
+    from outword.encoders.onnx.export import check_target, export
+    from outword.encoders.torch.towers import Towers
 
     check_target(output)
     loaded = get_encoder(encoder, resize=resize, device="cpu", precision="fp32")

@@ -13,15 +13,15 @@ import click
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
 from outword.cli.options import column_option, engine_options, raw_csv_option, runtime_options, trust_option
+from outword.cli.progress import Meter
 from outword.cli.score_verb import Engine, about, engine_of, options_of, page_row, page_summary, score_left, views
-from outword.cli.talk import Meter
 from outword.errors import InputError
 
 if TYPE_CHECKING:
-    from outword.clean import Done, Tally
-    from outword.parts import Parts
-    from outword.pipeline import Detector
-    from outword.stream import Source
+    from outword.detector.detector import Detector
+    from outword.scoring.filtering import Done, Tally
+    from outword.scoring.parts import Parts
+    from outword.scoring.stream import Source
 
 SAID = 10  # photos that cannot be copied or listed are named up to here, and counted from there on
 
@@ -72,10 +72,10 @@ def command(
       outword filter photos/ --labels labels.txt -o kept/
       outword filter "shards/{000..099}.tar" --detector pets.outword -o kept/ --engine ray
     """
-    from outword.clean import DETECTOR, check_apart, check_links, check_there, claimed
-    from outword.labels import read_labels
-    from outword.pipeline import load
-    from outword.stream import open_source
+    from outword.detector.detector import load
+    from outword.scoring.filtering import DETECTOR, check_apart, check_links, check_there, claimed
+    from outword.scoring.stream import open_source
+    from outword.words.labels import read_labels
 
     if (labels is None) == (detector is None):
         got = "neither" if labels is None else "both"
@@ -99,9 +99,9 @@ def command(
 
 def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
     """The detector of an earlier run in the same folder, if it is for these labels; else a new one."""
+    from outword.detector.detector import fit, load
     from outword.encoders import get_encoder
     from outword.encoders.names import canonical
-    from outword.pipeline import fit, load
 
     if not path.exists():
         runtime = {key: value for key, value in options.items() if key != "trust_encoder"}
@@ -148,9 +148,9 @@ def _filter(
     *,
     raw_csv: bool,
 ) -> None:
-    from outword.clean import COUNTS, IMAGES, SCORES, Images, copy_kept, link_kept
-    from outword.files import whole_file
-    from outword.parts import Parts
+    from outword.base.files import whole_file
+    from outword.scoring.filtering import COUNTS, IMAGES, SCORES, Images, copy_kept, link_kept
+    from outword.scoring.parts import Parts
 
     next(source.pieces(), None)  # what is wrong with it is said before a run has begun
     with Parts(folder / SCORES, "csv", about(detector, source, options), raw_csv=raw_csv) as parts:
@@ -184,8 +184,8 @@ def _tell(how: str, done: Iterator[Done]) -> int:
 
 def _write(detector: Detector, parts: Parts, folder: Path, column: str | None) -> Tally:
     """Write the list and the page, and count."""
-    from outword.clean import LIST, PAGE, Tally, is_kept, listing
-    from outword.page import Borderline, write_page
+    from outword.scoring.filtering import LIST, PAGE, Tally, is_kept, listing
+    from outword.scoring.page import Borderline, write_page
 
     tally, sample, unlisted = Tally(detector.labels), Borderline(), 0
     total = parts.totals()["rows"]

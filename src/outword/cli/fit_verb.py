@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.files import parse_json
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
-from outword.cli.talk import Meter, console
+from outword.cli.progress import Meter, console
 from outword.errors import ParameterError
-from outword.files import parse_json
 
 if TYPE_CHECKING:
-    from outword.detectors import VectorDetector
+    from outword.maths.methods import VectorDetector
 
 
 @click.command("fit")
@@ -58,11 +58,11 @@ def command(
       outword fit labels.txt -o pets.outword --set tau=0.4
       outword fit labels.txt --method knn --id-images my-photos/
     """
-    from outword.artifact import check_target
-    from outword.detectors import Need
+    from outword.detector.artifact import check_target
+    from outword.detector.detector import fit
     from outword.encoders import get_encoder
-    from outword.labels import read_labels
-    from outword.pipeline import fit
+    from outword.maths.methods import Need
+    from outword.words.labels import read_labels
 
     names = read_labels(labels)
     parameters = dict(_setting(s) for s in settings)

@@ -11,7 +11,7 @@ import click
 from outword.cli.choices import KINDS, registry
 
 if TYPE_CHECKING:
-    from outword.detectors import VectorDetector
+    from outword.maths.methods import VectorDetector
 
 
 @click.command("list")
@@ -65,7 +65,7 @@ def _more(kind: str, name: str) -> dict[str, Any]:
     if kind == "encoders":
         return _encoder(name)
     if kind == "methods":
-        from outword.detectors import DETECTORS
+        from outword.maths.methods import DETECTORS
 
         return _method(DETECTORS[name])
     if kind == "suites":
@@ -75,7 +75,7 @@ def _more(kind: str, name: str) -> dict[str, Any]:
 
 def _method(method: type[VectorDetector]) -> dict[str, Any]:
     """What a method needs, its parameters as `outword fit` sets them, and the words that it is published with."""
-    from outword.detectors import Need
+    from outword.maths.methods import Need
 
     defaults = {f.name: f.default for f in fields(method)} | dict(method.in_pipeline)  # type: ignore[arg-type]
     if "temperature" in defaults and not method.own_temperature:
@@ -87,7 +87,7 @@ def _method(method: type[VectorDetector]) -> dict[str, Any]:
 
 def _suite(name: str) -> dict[str, Any]:
     """What a suite runs."""
-    from outword.benchmark.suite import read_suite
+    from outword.benchmark.run.suite import read_suite
 
     suite = read_suite(name)
     return {
@@ -119,7 +119,7 @@ def _encoder(name: str) -> dict[str, Any]:
         facts = 4 * known.parameters, known.dim, known.side, known.temperature, _is_here(known.repo)
         licence, source = known.licence, known.source
     else:
-        from outword.encoders.mini import DATA, SIDE, Mini
+        from outword.encoders.mini.encoder import DATA, SIDE, Mini
 
         mini = Mini()
         facts = sum(path.stat().st_size for path in DATA.iterdir()), mini.dim, SIDE, mini.temperature, "yes"
@@ -131,7 +131,7 @@ def _encoder(name: str) -> dict[str, Any]:
 
 def _is_here(repo: str) -> str:
     from outword.encoders.hub import cached
-    from outword.encoders.models import WEIGHTS
+    from outword.encoders.torch.models import WEIGHTS
     from outword.errors import MissingExtraError
 
     try:

@@ -7,7 +7,7 @@ import json
 import click
 
 from outword.cli.choices import Named
-from outword.cli.talk import console
+from outword.cli.progress import console
 
 
 @click.command("pull")
@@ -22,9 +22,9 @@ def command(encoder: str, as_json: bool) -> None:
     Example:
       outword pull clip-vit-b-16
     """
-    from outword.encoders.models import files_of
+    from outword.base.files import sha256_file
     from outword.encoders.names import canonical, parse
-    from outword.files import sha256_file
+    from outword.encoders.torch.models import files_of
 
     files = files_of(parse(canonical(encoder)))
     rows = [{"sha256": sha256_file(path), "bytes": path.stat().st_size, "path": str(path)} for path in files]

@@ -23,17 +23,17 @@ from outword.cli.options import (
     runtime_options,
     trust_option,
 )
-from outword.cli.talk import Meter, note_order
+from outword.cli.progress import Meter, note_order
 from outword.cli.writers import FORMATS, chosen_format, open_writer
 from outword.errors import InputError, OutwordError
 
 if TYPE_CHECKING:
+    from outword.detector.detector import Detector
     from outword.encoders.base import Pixels
-    from outword.page import PageRow, Sample, Summary
-    from outword.parts import Parts
-    from outword.pipeline import Detector
-    from outword.rows import Row, Write
-    from outword.stream import Scored, Source
+    from outword.scoring.page import PageRow, Sample, Summary
+    from outword.scoring.parts import Parts
+    from outword.scoring.rows import Row, Write
+    from outword.scoring.stream import Scored, Source
 
 Engine = Callable[["Detector", "Source", Any], "Iterator[Scored]"]
 Rows = Callable[[], "AbstractContextManager[Write]"]
@@ -84,9 +84,9 @@ def command(
       outword score pets.outword photos/ --html page.html > scores.csv
       outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
-    from outword.clean import check_apart, check_there
-    from outword.pipeline import load
-    from outword.stream import open_source
+    from outword.detector.detector import load
+    from outword.scoring.filtering import check_apart, check_there
+    from outword.scoring.stream import open_source
 
     in_parts, options = is_folder(output), options_of(encoder, runtime)
     check_outputs(None if in_parts else output, html)
@@ -126,8 +126,8 @@ def score_to_file(
 
     Gives counts by verdict, with `error`, and the checksum.
     """
-    from outword.rows import Checksum
-    from outword.stream import score_source
+    from outword.scoring.rows import Checksum
+    from outword.scoring.stream import score_source
 
     counts, checksum = Counter[str](), Checksum()
     sample = _sample() if html else None
@@ -162,7 +162,7 @@ def score_to_parts(
     copy: Rows | None = None,
 ) -> tuple[Counter[str], str]:
     """Score what is left into a folder of parts; all rows are then written to what `copy` opens as well."""
-    from outword.parts import Parts
+    from outword.scoring.parts import Parts
 
     if detector.vectors.sees_order:
         raise InputError(
@@ -188,7 +188,7 @@ def score_to_parts(
 
 def about(detector: Detector, source: Source, options: dict[str, Any]) -> dict[str, Any]:
     """What a run is, so that another does not go on with it; the options are those of the encoder."""
-    from outword.budget import decoding
+    from outword.photos.budget import decoding
 
     folder = os.getcwd() if source.is_relative else None  # noqa: PTH109
     run = {"detector": detector.fingerprint, "column": source.column, "options": options, "folder": folder}
@@ -213,8 +213,8 @@ def score_left(detector: Detector, source: Source, parts: Parts, *, run: Engine 
 
 
 def _here(detector: Detector, source: Source, progress: Any) -> Iterator[Scored]:
-    from outword.parts import left_over
-    from outword.stream import score_jobs
+    from outword.scoring.parts import left_over
+    from outword.scoring.stream import score_jobs
 
     if source.has_photos:
         detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
@@ -232,7 +232,7 @@ def engine_of(engine: dict[str, Any], options: dict[str, Any]) -> Engine | None:
         if engine["address"]:
             raise InputError("--address is that of a Ray cluster, and the engine is local", hint="add --engine ray")
         return None
-    from outword.scale.ray import score_source
+    from outword.scoring.ray import score_source
 
     address = engine["address"]
     click.echo(f"joining Ray at {address}" if address else "starting Ray", err=True)
@@ -250,13 +250,13 @@ def _check(row: Row, strict: bool) -> None:
 
 
 def _sample() -> Sample:
-    from outword.page import Sample
+    from outword.scoring.page import Sample
 
     return Sample()
 
 
 def _write_page(path: Path, sample: Sample, detector: Detector, source: Source) -> None:
-    from outword.page import write_page
+    from outword.scoring.page import write_page
 
     sample.illustrate(partial(views, column=source.column))
     write_page(path, sample, title="outword", summary=page_summary(detector))
@@ -266,8 +266,8 @@ def page_row(detector: Detector, row: Row, pixels: Pixels | None) -> PageRow:
     """What the page shows of a row."""
     from PIL import Image
 
-    from outword.images import thumbnail
-    from outword.page import PageRow
+    from outword.photos.images import thumbnail
+    from outword.scoring.page import PageRow
 
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
     note = detector.coverage.get(row.label, "")
@@ -277,8 +277,8 @@ def page_row(detector: Detector, row: Row, pixels: Pixels | None) -> PageRow:
 def views(paths: list[str], *, column: str | None = None) -> dict[str, bytes]:
     """Thumbnails of photos by the paths that they had, as far as they are still there."""
     from outword.errors import ImageError
-    from outword.images import thumbnail, with_image
-    from outword.sources import read_items
+    from outword.photos.images import thumbnail, with_image
+    from outword.photos.sources import read_items
 
     found = {}
     for path, data in read_items(paths, column=column):
@@ -291,7 +291,7 @@ def views(paths: list[str], *, column: str | None = None) -> dict[str, bytes]:
 
 def page_summary(detector: Detector) -> Summary:
     """What the page says of the detector."""
-    from outword.page import Summary
+    from outword.scoring.page import Summary
 
     fitted = detector.calibration_
     how = fitted.told if fitted else ""

@@ -14,12 +14,12 @@ import click
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
 from outword.cli.options import runtime_options, trust_option
-from outword.cli.talk import Meter
+from outword.cli.progress import Meter
 from outword.errors import InputError, MissingExtraError, ParameterError
 from outword.serve.limits import Limits
 
 if TYPE_CHECKING:
-    from outword.pipeline import Detector
+    from outword.detector.detector import Detector
 
 LIMITS = {  # in short; `Limits` says more
     "body_bytes": "Bytes of a request.",
@@ -111,7 +111,7 @@ def command(
 
 def check_source(detector: str | None, labels: str | None) -> None:
     """Raise unless there is one thing to serve, and it looks like it."""
-    from outword.labels import read_labels
+    from outword.words.labels import read_labels
 
     example = "for example: outword serve --labels labels.txt"
     if detector is None and labels is None:
@@ -141,9 +141,9 @@ def _detector(
     """The detector, its encoder loaded and both warm: the first request is as quick as the next."""
     import numpy as np
 
+    from outword.detector.detector import fit, load
     from outword.encoders import get_encoder
-    from outword.labels import read_labels
-    from outword.pipeline import fit, load
+    from outword.words.labels import read_labels
 
     if detector is not None:
         found = load(detector, encoder=encoder, trust_encoder=trust, **runtime)

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from outword.base.files import whole_file
 from outword.errors import InputError
-from outword.files import whole_file
 
 if TYPE_CHECKING:
-    from outword.rows import Write
+    from outword.scoring.rows import Write
 
 FORMATS = ["csv", "jsonl", "parquet"]
 
@@ -28,7 +28,7 @@ def chosen_format(output: str | None, kind: str | None, default: str = "csv") ->
 @contextmanager
 def open_writer(output: str | None, kind: str, *, raw_csv: bool = False) -> Iterator[Write]:
     """A function that writes rows; the file is there when the block ends well, and not at all otherwise."""
-    from outword.rows import writing
+    from outword.scoring.rows import writing
 
     if output is None:
         if sys.stdout is None:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from outword.base.extras import need
 from outword.encoders import hub
 from outword.encoders.base import Coverage, Encoder, check_batch_size
-from outword.encoders.doors import need
 from outword.encoders.names import ENCODERS, canonical, parse
 from outword.errors import ParameterError
 
@@ -60,11 +60,11 @@ def _get(
     if parsed.library == "mini":
         if device not in (None, "cpu") or resize or precision or batch_size:
             raise ParameterError("mini runs on the CPU as it is, without options", hint="leave them out")
-        from outword.encoders.mini import Mini
+        from outword.encoders.mini.encoder import Mini
 
         return Mini()
     if parsed.library == "onnx":
-        from outword.encoders.onnx import OnnxEncoder
+        from outword.encoders.onnx.encoder import OnnxEncoder
 
         folder = Path(parsed.what)
         exported = OnnxEncoder(folder, name=name, device=device, precision=precision, batch_size=batch_size)
@@ -73,8 +73,8 @@ def _get(
             raise ParameterError(f"{name} was exported with another resize than {resize}", hint=hint)
         return exported
     need("torch", name, "hf" if parsed.library == "hf" else "clip")
-    from outword.encoders.models import model_of
-    from outword.encoders.towers import Towers
+    from outword.encoders.torch.models import model_of
+    from outword.encoders.torch.towers import Towers
 
     model = model_of(parsed)
     if resize:

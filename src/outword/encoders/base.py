@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.encoders.ort import usable_cpus
+from outword.base.processors import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
-from outword.images import ImageLike, decode_ahead, with_image
+from outword.photos.images import ImageLike, decode_ahead, with_image
 
 PATCHES = "value path"  # what patch vectors are; what is made with them says so, since others are another score
 Vectors = NDArray[np.float32]
@@ -52,7 +52,7 @@ class Encoder(ABC):
         options: what else it was asked for that changes its vectors, such as {"resize": "bilinear"}.
         dim: length of a vector.
         temperature: the divisor of cosines, `h = cos / temperature`.
-        prompts: the template set (see `outword.prompts`) that this encoder is used with by default.
+        prompts: the template set (see `outword.words.prompts`) that this encoder is used with by default.
         fingerprint: sha256 of the weights, the preprocessing and the tokens.
         exported_from: fingerprint of the encoder that this one was exported from, if it was.
         licence, source: of the weights.

@@ -5,7 +5,7 @@ A text is composed (NFC), its blanks are joined and its letters made small. It i
 printable characters, one a byte of its UTF-8, the last one marked as the end of the word; then the pair of neighbours
 that comes first in the list of merges is joined, again and again, until no pair is in the list.
 
-Equal to open_clip's `SimpleTokenizer` behind `outword.encoders.clean.lower`, and to the CLIP tokenizer of transformers,
+Equal to open_clip's `SimpleTokenizer` behind `tidy_text.lower`, and to the CLIP tokenizer of transformers,
 but for characters that are newer than Python's Unicode tables and texts that spell out a special token.
 
 Reference: Radford et al., Learning Transferable Visual Models From Natural Language Supervision, ICML 2021.

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from outword.encoders.doors import need, quiet_logs
+from outword.base.extras import need, quiet_logs
 from outword.errors import InputError
 
 _CUT_OFF = re.compile(

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.kernels.threads import usable_cpus
-
-__all__ = ["never_alone", "session", "threads", "usable_cpus"]
+from outword.base.processors import usable_cpus
 
 
 def session(path: Path) -> Any:

@@ -15,23 +15,23 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from outword._version import __version__
-from outword.calibrate import Threshold, by_hand, fit_marks
+from outword.detector.detector import Detector
 from outword.errors import ImageError
-from outword.images import Blob
-from outword.labels import check_labels
-from outword.pipeline import Detector
+from outword.maths.thresholds import Threshold, by_hand, fit_marks
+from outword.photos.images import Blob
+from outword.scoring.stream import FIRED
 from outword.serve import refusals, schemas
+from outword.serve.api_page import handbook
 from outword.serve.bodies import read_images
 from outword.serve.guard import Guard
-from outword.serve.handbook import handbook
 from outword.serve.judge import Judgement, Vector, takes_vectors
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, too_large
 from outword.serve.service import Service, finite_or_none
-from outword.stream import FIRED
+from outword.words.labels import check_labels
 
 PACKAGE = Path(str(files("outword")))
-STATIC = {path.name: path for path in (*(PACKAGE / "serve" / "static").iterdir(), PACKAGE / "style.css")}
+STATIC = {path.name: path for path in (*(PACKAGE / "serve" / "static").iterdir(), PACKAGE / "scoring" / "style.css")}
 TYPES = {
     ".html": "text/html",
     ".js": "text/javascript",

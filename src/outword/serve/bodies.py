@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from outword.images import Blob
+from outword.photos.images import Blob
 from outword.serve.judge import Vector
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal, invalid, not_json, too_large, wrong_type

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.detectors import Need
-from outword.pipeline import Detector, Evidence
+from outword.detector.detector import Detector, Evidence
+from outword.maths.methods import Need
 
 Vector = NDArray[np.float32]
 

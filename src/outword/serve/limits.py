@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from outword.checks import whole_number
+from outword.base.checks import whole_number
 
 SMALL_BODY = 1 << 20  # bytes of a request that carries no images; it is read on the event loop, so it must be quick
 HEAD_SECONDS = 10.0  # in which a connection must have sent the head of a request

@@ -13,17 +13,18 @@ import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from outword.artifact import finite
+from outword.base.processors import usable_cpus
+from outword.detector.artifact import finite
+from outword.detector.detector import Detector
 from outword.errors import ImageError, LargeImageError
-from outword.images import Blob, with_image
-from outword.kernels.threads import blas, usable_cpus
-from outword.pipeline import Detector
+from outword.maths.kernels.threads import blas
+from outword.photos.images import Blob, with_image
 from outword.serve import schemas
 from outword.serve.batching import Batcher
+from outword.serve.detector_cache import Shelf
 from outword.serve.judge import Job, Judgement, Vector, judge, takes_vectors
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal, busy
-from outword.serve.shelf import Shelf
 from outword.serve.telemetry import Telemetry
 
 Pixels = NDArray[np.uint8]

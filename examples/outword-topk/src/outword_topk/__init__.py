@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from outword.checks import whole_number
-from outword.detectors.base import VectorDetector
-from outword.numerics import Array
+from outword.base.checks import whole_number
+from outword.maths.methods.base import VectorDetector
+from outword.maths.numerics import Array
 
 
 @dataclass

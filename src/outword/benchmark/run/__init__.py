@@ -1,0 +1,1 @@
+"""Runs a suite: sets, methods, figures."""

@@ -1,0 +1,104 @@
+"""A benchmark from start to end: run the suite, then write tables, plots and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from outword.base.extras import need
+from outword.base.files import whole_file
+from outword.benchmark.run.provenance import commit, versions
+from outword.benchmark.run.results import Outcome, Results
+from outword.benchmark.run.runner import SAMPLES, Runner
+from outword.benchmark.run.suite import Suite, Theorem
+from outword.benchmark.show.plots import write_plots
+from outword.benchmark.show.report import write_report
+from outword.benchmark.show.table import Table
+from outword.benchmark.show.tables import lead_tables, make_tables, write_tables
+from outword.benchmark.theory.plot import theorem_figures
+from outword.benchmark.theory.tables import cases_table, theorem_headline, theorem_tables
+from outword.benchmark.theory.theory import curve_lines, hard_cases, mini_setting, run_theorem, synthetic_setting
+from outword.encoders import Encoder, get_encoder
+from outword.errors import ImageError
+from outword.photos.sources import read_items
+from outword.vectors.wild import Report, quiet
+
+
+def bench(
+    suite: Suite,
+    root: Path,
+    folder: Path,
+    *,
+    towers: Callable[[str], Encoder],
+    store: Path | None = None,
+    samples: int = SAMPLES,
+    only: Collection[str] | None = None,
+    command: str = "",
+    report: Report = quiet,
+) -> Sequence[Table]:
+    """Run a suite on the sets in `root` and leave rows, tables, plots and a report in `folder`; gives the tables.
+
+    A run that was killed goes on where it was: a row is found again by the configuration and the vectors that it
+    hangs on, and vectors are kept in `store`, which several folders may share.
+
+    Args:
+        suite: what to run (see `read_suite`).
+        root: where the data sets are.
+        folder: of the results; it may hold an earlier run of the same suite.
+        towers: gives an encoder of the suite by its name.
+        store: where vectors are kept; in `folder` by default.
+        samples: of the bootstrap.
+        only: the methods to run, by the names of their rows; all of the suite by default.
+        command: the command line that repeats the run, for the report.
+        report: called with (task, done, total).
+    """
+    need("matplotlib", "a plot", extra="bench")  # said now, not after hours
+    results = Results(folder)
+    with results.locked(suite.name):
+        if suite.theorem is not None:
+            outcome = Outcome(suite, folder, [])
+            tables, figures, headline = _theorem(suite.theorem, folder, report)
+        else:
+            runner = Runner(
+                *(suite, root.absolute(), results),
+                store=(store or folder / "store").absolute(),
+                towers=towers,
+                samples=samples,
+                only=only,
+                report=report,
+            )
+            outcome = runner.run()
+            made = make_tables(outcome)
+            leads = [] if suite.sweep else lead_tables(outcome)
+            tables, figures, headline = [*made[:-1], *leads, *made[-1:]], write_plots(outcome, folder), ""
+        write_tables(tables, folder)
+        write_report(
+            outcome,
+            folder / "report.html",
+            figures,
+            read=partial(_read, root),
+            command=command,
+            tables=tables,
+            headline=headline,
+        )
+        return tables
+
+
+def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table], list[Path], str]:
+    """Measure Theorem 2: its curves as JSON lines, its tables, its figures and the answer."""
+    settings = [synthetic_setting(theorem.tau, theorem.images), mini_setting(theorem.tau, theorem.images, report)]
+    curves = run_theorem(theorem, settings, report=report)
+    with whole_file(folder / "curves.jsonl") as temporary:
+        encoder = {"name": "mini", "fingerprint": get_encoder("mini").fingerprint}
+        text = curve_lines(curves, theorem=asdict(theorem), encoder=encoder, versions=versions(), commit=commit())
+        temporary.write_text(text, encoding="utf-8")
+    slopes, points = theorem_tables(curves)
+    return [slopes, cases_table(hard_cases()), points], theorem_figures(curves, folder), theorem_headline(curves)
+
+
+def _read(root: Path, paths: Sequence[str]) -> dict[str, bytes | ImageError]:
+    """The content of photos by their paths below the data root."""
+    names = {str(root.absolute() / path): path for path in paths}
+    return {names[name]: data for name, data in read_items(names)}

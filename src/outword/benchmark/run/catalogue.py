@@ -1,0 +1,327 @@
+"""The sets that a benchmark is run on: what they are, how to get them by hand, and where they lie below a folder."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path, PurePath
+from typing import Literal
+
+from outword.benchmark.run import imagenet
+from outword.benchmark.run.suite import FOLDER, read_table
+from outword.benchmark.toml import tomllib
+from outword.errors import InputError, unknown
+from outword.photos.sources import ARCHIVES, Item, find_items, find_names, is_archive
+from outword.vectors.id_images import class_among, label_keys
+from outword.words.labels import read_labels
+
+Classes = Literal["imagenet", "folders", "files", ""]
+Status = Literal["present", "missing", "incomplete"]
+
+TRAIN = f"{FOLDER}-train"
+BASES = ("", "images_largescale", "images_classic", "id_data", "ood_data")  # below ROOT, as OpenOOD and MOS have it
+_NUMBERED = re.compile(r"[0-9]+\.")
+_COUNTED = re.compile(r"_[0-9]+$")
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A set as the catalogue has it.
+
+    Attributes:
+        name: short, as in suites.
+        title: as in tables.
+        about: what it shows, and who made it.
+        licence: what the official page says, shortly; "not stated" where it says nothing.
+        source: the official page.
+        get: what to download by hand.
+        layout: what the folder should look like.
+        folders: places below ROOT, folders or archives, globs allowed; the first that has photos is taken.
+        images: how many there are; 0 where that is not known.
+        checksums: of the archives that are downloaded, "md5:..." or "sha256:..." by file name.
+        classes: what tells the class of a photo. "imagenet": the nearest folder, a WordNet id or an index; "folders":
+            the name of the nearest folder; "files": the name of the file, without its number; "": nothing.
+        subset: its classes are those of ImageNet-10, -20 or -100, and its photos are those of imagenet-1k.
+        n_classes: how many classes there are; 0 where nothing is checked.
+    """
+
+    name: str
+    title: str
+    about: str
+    licence: str
+    source: str
+    get: str
+    layout: str
+    folders: tuple[str, ...]
+    images: int
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    classes: Classes = ""
+    subset: int = 0
+    n_classes: int = 0
+
+
+@dataclass(frozen=True)
+class OwnSet(DataSet):
+    """A folder of the user's: `top` is its path; `labels` are the class names with their own prompts, if any."""
+
+    top: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The labels without their prompts."""
+        return list(self.labels)
+
+    @cached_property
+    def keys(self) -> dict[str, int]:
+        """Numbers of the labels, as `class_among` wants them."""
+        return label_keys(self.names)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a set lies.
+
+    Attributes:
+        data_set: the set.
+        status: "incomplete" where there are fewer images, or other numbers of classes, than there should be.
+        where: the folder or archive, None if there is none; of several files, the folder that has them.
+        count: of image files, or of photos in archives.
+        advice: what to do, or to know; "" if nothing.
+        paths: what `outword.photos.sources.find_items` takes.
+    """
+
+    data_set: DataSet
+    status: Status
+    where: Path | None
+    count: int
+    advice: str
+    paths: tuple[Path, ...] = ()
+
+
+@cache
+def catalogue() -> dict[str, DataSet]:
+    """The sets by name; an unknown key in the file is an error."""
+    file = files("outword") / "benchmark" / "catalogue.toml"
+    return read_catalogue(file.read_text(encoding="utf-8"), "catalogue.toml")
+
+
+def read_catalogue(text: str, where: str) -> dict[str, DataSet]:
+    """The sets of a catalogue by name; `where` names it in errors."""
+    tables = tomllib.loads(text)
+    return {name: read_table(DataSet, {"name": name, **table}, f"{name} of {where}") for name, table in tables.items()}
+
+
+def find_set(root: str | os.PathLike[str], name: str) -> Found:
+    """Look for a set below `root`; "folder" is the user's own ROOT/id and "folder-train" is ROOT/train."""
+    top = Path(root)
+    if not top.is_dir():
+        raise InputError(f"there is no folder {top}", hint="name the folder that has the sets in it")
+    if name in (FOLDER, TRAIN):
+        return _own_id(top, name)
+    if name not in catalogue():
+        raise unknown("set", name, [*catalogue(), FOLDER], "outword data check ROOT")
+    data_set = catalogue()[name]
+    places = data_set.folders + (catalogue()["imagenet-1k"].folders if data_set.subset else ())
+    notes: list[str] = []
+    for place in places:
+        for base in BASES:
+            paths = tuple(path for path in _matches(top / base, Path(place).parts) if path.is_dir() or is_archive(path))
+            if not paths:
+                continue
+            found = _counted(data_set, paths)
+            if found.count:
+                return found
+            notes.append(found.advice)
+    return Found(data_set, "missing", None, 0, " ".join([*filter(None, notes), _how(data_set)]))
+
+
+def folder_ood(root: str | os.PathLike[str]) -> list[Found]:
+    """The user's own OOD sets: the folders and archives of ROOT/ood, named by them.
+
+    Where there are none, the list has one set that is missing, with what to do.
+    """
+    top = Path(root) / "ood"
+    entries = sorted(path for path in top.iterdir() if path.name[0] != ".") if top.is_dir() else []
+    sets = [path for path in entries if path.is_dir() or is_archive(path)]
+    plain = [path.name if path.is_dir() else _without_suffix(path.name) for path in sets]
+    names = [path.name if plain.count(short) > 1 else short for path, short in zip(sets, plain, strict=True)]
+    found = [_own(_set_name(name), path) for name, path in zip(names, sets, strict=True)]
+    return found or [_own("ood", top / "<set>")]
+
+
+def _set_name(name: str) -> str:
+    """What a folder's set is called: readable as text, and no word that stands for something else in results."""
+    shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return f"ood-{shown}-" if shown in (FOLDER, TRAIN, "average") or shown.endswith(".npy") else shown
+
+
+def archives(root: Path, data_set: DataSet) -> dict[Path, str]:
+    """Checksums of the archives of a set that lie beside the places where it is looked for, by path."""
+    places = {Path(place).parent.parts for place in data_set.folders}
+    folders = {folder for place in places for base in BASES for folder in _matches(root / base, place)}
+    paths = [(folder / name, checksum) for folder in sorted(folders) for name, checksum in data_set.checksums.items()]
+    return {path: checksum for path, checksum in paths if path.is_file()}
+
+
+def set_items(found: Found) -> Iterator[Item]:
+    """The photos of a set, in a fixed order; those of its classes only, for a subset of ImageNet."""
+    for item in find_items(found.paths):
+        if not found.data_set.subset or class_of(found.data_set, os.fspath(item)) is not None:
+            yield item
+
+
+def class_of(data_set: DataSet, name: str) -> str | None:
+    """The label that a photo shows, by its path or name; None where that is not told.
+
+    >>> class_of(catalogue()["imagenet-v2"], "imagenet-v2/0/a.jpeg")
+    'tench'
+    >>> class_of(catalogue()["cub-200"], "images/001.Black_footed_Albatross/1.jpg")
+    'Black footed Albatross'
+    >>> class_of(catalogue()["pets"], "images/great_pyrenees_3.jpg")
+    'great pyrenees'
+    """
+    path = PurePath(name)
+    if isinstance(data_set, OwnSet):
+        return _own_class(data_set, path.parent)
+    nearest = path.parent.name
+    if data_set.classes == "imagenet":
+        wnid = imagenet.wnid_for(nearest)
+        outside = data_set.subset and wnid not in imagenet.subset(data_set.subset)
+        return None if wnid is None or outside else imagenet.label_for(wnid)
+    if data_set.classes == "folders":
+        return _NUMBERED.sub("", nearest, count=1).replace("_", " ").strip() or None
+    if data_set.classes == "files":
+        return _COUNTED.sub("", path.stem).replace("_", " ").strip() or None
+    return None
+
+
+def labels_of(data_set: DataSet, names: Iterable[str]) -> list[str]:
+    """The different labels of photos, by their paths or names.
+
+    Those of ImageNet come in the order of ILSVRC; all of them where no name tells a class. A set of the user's has the
+    labels that it has, whatever the photos show. Others are sorted.
+    """
+    if isinstance(data_set, OwnSet):
+        return list(data_set.labels)
+    if data_set.classes != "imagenet":
+        return sorted({label for name in names if (label := class_of(data_set, name)) is not None})
+    every = frozenset(imagenet.subset(data_set.subset)) if data_set.subset else None
+    shown = frozenset(wnid for name in names if (wnid := imagenet.wnid_for(PurePath(name).parent.name)))
+    return imagenet.labels(shown & every if shown and every else shown or every)
+
+
+def _matches(base: Path, parts: tuple[str, ...]) -> list[Path]:
+    """What lies at a place below `base`, sorted; without a glob there is one at most, of the very name if it exists."""
+    if not parts:
+        return [base]
+    try:
+        names = sorted(path.name for path in base.iterdir())
+    except OSError:
+        return []
+    found = [name for name in names if fnmatchcase(_alike(name), _alike(parts[0]))]
+    if not glob.has_magic(parts[0]):
+        found = [parts[0]] if parts[0] in found else found[:1]
+    return [match for name in found for match in _matches(base / name, parts[1:])]
+
+
+def _alike(name: str) -> str:
+    return name.casefold().replace("_", "-")
+
+
+def _counted(data_set: DataSet, paths: tuple[Path, ...]) -> Found:
+    """A set at the place where it lies, with what is to be said of it."""
+    count, seen, labels = 0, False, set()
+    for name in find_names(paths):
+        seen = True
+        label = class_of(data_set, name) if data_set.subset or data_set.n_classes else None
+        if not data_set.subset or label is not None:
+            count += 1
+            labels.add(label)
+    where = paths[0] if len(paths) == 1 else paths[0].parent
+    told = _linked(where)
+    status: Status = "present" if count else "missing"
+    if seen and not count:
+        told.append(f"{where} does not tell the classes of its photos.")
+    elif data_set.n_classes and len(labels) != data_set.n_classes:
+        status = "incomplete"
+        told.append(f"{len(labels):,} classes found, {data_set.n_classes:,} expected. {_how(data_set)}")
+    elif 0 < count < data_set.images:
+        status = "incomplete"
+        told.append(f"{count:,} images found, {data_set.images:,} expected. {_how(data_set)}")
+    elif data_set.images and count > data_set.images:
+        told.append(f"{count:,} images found, {data_set.images:,} expected: perhaps there is more than this set in it.")
+    return Found(data_set, status, where, count, " ".join(told), paths)
+
+
+def _linked(where: Path) -> list[str]:
+    """Say of a folder that links to folders are not entered, if it has some."""
+    if not where.is_dir():
+        return []
+    with os.scandir(where) as entries:
+        links = sum(entry.is_symlink() and Path(entry).is_dir() for entry in entries)  # entry.is_dir fails on a loop
+    return [f"{links:,} symlinked folders in {where} are not entered: link {where.name} itself."] if links else []
+
+
+def _how(data_set: DataSet) -> str:
+    if isinstance(data_set, OwnSet):
+        if is_archive(data_set.top):
+            return f"{data_set.top} cannot be read as an archive, or holds no photo"
+        return f"put photos into {data_set.layout}"
+    return f"get: {data_set.get} ({data_set.source}). layout: {data_set.layout}."
+
+
+def _own_id(root: Path, name: str) -> Found:
+    """The user's ID photos, or those to fit on, with the labels of ROOT/labels.txt, else of the folders in ROOT/id."""
+    inside, listed = root / "id", root / "labels.txt"
+    top = inside if name == FOLDER else root / "train"
+    labels: dict[str, str] = {}
+    if listed.exists() or inside.is_dir():
+        try:
+            labels = read_labels(listed if listed.exists() else inside)
+        except InputError as error:
+            told = f"{error.message}. Put photos into {inside}/<class>/, or write the class names into {listed}"
+            return Found(_own_set(name, top), "missing", None, 0, told)
+    return _own(name, top, labels)
+
+
+def _own(name: str, top: Path, labels: Mapping[str, str] | None = None) -> Found:
+    data_set = _own_set(name, top, labels)
+    found = _counted(data_set, (top,)) if top.exists() else Found(data_set, "missing", None, 0, "")
+    if found.count:
+        return found
+    return Found(data_set, "missing", None, 0, f"{found.advice} {_how(data_set)}".strip())
+
+
+def _own_set(name: str, top: Path, labels: Mapping[str, str] | None = None) -> OwnSet:
+    return OwnSet(
+        name=name,
+        title={FOLDER: "id", TRAIN: "train"}.get(name, name),  # no OOD set has these names
+        about="photos of your own",
+        licence="yours",
+        source="yours",
+        get="nothing",
+        layout=f"{top}/{'*.jpg' if labels is None else '<class>/*.jpg'}",
+        folders=(os.fspath(top),),
+        images=0,
+        top=os.fspath(top),
+        labels=labels or {},
+    )
+
+
+def _own_class(data_set: OwnSet, folder: PurePath) -> str | None:
+    """The nearest folder below the top with the name of a label."""
+    below = PurePath(os.fspath(folder).removeprefix(data_set.top))
+    number = class_among(below.parts[::-1], data_set.keys)
+    return None if number is None else data_set.names[number]
+
+
+def _without_suffix(name: str) -> str:
+    suffix = max((suffix for suffix in ARCHIVES if name.lower().endswith(suffix)), key=len)
+    return name[: -len(suffix)]

@@ -1,0 +1,165 @@
+"""The sets of a benchmark as vectors: each is encoded once for an encoder, through a store, and read back later."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.base.files import parse_json, sha256_bytes, whole_file
+from outword.benchmark.run.catalogue import Found, OwnSet, class_of, labels_of, set_items
+from outword.encoders import Encoder
+from outword.encoders.base import Vectors
+from outword.errors import ImageError, InputError, OutwordError
+from outword.photos.sources import Item
+from outword.vectors.embed import embed
+from outword.vectors.store import Store, open_store
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Photos:
+    """The photos of a set that could be read, sorted by path.
+
+    Attributes:
+        found: where the set lies.
+        paths: of the photos, or their names inside an archive.
+        vectors: (n_photos, dim), unit rows.
+        unread: path and reason of those that could not be read.
+        contents: sha256 of their files.
+    """
+
+    found: Found
+    paths: list[str]
+    vectors: Vectors
+    unread: list[tuple[str, str]]
+    contents: frozenset[bytes] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """Of the set."""
+        return self.found.data_set.name
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of the vectors, and of the names below the place where the set lies."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.vectors).data)
+        top = f"{self.found.where}{os.sep}"
+        digest.update("\0".join(path.removeprefix(top) for path in self.paths).encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The class names, each with its own prompt, if it has one."""
+        data_set = self.found.data_set
+        if isinstance(data_set, OwnSet):
+            return dict(data_set.labels)
+        return dict.fromkeys(labels_of(data_set, self.paths), "")
+
+    @cached_property
+    def shown(self) -> Indices:
+        """(n_photos,), index of the label that each photo shows; -1 where that is not known."""
+        numbers = {name: number for number, name in enumerate(self.labels)}
+        data_set = self.found.data_set
+        return np.array([numbers.get(class_of(data_set, path) or "", -1) for path in self.paths], np.int64)
+
+    @property
+    def classes(self) -> Indices | None:
+        """The same; None unless it is known of all photos."""
+        return None if (self.shown < 0).any() else self.shown
+
+
+def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int], None]) -> Photos:
+    """The photos of a set; what the store has is not encoded again, and not even read if no file has changed.
+
+    What tells that is a marker beside the store: the listing of the files, the number of paths that the store then
+    had, and those of them that are not there any more.
+
+    Args:
+        encoder: what makes the vectors.
+        found: the set.
+        store: folder of the stores, one for each set.
+        report: called with the number of photos done.
+    """
+    folder, listing = store / found.data_set.name, _listing(found.paths)
+    name = sha256_bytes(os.fsencode(found.data_set.name))[:16]  # a set may have a name as long as names can be
+    marker = store / f".{name}.{encoder.fingerprint[:16]}.json"
+    if (kept := _unchanged(marker, listing, folder, encoder)) is not None:
+        return _photos(found, *kept)
+    marker.unlink(missing_ok=True)  # it is wrong as soon as the store changes
+    seen: set[str] = set()
+    store.mkdir(parents=True, exist_ok=True)
+    embed(encoder, _noted(set_items(found), seen), folder, report=report)
+    now = open_store(folder, encoder.fingerprint, encoder.name)
+    tops = _tops(found)
+    gone = [path for path in now.paths() if path not in seen and f"{path}{os.sep}".startswith(tops)]
+    with whole_file(marker) as temporary:
+        text = json.dumps({"listing": listing, "rows": len(now), "gone": gone})
+        temporary.write_text(text, encoding="utf-8")
+    return _photos(found, now, frozenset(gone))
+
+
+def _unchanged(marker: Path, listing: str, folder: Path, encoder: Encoder) -> tuple[Store, frozenset[str]] | None:
+    """The store, and the paths in it that are gone, if neither files nor store have changed since it was filled."""
+    try:
+        known = parse_json(marker.read_bytes())
+        if known["listing"] != listing:
+            return None
+        now = open_store(folder, encoder.fingerprint, encoder.name)
+        return (now, frozenset(known["gone"])) if len(now) == known["rows"] else None
+    except (OSError, ValueError, KeyError, TypeError, OutwordError):
+        return None
+
+
+def _photos(found: Found, store: Store, gone: frozenset[str]) -> Photos:
+    """The rows of a set; a store that other runs have used may have more."""
+    paths: list[str] = []
+    unread = []
+    vectors = np.empty((len(store), store.dim), np.float32)
+    tops = _tops(found)
+    for path, vector in store.rows():
+        if path in gone or not f"{path}{os.sep}".startswith(tops):
+            continue
+        if isinstance(vector, ImageError):
+            unread.append((path, vector.message))
+        else:
+            vectors[len(paths)] = vector
+            paths.append(path)
+    if not paths:
+        raise InputError(f"{found.where} has no image that can be read", hint="look at the files")
+    return Photos(found, paths, vectors[: len(paths)], unread, frozenset(map(store.digest, paths)))
+
+
+def _tops(found: Found) -> tuple[str, ...]:
+    """What the path of a photo of a set begins with, a separator behind it."""
+    return tuple(f"{path}{os.sep}" for path in found.paths)
+
+
+def _noted(items: Iterator[Item], seen: set[str]) -> Iterator[Item]:
+    """The items, with their names noted."""
+    for item in items:
+        seen.add(os.fspath(item))
+        yield item
+
+
+def _listing(paths: Iterable[Path]) -> str:
+    """sha256 of names, sizes and times of all files of a set: what tells that nothing has changed."""
+    facts = []
+    for path in paths:
+        inside = sorted(Path(top, name) for top, _, names in os.walk(path) for name in names)
+        for file in inside or [path]:
+            try:
+                found = file.stat()
+            except OSError:
+                facts.append((str(file), -1, -1, -1))
+            else:
+                facts.append((str(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+    return sha256_bytes(json.dumps(facts).encode())

@@ -1,0 +1,229 @@
+"""What a run leaves: rows in JSON lines, appended whole, and the scores behind them, to go on from or to report."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from outword.base.files import parse_json, whole_file
+from outword.benchmark.run.suite import Suite, read_table
+from outword.errors import InputError
+from outword.maths.numerics import Array
+from outword.scoring.parts import locked
+
+ROWS = "rows.jsonl"
+Condition = tuple[str, str, str]  # ID set, encoder, corpus
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of one method on one OOD set, with all that they hang on.
+
+    Attributes:
+        key: sha256 of the configuration: a run that is resumed looks for it.
+        cell: names the file with the scores, which all OOD sets of a fitted method share.
+        id, encoder, corpus: the condition; corpus is "" where each method has its own words.
+        entry: what the method is called.
+        point: of a sweep, such as "tau=0.4"; else "".
+        seed: of everything that is drawn by chance.
+        chance: whether anything is; if not, one seed stands for all.
+        ood: the OOD set.
+        n_id, n_ood, unread_id, unread_ood: images that were scored, and that could not be read.
+        auroc ... fpr95_ood: see `outword.metrics`; AUPR and FPR95 with ID and with OOD as the positives.
+        auroc_ci, fpr95_ci: 95 % intervals over images, by bootstrap; FPR95 with ID as the positives.
+        fit_seconds, score_seconds: on vectors; score is that of ID and OOD together.
+        config: the exact configuration, with fingerprints.
+        versions, commit: of the software.
+    """
+
+    key: str
+    cell: str
+    id: str
+    encoder: str
+    corpus: str
+    entry: str
+    point: str
+    seed: int
+    chance: bool
+    ood: str
+    n_id: int
+    n_ood: int
+    unread_id: int
+    unread_ood: int
+    auroc: float
+    aupr_id: float
+    aupr_ood: float
+    fpr95_id: float
+    fpr95_ood: float
+    auroc_ci: tuple[float, float]
+    fpr95_ci: tuple[float, float]
+    fit_seconds: float
+    score_seconds: float
+    config: Mapping[str, Any]
+    versions: Mapping[str, str]
+    commit: str
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """What was left out of a run: `what` is a set, an encoder or a method, `reason` one line.
+
+    `where` is the condition in which a method was left out, as (id, encoder, corpus); () for what concerns all.
+    """
+
+    kind: str  # "set", "encoder" or "method"
+    what: str
+    reason: str
+    where: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Worst:
+    """An image that a method gets wrong: an OOD image that looks ID (`set` is its set), or the other way round."""
+
+    path: str
+    set: str
+    inside: bool
+    score: float
+    label: str
+    words: Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run as tables, plots and the report see it: rows in the order of the suite, and what was left out."""
+
+    suite: Suite
+    folder: Path
+    rows: Sequence[Row]
+    skipped: Sequence[Skipped] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)  # of the sets, by name
+    unread: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)  # path and reason, by set
+
+    def conditions(self) -> list[Condition]:
+        """(id, encoder, corpus), in the order of the suite."""
+        return list(dict.fromkeys((row.id, row.encoder, row.corpus) for row in self.rows))
+
+    def select(self, condition: Condition | None = None, **wanted: Any) -> list[Row]:
+        """The rows of a condition with these values, such as entry="mcm"."""
+        return [
+            row
+            for row in self.rows
+            if condition in (None, (row.id, row.encoder, row.corpus))
+            and all(getattr(row, name) == value for name, value in wanted.items())
+        ]
+
+    def scores(self, row: Row) -> tuple[Array, Array]:
+        """ID scores and OOD scores behind a row."""
+        with np.load(self.folder / "scores" / f"{row.cell}.npz", allow_pickle=False) as kept:
+            own = f"id/{row.ood}" if f"id/{row.ood}" in kept else "id"  # a method that sees the order has several
+            return kept[own], kept[f"ood/{row.ood}"]
+
+    def replicates(self, row: Row) -> Array:
+        """AUROC and FPR95 of each bootstrap sample, (n_samples, 2); samples are the same for all methods."""
+        with np.load(self.folder / "scores" / f"{row.cell}.npz", allow_pickle=False) as kept:
+            return np.asarray(kept[f"boot/{row.ood}"])
+
+    def worst(self, row: Row) -> list[Worst]:
+        """The images that the method of a row gets most wrong; of seed 0, over all OOD sets."""
+        path = self.folder / "scores" / f"{row.cell}.json"
+        try:
+            return [Worst(**found) for found in parse_json(path.read_bytes())] if path.exists() else []
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{path} cannot be read: {error}", hint="remove it, and run the suite again") from None
+
+
+class Results:
+    """The folder of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._path = folder / ROWS
+
+    @contextmanager
+    def locked(self, suite: str) -> Iterator[None]:
+        """Hold the folder for a run of a suite; a second run at the same time, or of another suite, is refused."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle = locked(self.folder)
+        try:
+            self._claim(suite)
+            yield
+        finally:
+            if handle is not None:
+                os.close(handle)
+
+    def _claim(self, suite: str) -> None:
+        """See that the folder is empty, or holds an earlier run of this suite."""
+        card = self.folder / "suite.txt"
+        other = card.read_text(encoding="utf-8").strip() if card.exists() else ""
+        if other and other != suite and any((self.folder / name).exists() for name in (ROWS, "curves.jsonl")):
+            raise InputError(
+                f"{self.folder} holds results of the suite {other}, not of {suite}",
+                hint=f"give another folder with -o; --store {self.folder / 'store'} shares the embeddings",
+            )
+        if not other and any(path.name[0] != "." for path in self.folder.iterdir()):
+            raise InputError(f"{self.folder} is not empty and holds no results", hint="give another folder with -o")
+        with whole_file(card) as temporary:
+            temporary.write_text(f"{suite}\n", encoding="utf-8")
+
+    def read(self) -> dict[str, Row]:
+        """The rows by key, the newest where a key was written twice; half a line of a killed run is cut off."""
+        if not self._path.exists():
+            return {}
+        data = self._path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with self._path.open("r+b") as file:
+                file.truncate(whole)
+        rows = [self._row(number, line) for number, line in enumerate(data[:whole].splitlines(), 1)]
+        return {row.key: row for row in rows}
+
+    def _row(self, number: int, line: bytes) -> Row:
+        try:
+            table = parse_json(line)
+            row: Row = read_table(Row, {f.name: table[f.name] for f in fields(Row)}, "it")
+            if (len(row.auroc_ci), len(row.fpr95_ci)) != (2, 2):
+                raise ValueError("an interval has two ends")
+            return row
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"line {number} of {self._path} is no row of this version: {error!r}",
+                hint="remove the line, or give another folder with -o",
+            ) from None
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows in one write, and see that they are on disk."""
+        text = "".join(json.dumps(asdict(row), sort_keys=True) + "\n" for row in rows)
+        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        with os.fdopen(handle, "ab", buffering=0) as file:
+            written = file.write(text.encode())
+            os.fsync(handle)
+        if written != len(text.encode()):
+            raise OSError(errno.ENOSPC, "a row could not be written whole", str(self._path))
+
+    def has(self, cell: str) -> bool:
+        """Whether the scores of a cell are there, and whole."""
+        try:
+            with (self.folder / "scores" / f"{cell}.npz").open("rb") as file, zipfile.ZipFile(file):
+                return True
+        except (OSError, zipfile.BadZipFile):
+            return False
+
+    def keep(self, cell: str, arrays: Mapping[str, Array], worst: Sequence[Worst] | None) -> None:
+        """Write the scores of a cell, and its worst images, each whole or not at all."""
+        folder = self.folder / "scores"
+        folder.mkdir(exist_ok=True)
+        if worst is not None:
+            with whole_file(folder / f"{cell}.json") as temporary:
+                temporary.write_text(json.dumps([asdict(found) for found in worst]), encoding="utf-8")
+        with whole_file(folder / f"{cell}.npz") as temporary, temporary.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]

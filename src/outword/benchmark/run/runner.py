@@ -1,0 +1,344 @@
+"""Runs a suite: every set is encoded once, every method is fitted once a seed, and what is done is not done again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from outword.benchmark.run.catalogue import TRAIN, Found, find_set, folder_ood
+from outword.benchmark.run.measure import Measured, Place, Setting, make_rows, row_keys, score_sets, settle
+from outword.benchmark.run.photos import Photos, encoded
+from outword.benchmark.run.results import Condition, Outcome, Results, Row, Skipped
+from outword.benchmark.run.suite import FOLDER, SWEPT, Entry, Suite
+from outword.benchmark.run.task import Task, half, make_task
+from outword.benchmark.run.worst import below, worst_images
+from outword.detector.detector import make_detector, prepare
+from outword.encoders import Encoder
+from outword.encoders.base import Vectors
+from outword.errors import InputError, OutwordError
+from outword.maths.methods import Need
+from outword.vectors.wild import Report, quiet
+from outword.words.prompts import Prompts
+
+SAMPLES = 1000  # of the bootstrap
+UNREAD = 10  # photos of a set that are named
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fitted method: a condition, the method as it takes part, the point of a sweep, and a seed."""
+
+    condition: Condition
+    entry: Entry
+    point: str = ""
+    n_labels: int | None = None
+    seed: int = 0
+
+
+class Runner:
+    """One run of a suite.
+
+    Args:
+        suite: what to run.
+        root: where the data sets are.
+        results: the folder that the run leaves; it is locked by the caller.
+        store: where vectors are kept.
+        towers: gives an encoder of the suite by its name.
+        samples: of the bootstrap.
+        only: the methods to run, by the names of their rows; all of the suite by default.
+        report: called with (task, done, total).
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        root: Path,
+        results: Results,
+        *,
+        store: Path,
+        towers: Callable[[str], Encoder],
+        samples: int = SAMPLES,
+        only: Collection[str] | None = None,
+        report: Report = quiet,
+    ) -> None:
+        self.suite = suite
+        self.root = root
+        self.results = results
+        self.store = store
+        self.towers = towers
+        self.samples = samples
+        self.only = only
+        self.report = report
+        self.skipped: list[Skipped] = []
+        self._titles: dict[str, str] = {}
+        self._unread: dict[str, list[tuple[str, str]]] = {}
+        self._done = results.read()
+        self._rows: list[Row] = []
+        self._remembered: dict[str, dict[Prompts, Vectors]] = {}  # label vectors, by list of labels
+        self._tasks: dict[tuple[int | None, int], Task] = {}  # of one condition
+        words = root / "words.txt"
+        self._words = words if words.exists() else None
+
+    def run(self) -> Outcome:
+        """Run what is not done yet; all rows, in the order of the suite, and what was left out."""
+        inside = [find_set(self.root, name) for name in self.suite.id]
+        outside = [found for name in self.suite.ood for found in self._outside(name)]
+        names = [found.data_set.name for found in outside]
+        if twice := [name for name in names if names.count(name) > 1]:
+            told = f"OOD sets must have different names, got two called {twice[0]}"
+            raise InputError(told, hint="rename your folder")
+        present = [self._present(sets) for sets in (inside, outside)]
+        for what, there, sets in zip(("ID", "OOD"), present, (inside, outside), strict=True):
+            if not there:
+                raise InputError(
+                    f"none of the suite's {what} sets is in {self.root}. {sets[0].data_set.title}: {sets[0].advice}",
+                    hint=f"see what is there: outword data check {self.root} --suite {self.suite.name}",
+                )
+        for name in self.suite.encoders:
+            try:
+                encoder = self.towers(name)
+            except OutwordError as error:
+                if len(self.suite.encoders) == 1:
+                    raise
+                self._skip("encoder", name, str(error))
+            else:
+                self._run_encoder(name, encoder, *present)
+        if not self._rows:
+            why = [left for left in self.skipped if left.kind != "set" or left.reason.startswith("skipped")]
+            reasons = "; ".join(f"{left.what}: {left.reason}" for left in why)
+            raise InputError(f"nothing could be run ({reasons})", hint="provide what is lacking")
+        suite = replace(self.suite, ood=tuple(names), methods=tuple(self._asked()))
+        return Outcome(suite, self.results.folder, self._rows, self.skipped, self._titles, self._unread)
+
+    def _asked(self) -> list[Entry]:
+        """The methods that are to be run."""
+        return [entry for entry in self.suite.methods if self.only is None or entry.shown in self.only]
+
+    def _outside(self, name: str) -> list[Found]:
+        """The OOD sets that a name stands for."""
+        if name != FOLDER:
+            return [find_set(self.root, name)]
+        found = folder_ood(self.root)
+        used = {place for one in found for place in one.data_set.folders}
+        loose = [path for path in (self.root / "ood").glob("[!.]*") if str(path) not in used]
+        if loose:
+            more = f" and {len(loose) - 1:,} more" if len(loose) > 1 else ""
+            self._skip("set", "ood", f"left out, since a set is a folder or an archive: {min(loose).name}{more}")
+        return found
+
+    def _present(self, sets: Sequence[Found]) -> list[Found]:
+        """The sets that are there; a line for each that is not, or not just as it should be."""
+        for found in sets:
+            self._titles[found.data_set.name] = found.data_set.title
+            if found.status == "missing":
+                self._skip("set", found.data_set.name, f"missing, skipped: {found.advice}")
+            elif found.advice:
+                self._skip("set", found.data_set.name, f"{found.status}: {found.advice}")
+        return [found for found in sets if found.status != "missing"]
+
+    def _skip(self, kind: str, what: str, reason: str, where: Condition | tuple[()] = ()) -> None:
+        told = reason.replace(f"{self.root}{os.sep}", "ROOT/")  # so that tables do not differ between machines
+        skipped = Skipped(kind, what, told, where)
+        if skipped not in self.skipped:
+            self.skipped.append(skipped)
+
+    def _run_encoder(self, name: str, encoder: Encoder, inside: Sequence[Found], outside: Sequence[Found]) -> None:
+        ood = [photos for found in outside if (photos := self._encoded(encoder, found))]
+        taking = [entry for entry in self._asked() if name in (entry.encoders or self.suite.encoders)]
+        for entry in self._asked():
+            if entry.shown not in [one.shown for one in taking]:
+                self._skip("method", entry.shown, f"it is for {', '.join(entry.encoders)}")
+        # All methods of the suite decide, whichever are asked for: that must not change what is scored.
+        fitted = self._any_fitted(encoder, self.suite.methods)
+        there = self._train() if fitted else None
+        train = self._encoded_train(encoder, there) if there and self._any_fitted(encoder, taking) else None
+        self._remembered.clear()
+        for found in inside:
+            photos = self._encoded(encoder, found)
+            if photos is None or not ood:
+                continue
+            split = fitted and there is None and self.suite.train == FOLDER and self._halves(photos)
+            self._look(photos, train, ood)
+            self._tasks.clear()
+            for corpus in self.suite.corpora or ("",):
+                cells = list(self._cells((photos.name, name, corpus), taking))
+                for number, cell in enumerate(cells):
+                    place = ", ".join(part for part in (*cell.condition, cell.entry.shown, cell.point) if part)
+                    self.report(f"{place}, seed {cell.seed}", number, len(cells))
+                    self._run_cell(cell, encoder, photos, train, ood, split=split)
+
+    def _halves(self, photos: Photos) -> bool:
+        """Whether there are photos to draw for fitting, that is, most classes have two or more; says how many."""
+        known = photos.shown[photos.shown >= 0] if (photos.shown >= 0).any() else photos.shown
+        _, counts = np.unique(known, return_counts=True)
+        if np.mean(counts > 1) <= 0.5:
+            return False
+        drawn = len(half(photos.shown, np.arange(len(photos.paths)), 0))
+        told = f"each seed draws {drawn:,} of {len(photos.paths):,} photos to fit on; the others are scored"
+        self._skip("set", photos.name, told)
+        return True
+
+    def _look(self, photos: Photos, train: Photos | None, ood: Sequence[Photos]) -> None:
+        """Say what is odd about the ID photos: some without a class, classes without photos, photos that come twice."""
+        known, n = photos.shown >= 0, len(photos.paths)
+        if known.any() and not known.all():
+            told = f"{(~known).sum():,} of {n:,} photos show no label by their folder, and are scored all the same"
+            self._skip("set", photos.name, told)
+        if known.any() and (bare := sorted({*range(len(photos.labels))} - {*photos.shown.tolist()})):
+            more = f" and {len(bare) - 1:,} more labels" if len(bare) > 1 else ""
+            self._skip("set", photos.name, f"no photo shows {list(photos.labels)[bare[0]]}{more}")
+        for other in [*ood, *([train] if train else [])]:
+            if twice := len(photos.contents & other.contents):
+                where = "the photos to fit on" if other is train else f"those of {other.name}"
+                self._skip("set", photos.name, f"{twice:,} photos are among {where}, too")
+
+    def _encoded(self, encoder: Encoder, found: Found) -> Photos | None:
+        """The photos of a set; None, and a line, where none can be read."""
+
+        def report(done: int) -> None:
+            self.report(f"{encoder.name}: {found.data_set.title}", done, found.count)
+
+        try:
+            photos = encoded(encoder, found, self.store, report)
+        except InputError as error:
+            self._skip("set", found.data_set.name, f"skipped: {error.message}")
+            return None
+        if photos.unread:
+            self._unread[photos.name] = [(below(path, self.root), reason) for path, reason in photos.unread[:UNREAD]]
+        return photos
+
+    def _train(self) -> Found | None:
+        """Where the photos to fit on lie, if there are any."""
+        name = self.suite.train
+        if name is None:
+            return None
+        found = find_set(self.root, TRAIN if name == FOLDER else name)
+        self._titles[found.data_set.name] = found.data_set.title
+        if found.status != "missing":
+            return self._present([found])[0]
+        if name != FOLDER:
+            self._skip("set", name, f"missing, so that there are no photos to fit on: {found.advice}")
+        elif (self.root / "train").exists():
+            self._skip("set", found.data_set.name, f"missing: {found.advice}")
+        return None
+
+    def _encoded_train(self, encoder: Encoder, found: Found) -> Photos | None:
+        photos = self._encoded(encoder, found)
+        if photos and photos.unread:
+            self._skip("set", photos.name, f"{len(photos.unread):,} images could not be read")
+        if photos and (photos.shown < 0).any():
+            self._skip("set", photos.name, f"{(photos.shown < 0).sum():,} photos show no label by their folder")
+        return photos
+
+    def _any_fitted(self, encoder: Encoder, entries: Sequence[Entry]) -> bool:
+        """Whether a method needs ID images."""
+        return any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in entries)
+
+    def _wants(self, encoder: Encoder, entry: Entry) -> tuple[Need, ...]:
+        """What a method needs; nothing where its parameters are wrong, which is said later."""
+        try:
+            return make_detector(entry.method, encoder.temperature, entry.params).wants()
+        except OutwordError:
+            return ()
+
+    def _cells(self, condition: Condition, taking: Sequence[Entry]) -> Iterator[Cell]:
+        """Every method, point and seed of a condition, in the order of the tables."""
+        points = [(sweep.parameter, value) for sweep in self.suite.sweep for value in sweep.values]
+        for parameter, value in points or [("", 0)]:
+            for entry in taking:
+                for seed in range(self.suite.seeds):
+                    yield _cell(condition, entry, parameter, value, seed)
+
+    def _run_cell(
+        self, cell: Cell, encoder: Encoder, photos: Photos, train: Photos | None, ood: Sequence[Photos], *, split: bool
+    ) -> None:
+        """Measure a method, unless its rows are there; one that lacks something is a line in the table."""
+        drawn = split or cell.n_labels is not None
+        try:
+            task = self._task(cell, photos, train, split=split, seed=cell.seed if drawn else 0)
+            setting = settle(
+                cell.entry,
+                encoder,
+                task,
+                seed=cell.seed,
+                corpus=cell.condition[2] or None,
+                words=self._words,
+                prompts=self.suite.prompts,
+                keep_label_words=self.suite.keep_label_words,
+            )
+            chance = setting.chance or drawn
+            if chance or cell.seed == 0:
+                self._measure(cell, setting, chance, task, encoder, photos, ood)
+        except OutwordError as error:
+            at = f", {cell.point}" if cell.point else ""
+            reason = error.message.partition(": pass --")[0]  # options of other verbs: see the help of this one
+            self._skip("method", f"{cell.entry.shown}{at}", reason, cell.condition)
+
+    def _task(self, cell: Cell, photos: Photos, train: Photos | None, *, split: bool, seed: int) -> Task:
+        """The task of a cell, which all methods of a seed share."""
+        key = (cell.n_labels, seed)
+        if key not in self._tasks:
+            self._tasks[key] = make_task(photos, train, seed=seed, n_labels=cell.n_labels, split=split)
+        return self._tasks[key]
+
+    def _measure(
+        self,
+        cell: Cell,
+        setting: Setting,
+        chance: bool,
+        task: Task,
+        encoder: Encoder,
+        photos: Photos,
+        ood: Sequence[Photos],
+    ) -> None:
+        place = Place(*cell.condition, cell.entry.shown, cell.point)
+        config = {
+            **setting.config,
+            "id": {
+                "name": photos.name,
+                "fingerprint": photos.fingerprint,
+                "scored": len(task.rows),
+                "rows": task.rows_fingerprint,
+            },
+            "labels": {"count": len(task.labels), "fingerprint": task.fingerprint},
+            "seed": cell.seed,
+            "samples": self.samples,
+        }
+        keys = row_keys(config, place, ood)
+        if not self._is_done(keys):
+            remembered = self._remembered.setdefault(task.fingerprint, {})
+            prepared = prepare(task.labels, encoder=encoder, report=self.report, remembered=remembered, **setting.given)
+            started = time.perf_counter()
+            detector = prepared.fit()
+            fitted = time.perf_counter()
+            scores = score_sets(detector, encoder, photos, task.rows, ood, cell.seed)
+            measured = Measured(detector, scores, task.rows, (fitted - started, time.perf_counter() - fitted), chance)
+            rows, boot = make_rows(place, config, keys, measured, photos, ood)
+            worst = worst_images(measured, photos, ood, self.root) if cell.seed == 0 else None
+            self.results.keep(rows[0].cell, scores | {f"boot/{name}": kept for name, kept in boot.items()}, worst)
+            self.results.append(rows)
+            self._done |= {row.key: row for row in rows}
+        for one in ood:  # what could not be read may have changed, though no figure has
+            row = self._done[keys[one.name]]
+            self._rows.append(replace(row, unread_id=len(photos.unread), unread_ood=len(one.unread)))
+
+    def _is_done(self, keys: Mapping[str, str]) -> bool:
+        """Whether the rows are there, and the scores behind them."""
+        return all(key in self._done and self.results.has(self._done[key].cell) for key in keys.values())
+
+
+def _cell(condition: Condition, entry: Entry, parameter: str, value: float, seed: int) -> Cell:
+    """A cell at a point of a sweep: the method, its miner or the number of labels is changed."""
+    if not parameter:
+        return Cell(condition, entry, seed=seed)
+    point, (where, name) = f"{parameter}={value:g}", SWEPT[parameter]
+    if where == "labels":
+        return Cell(condition, entry, point, int(value), seed)
+    changed: Any = {where: {**getattr(entry, where), name: value}}
+    return Cell(condition, replace(entry, **changed), point, None, seed)

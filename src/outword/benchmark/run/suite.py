@@ -1,0 +1,246 @@
+"""A suite: which sets, encoders, words and methods a benchmark takes; one TOML file each, in `suites/`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from importlib.resources import files
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from outword.base.checks import whole_number
+from outword.benchmark.toml import tomllib
+from outword.errors import InputError, ParameterError, unknown
+from outword.maths.methods import DETECTORS
+from outword.maths.mining import MINERS
+
+SUITES = Path(str(files("outword"))) / "benchmark" / "suites"
+FOLDER = "folder"  # as a set: ROOT/id, ROOT/train, or every folder in ROOT/ood
+ALL = "all"
+Kind = Literal["methods", "sweep", "theorem"]
+
+# What a sweep may change: of the method, of the miner, or of the labels.
+SWEPT = {
+    "tau": ("params", "tau"),
+    "sigma": ("params", "sigma"),
+    "kappa": ("params", "temperature"),
+    "B": ("params", "n_groups"),
+    "alpha": ("miner_params", "alpha"),
+    "L": ("miner_params", "size"),
+    "K": ("labels", "K"),
+}
+WHOLE = ("B", "alpha", "L", "K")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method as it takes part.
+
+    Attributes:
+        method: its name (`outword list methods`).
+        name: what its rows are called; the method's name by default.
+        published: its row in the paper's table, if it has one there.
+        prompts, miner, corpus: as for `outword.fit`.
+        params: of the method.
+        miner_params: of the miner.
+        encoders: those of the suite that it takes part with; none stands for all.
+    """
+
+    method: str
+    name: str = ""
+    published: str = ""
+    prompts: str | None = None
+    miner: str | None = None
+    corpus: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    miner_params: Mapping[str, Any] = field(default_factory=dict)
+    encoders: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """What its rows are called."""
+        return self.name or self.method
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One parameter, by the paper's letter, over some values; everything else stays."""
+
+    parameter: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """Sizes of the theorem's experiment (see `outword.benchmark.theory.theory`)."""
+
+    sizes: tuple[int, ...]
+    scales: tuple[float, ...]
+    tau: float = 0.5
+    draws: int = 200
+    images: int = 32
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A benchmark. Every ID set, encoder and corpus is one condition, in which all methods are measured.
+
+    Attributes:
+        name: of the file.
+        title, about: one line each.
+        kind: "methods" (a table), "sweep" (figures) or "theorem".
+        published: the paper's table beside which it is shown, such as "table1".
+        id, ood: names of sets in the catalogue; "folder" stands for the user's own (`FOLDER`).
+        train: the ID photos that some methods are fitted on.
+        groups: OOD sets that have an average of their own, such as near and far.
+        encoders: names of encoders.
+        corpora: words for the methods that want some; none leaves each method its own.
+        prompts: templates for the methods that name none.
+        keep_label_words: as for `outword.fit`.
+        seeds: how many runs; they are numbered from 0.
+        methods: the methods.
+        sweep: what is varied.
+        theorem: sizes of the theorem's experiment.
+    """
+
+    name: str
+    title: str
+    about: str = ""
+    kind: Kind = "methods"
+    published: str = ""
+    id: tuple[str, ...] = ()
+    ood: tuple[str, ...] = ()
+    train: str | None = None
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    encoders: tuple[str, ...] = ("mini",)
+    corpora: tuple[str, ...] = ()
+    prompts: str | None = None
+    keep_label_words: bool = False
+    seeds: int = 5
+    methods: tuple[Entry, ...] = ()
+    sweep: tuple[Sweep, ...] = ()
+    theorem: Theorem | None = None
+
+
+def suite_names() -> list[str]:
+    """The suites that come with outword."""
+    return sorted(path.stem for path in SUITES.glob("*.toml"))
+
+
+def read_suite(name: str | os.PathLike[str]) -> Suite:
+    """A suite by name, or from a TOML file of the user's; an unknown key is an error."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        if str(name) not in suite_names():
+            raise unknown("suite", str(name), suite_names(), "outword list suites")
+        path = SUITES / f"{name}.toml"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no suite {path}", hint='see "outword list suites"') from None
+    except (OSError, ValueError, RecursionError) as error:  # a number or a nest without end is no error of TOML's
+        raise InputError(f"{path} cannot be read as TOML: {error}", hint="correct it") from None
+    suite: Suite = read_table(Suite, {"name": path.stem, **table}, str(path))
+    _check(suite, str(path))
+    return suite
+
+
+def read_table(kind: type[Any], table: Mapping[str, Any], where: str) -> Any:
+    """A dataclass from a TOML table: unknown keys, missing keys and values of the wrong type are errors."""
+    hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}
+    for key in table:
+        if key not in known:
+            raise unknown(f"key in {where}", key, known, "docs/benchmark.md")
+    missing = [n for n, f in known.items() if n not in table and f.default is MISSING and f.default_factory is MISSING]
+    if missing:
+        raise InputError(f"{where} must have the key {missing[0]}", hint="see docs/benchmark.md")
+    return kind(**{key: _value(hints[key], value, f"{key} in {where}") for key, value in table.items()})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    """A value as its annotation wants it; lists become tuples and tables dataclasses."""
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return value
+    if origin in (Union, UnionType):  # with None, which TOML does not have
+        return _value(args[0], value, where)
+    if origin is tuple:
+        if args[0] is Entry and value == ALL:
+            return tuple(Entry(method) for method in DETECTORS)
+        if not isinstance(value, list):
+            raise InputError(f"{where} must be a list, got {value!r}", hint="write it in brackets")
+        return tuple(_value(args[0], one, where) for one in value)
+    if origin is Literal:
+        if value not in args:
+            raise unknown(where, value, args, "docs/benchmark.md")
+        return value
+    if hint is Entry and isinstance(value, str):
+        return Entry(value)
+    if hint in (Entry, Sweep, Theorem) and isinstance(value, dict):
+        return read_table(hint, value, where)
+    if origin is Mapping and isinstance(value, dict):
+        return {key: _value(args[1], one, where) for key, one in value.items()}
+    wanted = {float: (int, float), Mapping: ()}.get(origin or hint, hint)
+    endless = hint is float and isinstance(value, int) and abs(value) > 1e300
+    if not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool) or endless:
+        kind = hint.__name__ if hint in (str, int, float, bool) else "table"
+        raise InputError(f"{where} must be of type {kind}, got {value!r}", hint="see docs/benchmark.md")
+    return value
+
+
+def _check(suite: Suite, where: str) -> None:
+    """See that a suite names what exists, nothing twice, and lacks nothing."""
+    whole_number(f"seeds in {where}", suite.seeds, hint="the paper's is 5")
+    if not suite.name.strip():
+        raise InputError(f"name in {where} must not be empty", hint="leave it out: it is that of the file")
+    for key in ("id", "ood", "encoders", "corpora"):
+        if len(set(getattr(suite, key))) < len(getattr(suite, key)):
+            raise InputError(f"{key} in {where} must name nothing twice", hint="remove one of them")
+    _check_methods(suite, where)
+    for sweep in suite.sweep:
+        _check_sweep(sweep, where)
+    for group, sets in suite.groups.items():
+        if stray := [name for name in sets if name not in suite.ood]:
+            raise InputError(
+                f"{group} in {where} must name OOD sets of the suite, got {stray[0]}", hint="add it to ood"
+            )
+    if lacking := _lacking(suite):
+        raise InputError(f"{where} must have the key {lacking}", hint="see docs/benchmark.md")
+
+
+def _check_methods(suite: Suite, where: str) -> None:
+    for entry in suite.methods:
+        if entry.method not in DETECTORS:
+            raise unknown(f"method in {where}", entry.method, DETECTORS, "outword list methods")
+        if entry.miner is not None and entry.miner not in MINERS:
+            raise unknown(f"miner in {where}", entry.miner, MINERS, "outword list miners")
+        if stray := [name for name in entry.encoders if name not in suite.encoders]:
+            raise InputError(
+                f"{entry.shown} in {where} must name encoders of the suite, got {stray[0]}", hint="add it to encoders"
+            )
+    for encoder in suite.encoders:
+        shown = [entry.shown for entry in suite.methods if encoder in (entry.encoders or suite.encoders)]
+        if len(set(shown)) < len(shown):
+            told = f"methods in {where} must have different names, got {', '.join(shown)}"
+            raise ParameterError(told, hint="add name=")
+
+
+def _check_sweep(sweep: Sweep, where: str) -> None:
+    if sweep.parameter not in SWEPT:
+        raise unknown(f"parameter in {where}", sweep.parameter, SWEPT, "docs/benchmark.md")
+    if len({f"{value:g}" for value in sweep.values}) < len(sweep.values):
+        raise InputError(f"{sweep.parameter} in {where} must have no value twice", hint="remove one of them")
+    for value in sweep.values if sweep.parameter in WHOLE else ():
+        whole_number(f"{sweep.parameter} in {where}", value, hint="write it without a point")
+
+
+def _lacking(suite: Suite) -> str | None:
+    """The first key that a suite of its kind needs and does not have."""
+    wanted: Sequence[str] = {
+        "methods": ("id", "ood", "encoders", "methods"),
+        "sweep": ("id", "ood", "encoders", "methods", "sweep"),
+        "theorem": ("theorem",),
+    }[suite.kind]
+    return next((key for key in wanted if not getattr(suite, key)), None)

@@ -1,0 +1,1 @@
+"""Shows a run: tables, plots, a report."""

@@ -1,0 +1,186 @@
+"""A run in brief: figures over seeds, averages over OOD sets, and who leads by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from outword.benchmark.run.bootstrap import half_widths, interval, seeds_resampled
+from outword.benchmark.run.results import Condition, Outcome, Row
+from outword.maths.methods import Need
+from outword.maths.numerics import Array
+
+AXES = {"id": "ID set", "encoder": "Encoder", "corpus": "Words"}
+SOURCE_METHOD = "debiased"  # the paper's own
+AUROC, FPR95 = 0, 1  # columns of `Outcome.replicates`
+FITTED, LEARNS = "fitted on ID images", "learns from the test images"
+
+
+class Value(NamedTuple):
+    """A figure as a fraction: its mean, and its sample standard deviation over seeds where there are several."""
+
+    mean: float
+    sd: float | None = None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How far a method is ahead of another in mean AUROC over the OOD sets, as a fraction.
+
+    Attributes:
+        ahead, behind: the two methods.
+        points: difference of their figures.
+        low, high: its interval; those of all pairs of methods hold at once with 95 %, whichever is picked as the best.
+        share: of the bootstrap samples in which the first has the higher AUROC.
+    """
+
+    ahead: str
+    behind: str
+    points: float
+    low: float
+    high: float
+    share: float
+
+    @property
+    def separable(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+def title(outcome: Outcome, name: str) -> str:
+    """The title of a set, or its name where it has none."""
+    return outcome.titles.get(name, name)
+
+
+def measured_sets(outcome: Outcome) -> list[str]:
+    """The OOD sets that have figures, in the order of the suite."""
+    present = {row.ood for row in outcome.rows}
+    return [name for name in outcome.suite.ood if name in present]
+
+
+def entries(outcome: Outcome, condition: Condition | None = None) -> list[str]:
+    """The methods that have figures, in the order of the suite."""
+    present = {row.entry for row in outcome.select(condition)}
+    return list(dict.fromkeys(entry.shown for entry in outcome.suite.methods if entry.shown in present))
+
+
+def varying(outcome: Outcome) -> list[str]:
+    """The axes of the conditions that take more than one value."""
+    planned = {"id": outcome.suite.id, "encoder": outcome.suite.encoders, "corpus": outcome.suite.corpora}
+    return [a for a in AXES if len(planned[a]) > 1 or len({getattr(row, a) for row in outcome.rows}) > 1]
+
+
+def axis_text(outcome: Outcome, axis: str, condition: Condition) -> str:
+    """A condition's value on one axis, in words."""
+    value = condition[list(AXES).index(axis)]
+    return title(outcome, value) if axis == "id" else value or "each method's own"
+
+
+def condition_text(outcome: Outcome, condition: Condition, axes: Sequence[str] = tuple(AXES)) -> str:
+    """A condition in words, such as "ID set: ImageNet-1k; Encoder: clip-vit-b-16"."""
+    return "; ".join(f"{AXES[axis]}: {axis_text(outcome, axis, condition)}" for axis in axes)
+
+
+def over_seeds(values: Sequence[float]) -> Value | None:
+    """Mean and sample standard deviation; None of nothing, and no deviation of a single value.
+
+    >>> over_seeds([0.2, 0.4])
+    Value(mean=0.30000000000000004, sd=0.14142135623730953, best=False)
+    >>> over_seeds([0.2]), over_seeds([])
+    (Value(mean=0.2, sd=None, best=False), None)
+    """
+    if not values:
+        return None
+    return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
+
+
+def on_set(rows: Sequence[Row], name: str, figure: str) -> Value | None:
+    """A figure of a method (its rows are given) on one OOD set."""
+    return over_seeds([getattr(row, figure) for row in _by_seed(rows) if row.ood == name])
+
+
+def average(rows: Sequence[Row], sets: Sequence[str], figure: str) -> Value | None:
+    """A figure of a method as the mean of OOD sets, first in each seed; None where it lacks one of them."""
+    means = []
+    for seed in dict.fromkeys(row.seed for row in _by_seed(rows)):
+        values = {row.ood: getattr(row, figure) for row in rows if row.seed == seed}
+        if sets and all(name in values for name in sets):
+            means.append(float(np.mean([values[name] for name in sets])))
+    return over_seeds(means)
+
+
+def _by_seed(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.seed)
+
+
+def points(outcome: Outcome, condition: Condition, entry: str, parameter: str) -> dict[str, list[Row]]:
+    """The rows of a method in the sweep of a parameter, by its value as written, smallest first."""
+    found: dict[str, list[Row]] = {}
+    for row in outcome.select(condition, entry=entry):
+        name, _, value = row.point.partition("=")
+        if name == parameter:
+            found.setdefault(value, []).append(row)
+    return {value: found[value] for value in sorted(found, key=float)}
+
+
+def tau_text(rows: Sequence[Row]) -> str:
+    """The tau that rows were scored with, or from which to which; "" where there is none."""
+    taus = sorted(row.config["learned"]["tau"] for row in rows if "tau" in row.config["learned"])
+    return " to ".join(dict.fromkeys(f"{tau:.3g}" for tau in taus[:1] + taus[-1:]))
+
+
+def terms(row: Row) -> list[str]:
+    """What the method of a row sees besides names and words: `FITTED`, `LEARNS`, both, or nothing."""
+    method = row.config["method"]
+    return [FITTED] * (Need.ID_IMAGES.value in method["needs"]) + [LEARNS] * bool(method["sees_order"])
+
+
+def ranking(outcome: Outcome, condition: Condition, figure: str = "auroc") -> list[tuple[str, float]]:
+    """The methods with their mean AUROC, or FPR95, over the OOD sets, best first; equal ones in the suite's order."""
+    sets, sign = measured_sets(outcome), -1 if figure == "auroc" else 1
+    found = [
+        (name, value.mean)
+        for name in entries(outcome, condition)
+        if (value := average(outcome.select(condition, entry=name, point=""), sets, figure))
+    ]
+    return sorted(found, key=lambda pair: sign * pair[1])
+
+
+def paper_entries(outcome: Outcome, condition: Condition) -> list[str]:
+    """The entries of the paper's method that have figures, in the order of the suite."""
+    own = [entry.shown for entry in outcome.suite.methods if entry.method == SOURCE_METHOD]
+    ranked = {name for name, _ in ranking(outcome, condition)}
+    return list(dict.fromkeys(name for name in own if name in ranked))
+
+
+def mean_replicates(outcome: Outcome, rows: Sequence[Row]) -> Array:
+    """AUROC and FPR95 of each bootstrap sample, as the mean over OOD sets and seeds; (n_samples, 2).
+
+    What a seed decides, such as the photos to fit on, is resampled with the images (`seeds_resampled`).
+    """
+    by_seed: dict[int, list[Array]] = {}
+    for row in _by_seed(rows):
+        by_seed.setdefault(row.seed, []).append(outcome.replicates(row))
+    return seeds_resampled([np.mean(sets, axis=0) for sets in by_seed.values()])
+
+
+def mean_interval(outcome: Outcome, rows: Sequence[Row], column: int) -> tuple[float, float]:
+    """95 % bootstrap interval of AUROC or FPR95 as the mean over OOD sets and seeds."""
+    return interval(mean_replicates(outcome, rows)[:, column])
+
+
+def leads(outcome: Outcome, condition: Condition) -> dict[str, Lead]:
+    """How far the best method is ahead of each of the others in one condition, by their names, best first."""
+    (best, figure), *others = ranking(outcome, condition)
+    names = [best, *(name for name, _ in others)]
+    samples = [mean_replicates(outcome, outcome.select(condition, entry=name))[:, AUROC] for name in names]
+    widths = half_widths(samples)[0]
+    found = {}
+    for (name, own), theirs, width in zip(others, samples[1:], widths[1:], strict=True):
+        points, share = figure - own, float((samples[0] > theirs).mean())
+        found[name] = Lead(best, name, points, points - width, points + width, share)
+    return found

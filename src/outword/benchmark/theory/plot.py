@@ -1,0 +1,99 @@
+"""Theorem 2 as a figure: delta against m, n and both, log by log, with the bound where it can be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from outword.base.extras import need
+from outword.benchmark.show.picture import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Picture
+from outword.benchmark.show.plots import STYLE, save
+from outword.benchmark.theory.theory import AXES, BEYOND, GOAL, Axis, Curve
+from outword.errors import ParameterError
+
+NAME = "theorem2"
+TITLES = {"m": "m words of Q, all of P+", "n": "n words of P+, all of Q", "both": "m = n words of each"}
+LINES = tuple(
+    zip((BLUE, GREEN, ORANGE, VERMILLION, PURPLE, SKY), "osD^vP", strict=True)
+)  # a colour and a marker a scale
+CAPTION = (
+    "δ = |log S_debiased − log S_unbiased|, mean over draws and images, against the number of words that are drawn; "
+    "bands are 95 % intervals over draws. The theorem says that δ falls with slope −1/2 (dashed). It does so well "
+    "above the knee: the size at which a sampled mean is as uncertain as it is large, for the worst image. Below, a "
+    f"few words that are drawn seldom decide. The table has the knee of each curve, and slopes from {BEYOND} knees on. "
+    "Printed bounds (dotted) are shown where they come near. Hollow points have draws without a logarithm, which are "
+    "left out."
+)
+
+
+def theorem_figures(curves: Sequence[Curve], folder: Path) -> list[Path]:
+    """Draw the curves to `folder`/plots, as SVG and PNG; each panel is an SVG of its own in panels/ too.
+
+    A panel is a setting and what its curves are drawn against. Equal curves give equal files, with the same matplotlib.
+    """
+    if not curves:
+        raise ParameterError("a figure must have one curve or more, got none", hint="measure some first")
+    settings = dict.fromkeys(curve.setting for curve in curves)
+    panels = [
+        partial(_panel, [c for c in curves if c.setting == setting], axis) for setting in settings for axis in AXES
+    ]
+    with need("matplotlib", "a plot", extra="bench").rc_context(STYLE):
+        return save(Picture(NAME, "", panels, len(AXES), (3.9, 3.5)), folder / "plots")
+
+
+def _panel(curves: Sequence[Curve], axis: Axis, axes: Any) -> list[Any]:
+    """One setting and axis: a line a scale, hollow where draws are undefined, and the bounds that come near."""
+    low, high = _limits(curves)
+    own = [curve for curve in curves if curve.axis == axis]
+    axes.set(xscale="log", yscale="log", ylim=(low, high), xlabel="size", ylabel="mean δ")
+    for place, curve in enumerate(own):
+        colour, marker = LINES[place % len(LINES)]
+        points = [point for point in curve.points if point.mean]
+        x, y = [point.size for point in points], [point.mean for point in points]
+        axes.plot(x, y, color=colour, lw=1.2)
+        axes.fill_between(x, [p.low for p in points], [p.high for p in points], color=colour, alpha=0.25, lw=0)
+        faces = [colour if point.undefined == 0 else "white" for point in points]
+        axes.scatter(x, y, s=16, marker=marker, c=faces, edgecolors=colour, linewidths=0.9, zorder=3)
+        if any(point.bound < high for point in points):
+            axes.plot(x, [point.bound for point in points], color=colour, lw=1.2, ls=":")
+    sizes = np.array([point.size for point in curves[0].points], np.float64)
+    axes.plot(sizes, 2 * low * (sizes / sizes[-1]) ** GOAL, color="black", lw=0.9, ls="--")
+    axes.set_title(f"{curves[0].setting} vectors: {TITLES[axis]}")
+    axes.grid(visible=True, which="major", color="#dddddd", lw=0.5)
+    axes.minorticks_off()
+    for side in (axes.xaxis, axes.yaxis):
+        side.set_major_formatter(lambda value, _: _power(value))
+    return _legend([curve.scale for curve in own])
+
+
+def _limits(curves: Sequence[Curve]) -> tuple[float, float]:
+    """Of the vertical axis: room for the guide below, and for the bounds that come near above."""
+    seen = [point.mean for curve in curves for point in curve.points if point.mean]
+    return min(seen, default=0.1) / 10, max(seen, default=0.1) * 30
+
+
+def _power(value: float) -> str:
+    """A power of ten as plain text.
+
+    >>> _power(1000.0), _power(0.01)
+    ('10³', '10⁻²')
+    """
+    return "10" + f"{round(np.log10(value))}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _legend(scales: Sequence[float]) -> list[Any]:
+    line = need("matplotlib.lines", "a plot", extra="bench").Line2D
+    styles = [LINES[place % len(LINES)] for place in range(len(scales))]
+    return [
+        *(
+            line([], [], color=colour, lw=1.2, marker=marker, markersize=4, label=f"κ = {scale:g}")
+            for scale, (colour, marker) in zip(scales, styles, strict=True)
+        ),
+        line([], [], color="black", lw=0.9, ls="--", label="slope −1/2"),
+        line([], [], color="black", lw=1.2, ls=":", label="printed bound"),
+        line([], [], color="black", lw=0, marker="o", mfc="white", markersize=4, label="undefined draws"),
+    ]

@@ -1,0 +1,84 @@
+"""What is said on stderr while data goes to stdout: progress, warnings, summaries."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from outword.detector.detector import Detector
+
+EVERY = 5.0  # seconds between two lines where there is no terminal
+
+
+def console() -> Console:
+    """A console on stderr; honours NO_COLOR."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def note_order(detector: Detector) -> None:
+    """Say of a method that learns from what it scores that the order of the images matters."""
+    if detector.vectors.sees_order:
+        click.echo(
+            f"{detector.method} learns from the images that it scores: a score depends on those before it", err=True
+        )
+
+
+class Meter:
+    """Progress on stderr: a bar with speed and time left on a terminal, a plain line now and then elsewhere."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._bar = _bar() if sys.stderr is not None and sys.stderr.isatty() else None
+        self._began: dict[str, float] = {}
+        self._shown: dict[str, TaskID] = {}
+        self._last = self._said = time.monotonic()
+
+    def __enter__(self) -> Meter:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def __call__(self, task: str, done: int, total: int | None) -> None:
+        """Say that `done` of `total` are done; the total may not be known yet."""
+        now = time.monotonic()
+        began = self._began.setdefault(task, self._last)
+        self._last = now
+        speed = done / max(now - began, 1e-9)
+        if self._bar:
+            if task not in self._shown:
+                self._shown[task] = self._bar.add_task(task, total=total, speed="")
+            self._bar.update(self._shown[task], completed=done, total=total, speed=f"{speed:,.0f} {self._unit}/s")
+        elif now - self._said > EVERY:
+            self._said = now
+            left = f" of {total:,}, {(total - done) / speed:,.0f} s left" if total and done else ""
+            click.echo(f"{task}: {done:,}{left}, {speed:,.1f} {self._unit}/s", err=True)
+
+
+def _bar() -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+        console=console(),
+        transient=True,
+    )

@@ -1,0 +1,1 @@
+"""The detector: how it is made, what it says of a photo, and its files."""

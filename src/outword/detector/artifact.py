@@ -1,0 +1,137 @@
+"""A saved detector: a directory of JSON, safetensors and readable text, written whole, checked when read, no pickle.
+
+pets.outword/
+  detector.json          what it is: schema, method and parameters, encoder, threshold, fingerprints of the rest
+  vectors.safetensors    the arrays; hashes of the photos that it was fitted on, if any
+  labels.txt             the ID labels, one a line
+  wild.txt               the wild words, one a line, best first
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+from safetensors.numpy import save as serialize
+
+from outword.base.files import free_folder, parse_json, read_folder, sha256_bytes, sha256_file, whole_folder
+from outword.errors import ArtifactError
+
+SCHEMA = 1
+CARD, VECTORS, LABELS, WILD = "detector.json", "vectors.safetensors", "labels.txt", "wild.txt"
+FILES = {CARD, VECTORS, LABELS, WILD}
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a directory holds: `card` is the JSON, `arrays` by name, labels and wild words in order."""
+
+    card: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    labels: list[str]
+    wild: list[str]
+
+
+def save(path: str | os.PathLike[str], saved: Saved) -> Path:
+    """Write a detector to `path`, replacing a detector that is there; nothing else is ever replaced."""
+    target = check_target(path)
+    with whole_folder(target) as new:
+        for name, data in contents(saved).items():
+            (new / name).write_bytes(data)
+    return target
+
+
+def zipped(saved: Saved, folder: str) -> bytes:
+    """The same as a zip file, whose one folder has this name; equal detectors give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:  # stored as it is: vectors hardly get smaller
+        for name, data in contents(saved).items():
+            entry = zipfile.ZipInfo(f"{folder}/{name}")
+            entry.external_attr = 0o644 << 16
+            file.writestr(entry, data)
+    return buffer.getvalue()
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Raise unless a detector may be written to `path`: it is free, or holds a detector and nothing else."""
+    return free_folder(path, card=CARD, names=FILES, what="a saved detector")
+
+
+def load(path: str | os.PathLike[str]) -> Saved:
+    """Read a detector back; a newer schema, a missing or a changed file is refused with the reason."""
+    return read_folder(Path(path), _load)
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for infinity, which JSON does not have."""
+    return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}
+
+
+def _load(folder: Path) -> Saved:
+    card = _read_card(folder)
+    for name, wanted in card["files"].items():
+        if not (folder / name).is_file():
+            raise ArtifactError(f"{folder} has no {name}", hint="save the detector again")
+        if sha256_file(folder / name) != wanted:
+            raise ArtifactError(f"{folder / name} has changed since it was saved", hint="save the detector again")
+    try:
+        arrays = load_file(folder / VECTORS)
+        return Saved(card, arrays, _read_lines(folder / LABELS), _read_lines(folder / WILD))
+    except (SafetensorError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{folder} cannot be read: {error}", hint="save the detector again") from error
+
+
+def contents(saved: Saved) -> dict[str, bytes]:
+    """The files of a saved detector by name."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}
+    files = {
+        VECTORS: serialize(arrays),
+        LABELS: "".join(f"{label}\n" for label in saved.labels).encode(),
+        WILD: "".join(f"{word}\n" for word in saved.wild).encode(),
+    }
+    card = {"schema": SCHEMA, **saved.card, "files": {name: sha256_bytes(data) for name, data in files.items()}}
+    card["fingerprint"] = _fingerprint(card)
+    return {**files, CARD: (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()}
+
+
+def fingerprint(saved: Saved) -> str:
+    """sha256 of all that a detector is, its threshold included."""
+    return str(json.loads(contents(saved)[CARD])["fingerprint"])
+
+
+def _fingerprint(card: dict[str, Any]) -> str:
+    content = {key: value for key, value in card.items() if key != "fingerprint"}
+    return sha256_bytes(json.dumps(content, sort_keys=True).encode())
+
+
+def _read_card(folder: Path) -> dict[str, Any]:
+    if not (folder / CARD).is_file():
+        raise ArtifactError(f"{folder} is not a saved detector: it has no {CARD}", hint='make one with "outword fit"')
+    try:
+        card = parse_json((folder / CARD).read_bytes())
+        schema, changed = card["schema"], card["fingerprint"] != _fingerprint(card)
+        whole = type(schema) is int and schema >= 1 and set(card["files"]) == FILES - {CARD}
+        json.dumps(card, ensure_ascii=False).encode()  # as it is written: half a character cannot be
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"{folder / CARD} cannot be read: {error!r}", hint="save the detector again") from error
+    if not whole:
+        raise ArtifactError(f"{folder / CARD} cannot be read: schema or files", hint="save the detector again")
+    if schema > SCHEMA:
+        raise ArtifactError(f"{folder} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
+    if changed:
+        raise ArtifactError(f"{folder / CARD} has changed since it was saved", hint="save the detector again")
+    return dict(card)
+
+
+def _read_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]

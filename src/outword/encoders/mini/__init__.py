@@ -1,0 +1,1 @@
+"""The embedded encoder, which works offline."""

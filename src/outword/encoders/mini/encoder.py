@@ -1,0 +1,140 @@
+"""The embedded encoder `mini`: EfficientNet-Lite2 and MiniLM-L6 in one space, offline, on onnxruntime.
+
+It knows ImageNet names, their synonyms and broad parents, and little else; `coverage` says so label by label. How the
+two networks come to share a space is in `head`, what is known of words in `lexicon`;
+the files are made by `tools/build_mini.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from safetensors.numpy import load_file
+
+from outword.encoders.base import Coverage, Encoder, Vectors, texts_of
+from outword.encoders.mini.head import Head
+from outword.encoders.mini.lexicon import Lexicon
+from outword.encoders.mini.wordpiece import WordPiece
+from outword.encoders.ort import never_alone, session
+
+DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
+SIDE = 260  # pixels that go into the image tower
+CROP = 260 / 292  # share of the shorter side that the central crop keeps
+MAX_TOKENS = 128  # what the text tower was trained with; a longer text is cut
+TEXT_BATCH = 64
+PREPROCESSING = {"side": SIDE, "crop": CROP, "resize": "bicubic", "max_tokens": MAX_TOKENS}  # goes into the fingerprint
+
+
+class Mini(Encoder):
+    """One unit vector per image and per text; each tower is loaded when it is first needed.
+
+    >>> Mini().encode_texts(["a photo of a tabby cat"]).shape
+    (1, 512)
+    """
+
+    def __init__(self, folder: Path = DATA) -> None:
+        self._folder = folder
+        card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+        self.name: str = card["name"]
+        self.dim: int = card["dim"]
+        self.temperature: float = card["temperature"]
+        self.prompts: str = card["prompts"]
+        self.fingerprint: str = card["fingerprint"]
+        self.licence = "Apache-2.0; WordNet 3.0 licence"
+        self.source = "comes with outword: EfficientNet-Lite2, all-MiniLM-L6-v2, WordNet 3.0 (docs/mini.md)"
+        self.min_side = round(SIDE / CROP)  # the side of what is resized: a JPEG is decoded at twice that or more
+        self.batch_size = 4  # 1 to 4 are fastest here: the activations of more do not stay in the cache
+
+    @staticmethod
+    def preprocess(image: Image.Image) -> NDArray[np.uint8]:
+        """The central square, resized in one bicubic step to (260, 260, 3)."""
+        width, height = image.size
+        side = min(width, height) * CROP
+        left, top = (width - side) / 2, (height - side) / 2
+        box = (left, top, left + side, top + side)
+        return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BICUBIC, box=box))
+
+    def encode_pixels(self, pixels: NDArray[np.uint8]) -> Vectors:
+        """Pixels (n, 260, 260, 3) to unit vectors (n, dim)."""
+        out = np.empty((len(pixels), self.dim), np.float32)
+        for start in range(0, len(pixels), self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            out[rows] = self._head.images(self._image_tower.run(None, {"pixels": pixels[rows]})[0])
+        return out
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        """Texts, prompts included, to unit vectors (n, dim).
+
+        The sentence is read as given; the taxonomy looks at the longest run of words at its end that WordNet holds:
+        in "a photo of a tabby cat" it finds "tabby cat".
+        """
+        texts = texts_of(texts)
+        ids = [self._tokens.encode(text) for text in texts]
+        out = np.empty((len(texts), self.dim), np.float32)
+        for rows in batches(ids):
+            E = never_alone(self._sentences, np.array([ids[i] for i in rows], np.int64))
+            v = np.stack([self.lexicon.vector(texts[i]) for i in rows])
+            out[rows] = self._head.texts(E, v)
+        return out
+
+    def coverage(self, labels: Sequence[str]) -> list[Coverage]:
+        """How well each bare label is known; see `outword.encoders.mini.lexicon.Lexicon.flag`."""
+        return [Coverage(label, self.lexicon.flag(label)) for label in labels]
+
+    def _sentences(self, ids: NDArray[np.int64]) -> Vectors:
+        return np.asarray(self._text_tower.run(None, {"ids": ids})[0])
+
+    @cached_property
+    def _image_tower(self) -> Any:
+        return session(self._folder / "image.onnx")
+
+    @cached_property
+    def _text_tower(self) -> Any:
+        return session(self._folder / "text.onnx")
+
+    @cached_property
+    def _tokens(self) -> WordPiece:
+        return WordPiece((self._folder / "vocab.txt").read_text(encoding="utf-8").split("\n"), MAX_TOKENS)
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """What is known of words."""
+        return Lexicon.load(self._folder / "lexicon.safetensors")
+
+    @cached_property
+    def _head(self) -> Head:
+        return load_head(self._folder, self.lexicon)
+
+
+def load_head(folder: Path, lexicon: Lexicon) -> Head:
+    """The head's arrays; matrices are kept as int8 with one scale a row and computed with in float32.
+
+    Products go through onnxruntime: numpy's own threads spin for a while after each product, in the way of the towers'
+    threads, and cost more than half of the images per second.
+    """
+    stored = load_file(folder / "head.safetensors")
+    scales = {name: stored.pop(f"{name}.scale") for name in [n for n in stored if f"{n}.scale" in stored]}
+    arrays = {name: a * scales[name][:, None] if name in scales else a for name, a in stored.items()}
+    product = session(folder / "matmul.onnx")
+    return Head(
+        **{name: a.astype(np.float32) for name, a in arrays.items()},
+        v=lexicon.taxonomy.v[lexicon.classes],
+        multiply=lambda x, y: never_alone(lambda rows: product.run(None, {"x": rows, "y": y})[0], x),
+    )
+
+
+def batches(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Rows with equally many tokens, at most `TEXT_BATCH` together: no padding, so a text never feels its batch."""
+    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    for _, group in groupby(order, key=lambda i: len(ids[i])):
+        rows = list(group)
+        yield from (rows[start : start + TEXT_BATCH] for start in range(0, len(rows), TEXT_BATCH))

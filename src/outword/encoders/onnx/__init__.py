@@ -1,0 +1,1 @@
+"""Exported encoders, on onnxruntime or OpenVINO."""

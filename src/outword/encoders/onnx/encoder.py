@@ -1,0 +1,263 @@
+"""An exported encoder, `onnx:DIR`: onnxruntime (or openvino) and numpy; no torch.
+
+DIR/
+  card.json         what it is: where it comes from, what it reads, how near it is to the original, sha256 of the rest
+  image.onnx        pixels, uint8 (n, side, side, 3), to unit vectors (n, dim)
+  text.onnx         token ids, int64 (n, length), to unit vectors (n, dim)
+  tokenizer.json    the vocabulary
+  *.onnx.data       the weights of a tower of 2 GB or more
+
+`outword.encoders.onnx.export` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from outword.base.checks import mistyped
+from outword.base.extras import need
+from outword.base.files import parse_json, sha256_bytes, sha256_file
+from outword.base.processors import usable_cpus
+from outword.encoders.base import Encoder, Loader, Pixels, Vectors, check_batch_size, texts_of
+from outword.encoders.onnx.tokens import Form, Tokens
+from outword.encoders.ort import session
+from outword.encoders.preprocess import Preprocess
+from outword.encoders.texts import batches, warn_of_cuts
+from outword.encoders.tidy_text import CLEAN
+from outword.errors import ArtifactError, OutwordError, ParameterError
+
+SCHEMA = 1
+CARD, IMAGE, TEXT, TOKENIZER = "card.json", "image.onnx", "text.onnx", "tokenizer.json"
+NAMES = {CARD, IMAGE, TEXT, TOKENIZER, f"{IMAGE}.data", f"{TEXT}.data"}
+_AGAIN = 'export it again with "outword export"'
+_Run = Callable[[NDArray[Any]], Vectors]
+
+
+class OnnxEncoder(Encoder):
+    """Both towers from a folder; each is checked and loaded when it is first needed.
+
+    Args:
+        folder: what `outword export` wrote.
+        name: what `get_encoder` was asked for.
+        device: "cpu" for onnxruntime, the default; "openvino" for openvino, which is an extra.
+        precision: what the folder was exported in, which it is by default; or "bf16" on openvino, where the processor
+            has it: quicker, and further from the original than the card says.
+        batch_size: of no consequence for vectors: each image goes through alone.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        name: str,
+        device: str | None = None,
+        precision: str | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        self._folder = folder
+        self.card = read_card(folder)
+        if device not in (None, "cpu", "openvino"):
+            raise ParameterError(f"an exported encoder runs on cpu or openvino, got {device!r}", hint="leave it out")
+        self._openvino = device == "openvino"
+        self.precision: str = precision or self.card["precision"]
+        if precision not in (None, self.card["precision"]) and (precision, device) != ("bf16", "openvino"):
+            raise ParameterError(
+                f"{folder} was exported in {self.card['precision']}, got precision {precision!r}",
+                hint=f"leave it out, or {_AGAIN}",
+            )
+        check_batch_size(batch_size)
+        self.batch_size = batch_size or 1
+        self.name = name
+        self.dim, self.temperature, self.prompts = (self.card[key] for key in ("dim", "temperature", "prompts"))
+        self.licence, self.source = self.card["licence"], self.card["source"]
+        self.fingerprint, self.exported_from = self.card["fingerprint"], self.card["exported_from"]
+        if self.precision == "bf16":  # so much coarser that its vectors are kept apart
+            self.fingerprint = sha256_bytes(f"{self.fingerprint} bf16".encode())
+        self._preprocess = Preprocess(**self.card["preprocess"])
+        self._form = Form(**self.card["text"])
+        self.min_side = self._preprocess.min_side
+
+    def preprocess(self, image: Image.Image) -> Pixels:
+        """RGB image to the square of pixels that the model reads."""
+        return self._preprocess(image)
+
+    @property
+    def loader(self) -> Loader:
+        """What makes pixels of images, without the towers."""
+        return Loader(self._preprocess, self.min_side)
+
+    def encode_pixels(self, pixels: Pixels) -> Vectors:
+        """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
+        out = np.empty((len(pixels), self.dim), np.float32)
+        for row in range(len(pixels)):  # one by one: no slower on a CPU, and a vector never feels its batch
+            out[row] = self._image_tower(pixels[row : row + 1])[0]
+        return out
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        """Texts, prompts included, to unit vectors (n, dim); what does not fit the context is cut, with a warning."""
+        texts = texts_of(texts)
+        out = np.empty((len(texts), self.dim), np.float32)
+        ids = self._tokens.tokenize(texts)
+        warn_of_cuts(self.name, texts, ids, self._form.pad, self._tokens.count)
+        for rows, length in batches(ids, self._form.end):
+            out[rows] = self._text_tower(ids[rows, :length])
+        return out
+
+    @cached_property
+    def _image_tower(self) -> _Run:
+        side = self._preprocess.side
+        return self._tower(IMAGE, [side, side, 3])
+
+    @cached_property
+    def _text_tower(self) -> _Run:
+        return self._tower(TEXT, [self._form.context] if self._form.end is None else [None])
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        self._check(TOKENIZER)
+        try:
+            return Tokens(self._folder / TOKENIZER, self._form)
+        except OutwordError:
+            raise
+        except Exception as error:  # the tokenizers library raises nothing narrower
+            raise ArtifactError(f"{self._folder / TOKENIZER} cannot be read: {error!r}", hint=_AGAIN) from None
+
+    def _tower(self, file: str, shape: list[int | None]) -> _Run:
+        """A function from a batch of inputs to vectors; `shape` is that of one input, None for any length."""
+        for name in (file, f"{file}.data"):
+            if name in self.card["files"]:
+                self._check(name)
+        path = self._folder / file
+        try:
+            found, run = _in_openvino(path, self.precision) if self._openvino else _in_onnxruntime(path)
+        except OutwordError:
+            raise
+        except Exception as error:  # onnxruntime has a class of its own for each kind of damage
+            first = " ".join(str(error).split())[:200]
+            raise ArtifactError(f"{path} cannot be loaded: {first}", hint=_AGAIN) from None
+        if found != [shape, [self.dim]]:
+            raise ArtifactError(
+                f"{path} turns {found[0]} into {found[1]}, the card says {shape} into {[self.dim]}",
+                hint=_AGAIN,
+            )
+        return run
+
+    def _check(self, file: str) -> None:
+        """A file is read as a whole once it is needed, which is when its sha256 costs next to nothing."""
+        if sha256_file(self._folder / file) != self.card["files"][file]["sha256"]:
+            raise ArtifactError(f"{self._folder / file} has changed since it was exported", hint=_AGAIN)
+
+
+def fingerprint(card: Mapping[str, Any]) -> str:
+    """sha256 of all that decides about vectors and scores: files, preprocessing, tokens, temperature."""
+    parts = [card["files"], card["preprocess"], card["text"], card["temperature"]]
+    return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
+
+
+def _in_onnxruntime(path: Path) -> tuple[list[Any], _Run]:
+    run = session(path)
+    (given,), (got,) = run.get_inputs(), run.get_outputs()
+    shapes = [[size if isinstance(size, int) else None for size in end.shape[1:]] for end in (given, got)]
+    return shapes, lambda x: np.asarray(run.run(None, {given.name: x})[0])
+
+
+def _in_openvino(path: Path, precision: str) -> tuple[list[Any], _Run]:
+    library = need("openvino", 'device "openvino"')
+    settings = {  # its own default is bf16 where the processor has it
+        "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
+        "INFERENCE_NUM_THREADS": usable_cpus(),
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    model = library.Core().compile_model(path, "CPU", settings)
+    shapes = [
+        [size.get_length() if size.is_static else None for size in list(end.partial_shape)[1:]]
+        for end in (model.inputs[0], model.outputs[0])
+    ]
+
+    def run(x: NDArray[Any]) -> Vectors:
+        vectors: Vectors = model.create_infer_request().infer([np.ascontiguousarray(x)])[0].copy()
+        return vectors
+
+    return shapes, run
+
+
+_KINDS: dict[str, Any] = {
+    "schema": int,
+    "name": str,
+    "options": dict,
+    "exported_from": str,
+    "fingerprint": str,
+    "dim": int,
+    "temperature": float,
+    "prompts": str,
+    "preprocess": {"side": int, "short": int, "interpolation": str, "mean": [float], "std": [float], "crop": str},
+    "text": {
+        "tokenizer": str,
+        "context": int,
+        "pad": int,
+        "end": (int, None),
+        "clean": (str, None),
+        "zero": (int, None),
+    },
+    "precision": str,
+    "licence": str,
+    "source": str,
+    "files": {str: {"sha256": str, "bytes": int}},
+}
+LARGEST = 1 << 16  # dimensions of a vector, and tokens of a text
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of an exported encoder; whatever is wrong with it, or with the size of a file, is one line."""
+    if not folder.is_dir():
+        raise ArtifactError(f"there is no folder {folder}", hint="if it was moved, say --encoder onnx:/its/new/place")
+    if not (folder / CARD).is_file():
+        raise ArtifactError(f"{folder} is not an exported encoder: it has no {CARD}", hint='make one: "outword export"')
+    try:
+        card = parse_json((folder / CARD).read_bytes())
+        schema = card["schema"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"{folder / CARD} cannot be read: {error!r}", hint=_AGAIN) from None
+    if type(schema) is int and schema > SCHEMA:
+        raise ArtifactError(f"{folder} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
+    if problem := _problem(card):
+        raise ArtifactError(f"{folder / CARD} is not valid: {problem}", hint=_AGAIN)
+    for name, wanted in card["files"].items():
+        if not (folder / name).is_file():
+            raise ArtifactError(f"{folder} has no {name}", hint=_AGAIN)
+        if (folder / name).stat().st_size != wanted["bytes"]:
+            raise ArtifactError(f"{folder / name} has changed since it was exported", hint=_AGAIN)
+    return dict(card)
+
+
+def _problem(card: dict[str, Any]) -> str:
+    """The first thing that is wrong with a card, or nothing."""
+    if wrong := mistyped(card, _KINDS):
+        return wrong
+    given, text, files = card["preprocess"], card["text"], card["files"]
+    if set(given) != set(_KINDS["preprocess"]) or set(text) != {field.name for field in fields(Form)}:
+        return "preprocess or text has an unknown entry"
+    if (len(given["mean"]), len(given["std"])) != (3, 3):
+        return "mean and std must be three numbers each"
+    if not (0 < given["side"] <= 8192 and 0 <= given["short"] <= 8192 and 1 < text["context"] <= LARGEST):
+        return "a size is out of range"
+    if 0 < given["short"] < given["side"] or given["interpolation"] not in ("bicubic", "bilinear"):
+        return "the preprocessing is unknown"
+    if given["crop"] not in ("round", "floor"):
+        return "the crop is unknown"
+    if text["tokenizer"] not in ("clip", "tokenizers") or text["clean"] not in (None, *CLEAN):
+        return "the tokenizer is unknown"
+    if card["temperature"] <= 0 or not 1 <= card["dim"] <= LARGEST:
+        return f"temperature must be above 0, and dim between 1 and {LARGEST}"
+    if not {IMAGE, TEXT, TOKENIZER} <= set(files) <= NAMES - {CARD}:
+        return f"files are {', '.join(sorted(files))}"
+    return "" if fingerprint(card) == card["fingerprint"] else "it has changed since it was exported"

@@ -1,0 +1,1 @@
+"""Encoders that run on torch: open_clip's and transformers' models."""

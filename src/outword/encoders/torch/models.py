@@ -1,0 +1,140 @@
+"""From a name to the files of a model, wherever they are, and from the files to the model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from outword.base.extras import need
+from outword.base.files import parse_json
+from outword.encoders import hub
+from outword.encoders.names import Parsed, canonical, parse
+from outword.errors import InputError
+
+if TYPE_CHECKING:
+    from outword.encoders.torch.towers import Model
+
+AGAIN = "fetch or copy it again"
+CONFIG, OPEN_CLIP = "config.json", "open_clip_config.json"
+VOCABULARY = ("tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tokenizer.model")
+PREPROCESSING = ("processor_config.json", "preprocessor_config.json")
+WEIGHTS = {  # in the order in which the libraries themselves look for them
+    "transformers": ("model.safetensors", "model-*-of-*.safetensors", "pytorch_model.bin", "pytorch_model-*-of-*.bin"),
+    "open_clip": ("open_clip_model.safetensors", "open_clip_pytorch_model.bin"),
+}
+
+
+def files_of(parsed: Parsed) -> list[Path]:
+    """The files of a model, fetched from the hub where they are not on this machine yet."""
+    if parsed.library == "mini":
+        from outword.encoders.mini.encoder import DATA
+
+        return sorted(DATA.iterdir())
+    if parsed.library == "onnx":
+        from outword.encoders.onnx.encoder import CARD, read_card
+
+        folder = Path(parsed.what)
+        return [folder / name for name in (CARD, *read_card(folder)["files"])]
+    if parsed.library == "open_clip":
+        need("open_clip", f"open_clip:{parsed.what}")
+        from outword.encoders.torch import open_clip
+
+        place = open_clip.find(parsed)
+        tokens = open_clip.vocabulary(parsed.what)
+        return [place.weights, *(sorted(tokens.iterdir()) if tokens else [])]
+    folder, _ = _folder(parsed.what)
+    small = {path for pattern in hub.SMALL for path in folder.glob(pattern)}
+    if kind_of(folder) == "open_clip":
+        need("open_clip", f"hf:{parsed.what}")
+        from outword.encoders.torch import open_clip
+
+        return sorted(small | {open_clip.in_folder(folder, "").weights})
+    if not (weights := weights_of(folder)):
+        raise InputError(f"{folder} has no weights ({WEIGHTS['transformers'][0]})", hint=AGAIN)
+    return sorted(small | set(weights))
+
+
+def check_here(name: str) -> None:
+    """Raise unless the files of an encoder of the hub are on this machine."""
+    parsed = parse(canonical(name))
+    if parsed.library in ("open_clip", "hf"):
+        with hub.closed(name):
+            files_of(parsed)
+
+
+def model_of(parsed: Parsed) -> Model:
+    """The model itself, with its weights, on the CPU."""
+    from outword.encoders.torch import open_clip, transformers
+
+    if parsed.library == "open_clip":
+        return open_clip.load(open_clip.find(parsed))
+    folder, source = _folder(parsed.what)
+    if kind_of(folder) == "open_clip":
+        return open_clip.load(open_clip.in_folder(folder, source))
+    return transformers.load(folder, source)
+
+
+def kind_of(folder: Path) -> str:
+    """The library that a folder is for; its configuration tells."""
+    if (folder / CONFIG).is_file() and "model_type" in read_json(folder / CONFIG):
+        return "transformers"
+    if (folder / OPEN_CLIP).is_file():
+        return "open_clip"
+    raise InputError(
+        f"{folder} is no model: it has neither a {CONFIG} with a model_type nor an {OPEN_CLIP}",
+        hint="name the folder that save_pretrained wrote, or that the hub keeps",
+    )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A table in a JSON file, or one line about what is wrong with it."""
+    try:
+        found = parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}", hint=AGAIN) from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} should hold a table, got {type(found).__name__}", hint=AGAIN)
+    return found
+
+
+def weights_of(folder: Path) -> list[Path]:
+    """The files with the weights: the one, or all parts that the index names. Empty where there are none."""
+    for pattern in WEIGHTS[kind_of(folder)]:
+        found = sorted(folder.glob(pattern))
+        index = folder / f"{pattern.replace('-*-of-*', '')}.index.json"
+        if found and "*" in pattern and index.is_file():
+            parts = {folder / str(name) for name in read_json(index).get("weight_map", {}).values()}
+            if absent := sorted(path.name for path in parts if not path.is_file()):
+                raise InputError(f"{folder} has no {absent[0]}, which its index names", hint=AGAIN)
+            return sorted(parts)
+        if found:
+            return found
+    return []
+
+
+def _missing(folder: Path) -> list[str]:
+    """Patterns of what a folder of the hub's cache still lacks; a part that is absent brings all of its like."""
+    kind = kind_of(folder)
+    lacks = [] if kind == "open_clip" or any((folder / name).is_file() for name in PREPROCESSING) else [*PREPROCESSING]
+    lacks += [] if kind == "open_clip" or any((folder / name).is_file() for name in VOCABULARY) else [*VOCABULARY]
+    try:
+        return lacks if weights_of(folder) else [*lacks, *WEIGHTS[kind]]
+    except InputError:
+        return [*lacks, *WEIGHTS[kind]]
+
+
+def _folder(what: str) -> tuple[Path, str]:
+    """A folder that is here, or the snapshot of a repository; and what to call its source."""
+    if Path(what).is_dir():
+        return Path(what), "a local folder"
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", what):
+        raise InputError(f"{what} is not a folder", hint="write hf:/path/to/folder, or hf:ORG/NAME for the hub")
+    instead = (
+        f'where the hub can be reached, run "hf download {what} --local-dir FOLDER", copy FOLDER here, and say '
+        f"--encoder hf:/path/to/FOLDER"
+    )
+    folder = hub.snapshot(what, _missing, instead)
+    if not weights_of(folder):
+        raise InputError(f"{what} on the hub has no weights ({WEIGHTS[kind_of(folder)][0]})", hint=instead)
+    return folder, f"{what} on the hub"

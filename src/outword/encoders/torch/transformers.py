@@ -1,0 +1,240 @@
+"""Image-text models of transformers, from a folder as `save_pretrained` writes it: CLIP, SigLIP and their relatives.
+
+Reference: Wolf et al., Transformers, EMNLP 2020 (demonstrations).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from outword.base.extras import need, quiet_logs
+from outword.base.files import sha256_bytes, sha256_file
+from outword.encoders import hub
+from outword.encoders.preprocess import Preprocess
+from outword.encoders.texts import Ids
+from outword.encoders.torch.models import AGAIN, CONFIG, PREPROCESSING, VOCABULARY, read_json, weights_of
+from outword.encoders.torch.towers import Model, check_towers
+from outword.errors import InputError, ParameterError
+
+# Text towers that look back only and read their result at the end token: CLIP's, and those that were made after it.
+CAUSAL = {f"{name}_text_model" for name in ("clip", "metaclip_2", "clipseg", "groupvit", "owlvit")}
+PASSING = {"transformers_version", "_name_or_path", "architectures", "dtype", "torch_dtype"}  # say nothing of the model
+
+
+def load(folder: Path, source: str) -> Model:
+    """Build the model that `config.json` describes, with weights, tokenizer and preprocessing of the same folder."""
+    library = need("transformers", f"hf:{folder}")
+    vocabulary = [folder / name for name in (*VOCABULARY, "tokenizer_config.json") if (folder / name).is_file()]
+    weights = weights_of(folder)
+    for found, what in ((vocabulary, f"tokenizer ({VOCABULARY[0]})"), (weights, "weights (model.safetensors)")):
+        if not found:
+            raise InputError(f"{folder} has no {what}", hint=AGAIN)
+    preprocess = _preprocess(folder)
+    config = {key: value for key, value in read_json(folder / CONFIG).items() if key not in PASSING}
+    parts = [config, *(sha256_file(path) for path in (*weights, *vocabulary))]
+    with _quiet(library):
+        module, tokenizer = _build(library, folder), _from_folder(library.AutoTokenizer, folder)
+    model = from_parts(
+        module,
+        tokenizer,
+        preprocess,
+        digest=sha256_bytes(json.dumps(parts, sort_keys=True).encode()),
+        licence=hub.licence(folder / "README.md"),
+        source=source,
+    )
+    check_towers(model, str(folder))
+    return model
+
+
+def from_parts(
+    module: Any, tokenizer: Any, preprocess: Preprocess, *, digest: str, licence: str = "not stated", source: str = ""
+) -> Model:
+    """A model of transformers that is in memory already, with its tokenizer."""
+    texts = module.config.text_config
+    context = min(texts.max_position_embeddings, tokenizer.model_max_length)
+    causal = texts.model_type in CAUSAL
+    masked = not causal and "attention_mask" in tokenizer.model_input_names
+    pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
+    if pad is None or (masked and pad == end) or (causal and end is None):
+        raise InputError(
+            f"the tokenizer of this {module.config.model_type} has no padding or end token of its own",
+            hint="save the tokenizer that the model was trained with beside it",
+        )
+    return Model(
+        module=module,
+        image=lambda pixels: _tensor(module.get_image_features(pixels)),
+        text=_text(module, pad if masked else None),
+        patches=_patches(module),
+        tokenize=lambda texts: _tokenize(tokenizer, texts, context),
+        count=lambda words: _count(tokenizer, words),
+        tokenizer=tokenizer,
+        pad=pad,
+        end=end if causal else None,
+        preprocess=preprocess,
+        dim=_dim(module),
+        temperature=math.exp(-module.logit_scale.item()),
+        digest=digest,
+        licence=licence,
+        source=source,
+    )
+
+
+@contextmanager
+def _quiet(library: Any) -> Iterator[None]:
+    """No bars for a load of a second, and no reports: what is wrong is said in one line."""
+    shown = library.logging.is_progress_bar_enabled()
+    library.logging.disable_progress_bar()
+    try:
+        with quiet_logs():
+            yield
+    finally:
+        if shown:
+            library.logging.enable_progress_bar()
+
+
+def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
+    """`from_pretrained`, never with code of the folder's own, and with one line for whatever is wrong with it."""
+    try:
+        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
+    except Exception as error:  # a damaged folder makes it raise nearly anything
+        text = " ".join(str(error).split())
+        if "weights_only" in text:
+            hint = "convert them to safetensors"
+            raise InputError(
+                f"the weights in {folder} hold more than weights, and are not unpickled", hint=hint
+            ) from None
+        if "trust_remote_code" in text or "custom code" in text:
+            hint = "name a model that transformers itself knows"
+            raise InputError(f"{folder} wants to run code of its own, which is refused", hint=hint) from None
+        raise InputError(f"{folder} cannot be loaded: {text[:200] or type(error).__name__}", hint=AGAIN) from None
+
+
+def _build(library: Any, folder: Path) -> Any:
+    module, loaded = _from_folder(
+        library.AutoModel, folder, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
+    )
+    if not all(hasattr(module, part) for part in ("get_image_features", "get_text_features", "logit_scale")):
+        raise InputError(
+            f"{folder} holds a {type(module).__name__}, which does not project images and texts into one space with a "
+            "logit scale",
+            hint="name a model such as CLIP or SigLIP",
+        )
+    broken = [*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])]
+    if broken:
+        more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
+        raise InputError(f"the weights in {folder} do not fit its config.json: {sorted(broken)[0]}{more}", hint=AGAIN)
+    return module.eval()
+
+
+def _tensor(out: Any) -> Tensor:
+    """Features as a tensor; some models give an output object."""
+    features: Tensor = out if isinstance(out, Tensor) else out.pooler_output
+    return features
+
+
+@torch.inference_mode()
+def _dim(module: Any) -> int:
+    return int(_tensor(module.get_text_features(torch.zeros((1, 2), dtype=torch.long))).shape[-1])
+
+
+def _text(module: Any, pad: int | None) -> Callable[[Tensor], Tensor]:
+    """The text tower; `pad` is the id that its attention is kept from, for towers that were trained so."""
+
+    def text(ids: Tensor) -> Tensor:
+        mask = {} if pad is None else {"attention_mask": (ids != pad).long()}
+        return _tensor(module.get_text_features(ids, **mask))
+
+    return text
+
+
+def _tokenize(tokenizer: Any, texts: Sequence[str], context: int) -> Ids:
+    ids: Ids = tokenizer(list(texts), padding="max_length", truncation=True, max_length=context, return_tensors="np")[
+        "input_ids"
+    ]
+    return ids
+
+
+def _count(tokenizer: Any, text: str) -> int:
+    with quiet_logs():  # that it is too long is what we want to know
+        return len(tokenizer(text)["input_ids"])
+
+
+def _patches(module: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
+    """Features of patches in the shared space, for the towers of CLIP; None for the others."""
+    if module.config.model_type not in ("clip", "metaclip_2") or not module.vision_model.encoder.layers:
+        return None
+    vision = module.vision_model
+    *layers, last = vision.encoder.layers
+
+    def patches(pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Each patch through the value path of the last layer, the final norm and the projection."""
+        z = vision.pre_layrnorm(vision.embeddings(pixels))
+        for layer in layers:
+            z = layer(z, None)
+        tokens = [last(z, None)[:, 0], value_path(last, z[:, 1:])]  # of the image, of its patches
+        pooled, parts = (module.visual_projection(vision.post_layernorm(token)) for token in tokens)
+        return pooled, parts
+
+    return patches
+
+
+def value_path(layer: Any, z: Tensor) -> Tensor:
+    """What a layer makes of tokens (n, n_tokens, width) when each attends to itself alone.
+
+    The same as `outword.encoders.torch.open_clip.value_path`, in the words of transformers.
+    """
+    u = z + layer.self_attn.out_proj(layer.self_attn.v_proj(layer.layer_norm1(z)))
+    v: Tensor = u + layer.mlp(layer.layer_norm2(u))
+    return v
+
+
+def _preprocess(folder: Path) -> Preprocess:
+    """The image part of `processor_config.json`, else `preprocessor_config.json`, in our words.
+
+    What is not said there is as in CLIP's own processor. What cannot be followed is refused, so that nothing is done to
+    images that the model was not trained with.
+    """
+    given = _processor(folder)
+    size, cropped = given.get("size"), given.get("do_center_crop", "crop_size" in given)
+    shortest = isinstance(size, int) or set(size or {}) == {"shortest_edge"}
+    short, side = _side(size), _side(given.get("crop_size")) if cropped else _side(size)
+    resample = given.get("resample", 3)
+    rescale = given.get("rescale_factor", 1 / 255)
+    filters = {2: "bilinear", 3: "bicubic"}
+    steps = all(given.get(step, True) for step in ("do_resize", "do_rescale"))
+    fits = short and side and (side <= short and cropped if shortest else side == short)
+    if not (steps and fits and resample in filters and rescale and math.isclose(rescale, 1 / 255, rel_tol=1e-3)):
+        raise ParameterError(
+            f"the preprocessing in {folder} is not supported: {json.dumps(given)[:300]}",
+            hint="a short side with a crop in the centre, or a square; bicubic or bilinear; rescaled by 1/255",
+        )
+    normal = given.get("do_normalize", True)
+    mean, std = (given.get(key) if normal else [value] * 3 for key, value in (("image_mean", 0.0), ("image_std", 1.0)))
+    return Preprocess(side, short if shortest else 0, filters[resample], mean, std, crop="floor")  # type: ignore[arg-type]
+
+
+def _processor(folder: Path) -> dict[str, Any]:
+    for name in PREPROCESSING:  # the newer file counts where there are both
+        if (folder / name).is_file():
+            found = read_json(folder / name)
+            if name == PREPROCESSING[1]:
+                return found
+            if isinstance(found.get("image_processor"), dict):
+                return dict(found["image_processor"])
+    raise InputError(f"{folder} has no {PREPROCESSING[1]}", hint=AGAIN)
+
+
+def _side(size: Any) -> int:
+    """The side that a size means: 224, {"shortest_edge": 224} or {"height": 224, "width": 224}; 0 for others."""
+    sides = set(size.values()) if isinstance(size, dict) else {size}
+    known = not isinstance(size, dict) or set(size) in ({"shortest_edge"}, {"height", "width"})
+    side = sides.pop() if len(sides) == 1 and known else 0
+    return side if isinstance(side, int) and not isinstance(side, bool) and side > 0 else 0

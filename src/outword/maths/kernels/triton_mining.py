@@ -1,0 +1,289 @@
+"""Exact density mining on CUDA without a T x T matrix, and without a top-k over T numbers.
+
+Let `c` be the cosine of two words and `c'` the product of their vectors in float16: `|c' - c| <= e`, see `error_bound`.
+
+1. Guess. Of each word, its products with a sample of the words; a threshold that about 256 words should reach.
+2. Mark. All products, in tiles on the tensor cores. Of each tile only a bit a product leaves the chip: whether it
+   reaches the threshold of its row.
+3. Settle. Of each word, the marked words are read from the bits, their products computed again, and the alpha-th
+   largest of these, `v`, found. At least alpha cosines are `>= v - e`, so each of the alpha nearest has a product
+   `>= v - 2 e`. Cosines of those, and of no others, are computed in float64, and the alpha largest are summed.
+
+The result is exact if no word was missed, that is, if the threshold was `<= v - 2 e` and the marked words fit into
+the space set aside for them. Both are checked for each word; the few that fail are done again the plain way, with all
+of their cosines in float64. So a bad guess costs time and never changes a result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+from outword.maths.kernels.threads import Progress
+from outword.maths.kernels.torch_blas import CELLS, nearest_sums, row_lengths, tensor_on
+from outword.maths.kernels.triton_scoring import STEP, TILE, described, device, padded, resident
+from outword.maths.numerics import Array
+
+RANK = 16  # the threshold is about this number's place among the products with the sample
+WANTED = 256  # words that should reach the threshold, at least
+MOST_ALPHA = 400  # above it, sorting what was marked costs more than it saves
+FEWEST = 16_384  # words, under which a sample says too little
+FEW = 4  # words whose vectors are read together
+BITS = 1 << 33  # that are held at a time: 1 GB
+
+
+def neighbour_density(
+    words: Any, alpha: int, *, progress: Progress | None = None, fewest: int = FEWEST, seed: int = 0
+) -> Array:
+    """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, exactly.
+
+    Args:
+        words: (n_words, dim), any length but zero.
+        alpha: how many neighbours; self is not one of them.
+        progress: called with (rows done, rows in all) after each block.
+        fewest: with fewer words than that all cosines are computed in float64.
+        seed: of the sample; it has no part in the result.
+    """
+    raw = tensor_on(words, device())
+    lengths = row_lengths(raw, "words")
+    if len(raw) < fewest or alpha > MOST_ALPHA:
+        return _plainly(raw, lengths, torch.arange(len(raw), device=raw.device), alpha, progress).cpu().numpy()
+    miner = _Miner(raw, lengths, alpha, seed)
+    sums = torch.empty(len(raw), dtype=torch.float64, device=raw.device)
+    settled = torch.empty(len(raw), dtype=torch.int32, device=raw.device)
+    size = max(TILE, BITS // len(raw) // TILE * TILE)
+    for start in range(0, len(raw), size):
+        rows = slice(start, min(start + size, len(raw)))
+        miner.block(rows, sums[rows], settled[rows])
+        if progress and rows.stop < len(raw):
+            progress(rows.stop, len(raw))
+    rest = torch.nonzero(settled == 0)[:, 0]
+    sums[rest] = _plainly(raw, lengths, rest, alpha, None)
+    if progress:
+        progress(len(raw), len(raw))
+    return np.asarray(sums.cpu())
+
+
+def error_bound(dim: int) -> float:
+    """How far a product of unit vectors in float16, added up in float32, is from the cosine, at most.
+
+    Rounding to 11 bits changes a number by 2^-11 of it at most, and `sum |x_i y_i| <= 1`: 2^-10 for both factors. Each
+    of `dim` additions cuts off 2^-23 at most; twice that is allowed for, numbers too small for float16 included.
+    """
+    return 2.0**-10 + dim * 2.0**-22
+
+
+class _Miner:
+    """The words in float16 with what the three steps need."""
+
+    def __init__(self, raw: torch.Tensor, lengths: torch.Tensor, alpha: int, seed: int) -> None:
+        self.raw, self.lengths, self.alpha = raw, lengths, alpha
+        dim = raw.shape[1]
+        self.margin = 2 * error_bound(dim)
+        self.half = torch.zeros((len(raw), padded(dim)), dtype=torch.float16, device=raw.device)
+        for start in range(0, len(raw), 1 << 16):
+            rows = slice(start, start + (1 << 16))
+            self.half[rows, :dim] = (raw[rows] / lengths[rows, None]).half()
+        wanted = max(WANTED, 5 * alpha // 2)
+        self.space = triton.next_power_of_2(2 * wanted)
+        generator = torch.Generator(device=raw.device).manual_seed(seed)
+        count = max(32 * RANK, RANK * len(raw) // wanted)
+        self.sample = self.half[torch.randperm(len(raw), generator=generator, device=raw.device)[:count]]
+
+    def block(self, rows: slice, sums: torch.Tensor, settled: torch.Tensor) -> None:
+        """Sums of some rows; `settled` says of which they hold."""
+        part = self.half[rows]
+        thresholds = self._thresholds(part)
+        bits = self._tiles(_mark, part, self.half, 32, torch.int32, thresholds)
+        grid, (dim, width) = (len(part),), (self.raw.shape[1], self.half.shape[1])
+        power = triton.next_power_of_2(width)
+        marked = torch.empty((len(part), self.space), dtype=torch.int32, device=part.device)
+        numbers = torch.empty(len(part), dtype=torch.int32, device=part.device)
+        products = torch.empty((len(part), self.space), device=part.device)
+        cosines = torch.empty((len(part), self.space), dtype=torch.float64, device=part.device)
+        _list_marked[grid](bits, marked, numbers, bits.shape[1], SPACE=self.space, CELLS=1024)
+        _products[grid](
+            self.half, marked, numbers, products, rows.start,
+            WIDTH=width, POWER=power, SPACE=self.space, FEW=FEW, num_warps=1,
+        )  # fmt: skip
+        _keep_near[grid](products, marked, numbers, thresholds, settled, self.margin, self.alpha, SPACE=self.space)
+        _cosines[grid](
+            self.raw, self.lengths, marked, numbers, cosines, rows.start,
+            DIM=dim, POWER=power, SPACE=self.space, FEW=FEW, num_warps=1,
+        )  # fmt: skip
+        _sum_nearest[grid](cosines, numbers, sums, self.alpha, SPACE=self.space, num_warps=1)
+
+    def _thresholds(self, part: torch.Tensor) -> torch.Tensor:
+        """About the RANK-th largest product of each row with the sample: that of the largest of every 16."""
+        largest = self._tiles(_maxima, part, self.sample, 16, torch.float32)
+        return torch.topk(largest, RANK, dim=1).values[:, -1] - self.margin
+
+    def _tiles(
+        self, kernel: Any, part: torch.Tensor, columns: torch.Tensor, per: int, kind: Any, *more: torch.Tensor
+    ) -> torch.Tensor:
+        """Run a kernel over all tiles; it leaves one number for every `per` columns."""
+        width = triton.cdiv(len(columns), TILE) * (TILE // per)
+        out = torch.empty((len(part), width), dtype=kind, device=part.device)
+        programs = resident()
+        kernel[(programs,)](
+            described(part), described(columns),
+            *more, out, len(part), len(columns),
+            WIDTH=part.shape[1], SIZE=TILE, DEPTH=STEP, PER=per, PROGRAMS=programs, num_warps=4, num_stages=3,
+        )  # fmt: skip
+        return out
+
+
+def _plainly(
+    raw: torch.Tensor, lengths: torch.Tensor, rows: torch.Tensor, alpha: int, progress: Progress | None
+) -> torch.Tensor:
+    """The sums of some rows from all of their cosines in float64."""
+    size = max(1, CELLS[raw.device.type] // 8 // len(raw))
+    sums = torch.empty(len(rows), dtype=torch.float64, device=raw.device)
+    for start in range(0, len(rows), size):
+        part = slice(start, start + size)
+        sums[part] = nearest_sums(raw, lengths, rows[part], alpha)
+        if progress:
+            progress(min(start + size, len(rows)), len(rows))
+    return sums
+
+
+@triton.jit
+def _product(rows, columns, turn, n_rows, n_columns, WIDTH: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr):
+    """One tile of products, with its place; 32 rows of tiles at a time, so that what is read stays in the L2 cache."""
+    bands, n_tiles = tl.cdiv(n_rows, SIZE), tl.cdiv(n_columns, SIZE)
+    first = turn // (32 * n_tiles) * 32
+    here = tl.minimum(bands - first, 32)
+    band = first + turn % (32 * n_tiles) % here
+    tile = turn % (32 * n_tiles) // here
+    products = tl.zeros((SIZE, SIZE), tl.float32)
+    for k in range(0, WIDTH, DEPTH):
+        products = tl.dot(rows.load([band * SIZE, k]), columns.load([tile * SIZE, k]).T, products)
+    return products, band * SIZE + tl.arange(0, SIZE), tile
+
+
+@triton.jit
+def _maxima(
+    rows, columns, out, n_rows, n_columns,
+    WIDTH: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr, PER: tl.constexpr, PROGRAMS: tl.constexpr,
+):  # fmt: skip
+    """The largest of every PER products of a row."""
+    count: tl.constexpr = SIZE // PER
+    n_tiles = tl.cdiv(n_columns, SIZE)
+    for turn in tl.range(tl.program_id(0), tl.cdiv(n_rows, SIZE) * n_tiles, PROGRAMS, flatten=True):
+        products, at, tile = _product(rows, columns, turn, n_rows, n_columns, WIDTH, SIZE, DEPTH)
+        inside = tile * SIZE + tl.arange(0, SIZE) < n_columns
+        products = tl.where(inside[None, :], products, -4.0)
+        found = tl.max(tl.reshape(products, (SIZE, count, PER)), 2)
+        place = at.to(tl.int64)[:, None] * (n_tiles * count) + (tile * count + tl.arange(0, count))[None, :]
+        tl.store(out + place, found, mask=(at < n_rows)[:, None])
+
+
+@triton.jit
+def _mark(
+    rows, columns, thresholds, out, n_rows, n_columns,
+    WIDTH: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr, PER: tl.constexpr, PROGRAMS: tl.constexpr,
+):  # fmt: skip
+    """A bit for each product: whether it reaches the threshold of its row."""
+    count: tl.constexpr = SIZE // PER
+    n_tiles = tl.cdiv(n_columns, SIZE)
+    bit = (1 << (tl.arange(0, SIZE) % PER)).to(tl.int32)
+    for turn in tl.range(tl.program_id(0), tl.cdiv(n_rows, SIZE) * n_tiles, PROGRAMS, flatten=True):
+        products, at, tile = _product(rows, columns, turn, n_rows, n_columns, WIDTH, SIZE, DEPTH)
+        least = tl.load(thresholds + at, mask=at < n_rows, other=4.0)
+        inside = tile * SIZE + tl.arange(0, SIZE) < n_columns
+        reached = (products >= least[:, None]) & inside[None, :]
+        found = tl.xor_sum(tl.reshape(tl.where(reached, bit[None, :], 0), (SIZE, count, PER)), 2)
+        place = at.to(tl.int64)[:, None] * (n_tiles * count) + (tile * count + tl.arange(0, count))[None, :]
+        tl.store(out + place, found, mask=(at < n_rows)[:, None])
+
+
+@triton.jit
+def _list_marked(bits, marked, numbers, n_cells, SPACE: tl.constexpr, CELLS: tl.constexpr):
+    """The words that were marked for a row, as a list, and how many they are; those beyond SPACE are dropped."""
+    row = tl.program_id(0).to(tl.int64)
+    number = 0
+    for cell in range(0, n_cells, CELLS):
+        at = cell + tl.arange(0, CELLS)
+        word = tl.load(bits + row * n_cells + at, mask=at < n_cells, other=0)
+        ones = word - ((word >> 1) & 0x55555555)  # how many bits are set, in parallel for all bits of a word
+        ones = (ones & 0x33333333) + ((ones >> 2) & 0x33333333)
+        ones = (ones + (ones >> 4)) & 0x0F0F0F0F
+        ones = (ones * 0x01010101) >> 24
+        place = number + tl.cumsum(ones, 0) - ones
+        for _ in range(tl.max(ones, 0)):  # the lowest bit that is set; as a float, its exponent is its place
+            low = (word & -word).to(tl.float32).to(tl.int32, bitcast=True)
+            found = at * 32 + ((low >> 23) & 255) - 127
+            tl.store(marked + row * SPACE + place, found, mask=(word != 0) & (place < SPACE))
+            place += 1
+            word &= word - 1
+        number += tl.sum(ones, 0)
+    tl.store(numbers + row, number)
+
+
+@triton.jit
+def _products(
+    half, marked, numbers, products, start,
+    WIDTH: tl.constexpr, POWER: tl.constexpr, SPACE: tl.constexpr, FEW: tl.constexpr,
+):  # fmt: skip
+    """The products of a row with the words that were marked for it; with itself, -4."""
+    row = tl.program_id(0).to(tl.int64)
+    k = tl.arange(0, POWER)
+    x = tl.load(half + (start + row) * WIDTH + k, mask=k < WIDTH, other=0.0).to(tl.float32)
+    held = tl.minimum(tl.load(numbers + row), SPACE)
+    for first in range(0, held, FEW):
+        at = first + tl.arange(0, FEW)
+        other = tl.load(marked + row * SPACE + at, mask=at < held, other=0).to(tl.int64)
+        inside = (at < held)[:, None] & (k < WIDTH)[None, :]
+        y = tl.load(half + other[:, None] * WIDTH + k[None, :], mask=inside, other=0.0).to(tl.float32)
+        product = tl.where(other == start + row, -4.0, tl.sum(y * x[None, :], 1))
+        tl.store(products + row * SPACE + at, product, mask=at < held)
+
+
+@triton.jit
+def _keep_near(products, marked, numbers, thresholds, settled, margin, alpha, SPACE: tl.constexpr):
+    """Keep of the marked words those that may be among the alpha nearest; whether none of those can be missing."""
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.arange(0, SPACE)
+    number = tl.load(numbers + row)
+    other = tl.load(marked + row * SPACE + at, mask=at < number, other=0)
+    product = tl.load(products + row * SPACE + at, mask=at < number, other=-4.0)
+    least = tl.sum(tl.where(at == alpha - 1, tl.sort(product, descending=True), 0.0), 0) - margin
+    near = (product >= least) & (product > -3)
+    tl.debug_barrier()  # all have read before the first writes
+    tl.store(marked + row * SPACE + tl.cumsum(near.to(tl.int32), 0) - 1, other, mask=near)
+    tl.store(numbers + row, tl.sum(near.to(tl.int32), 0))
+    tl.store(settled + row, ((number <= SPACE) & (least >= tl.load(thresholds + row))).to(tl.int32))
+
+
+@triton.jit
+def _cosines(
+    raw, lengths, marked, numbers, cosines, start,
+    DIM: tl.constexpr, POWER: tl.constexpr, SPACE: tl.constexpr, FEW: tl.constexpr,
+):  # fmt: skip
+    """The cosines of a row with the words that were kept for it, in float64."""
+    row = tl.program_id(0).to(tl.int64)
+    k = tl.arange(0, POWER)
+    x = tl.load(raw + (start + row) * DIM + k, mask=k < DIM, other=0.0).to(tl.float64)
+    length = tl.load(lengths + start + row)
+    held = tl.load(numbers + row)
+    for first in range(0, held, FEW):
+        at = first + tl.arange(0, FEW)
+        other = tl.load(marked + row * SPACE + at, mask=at < held, other=0).to(tl.int64)
+        inside = (at < held)[:, None] & (k < DIM)[None, :]
+        y = tl.load(raw + other[:, None] * DIM + k[None, :], mask=inside, other=0.0).to(tl.float64)
+        cosine = tl.sum(y * x[None, :], 1) / (length * tl.load(lengths + other))
+        tl.store(cosines + row * SPACE + at, cosine, mask=at < held)
+
+
+@triton.jit
+def _sum_nearest(cosines, numbers, sums, alpha, SPACE: tl.constexpr):
+    """`2 - 2 cos`, summed over the alpha largest cosines of a row."""
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.arange(0, SPACE)
+    cosine = tl.load(cosines + row * SPACE + at, mask=at < tl.load(numbers + row), other=-4.0)
+    nearest = tl.sort(cosine, descending=True)
+    tl.store(sums + row, tl.sum(tl.where(at < alpha, 2 - 2 * nearest, 0.0), 0))

@@ -1,0 +1,112 @@
+"""AdaNeg: labels and words learn what they look like from the images that pass by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from outword.base.checks import number, whole_number
+from outword.maths.methods.entropy import negative_entropy
+from outword.maths.methods.memory import Memory
+from outword.maths.methods.neglabel import NegLabel
+from outword.maths.numerics import Array, grouped_log_sum_exp
+
+BLOCK = 256  # images whose logits are held at a time
+TIE = 1e-9  # logits this close are equal: rounding must not choose between two labels of one name
+
+
+@dataclass
+class AdaNeg(NegLabel):
+    """NegLabel with proxies that adapt to the test stream, plus a part of NegLabel itself.
+
+        S(x)   = S_nl(v(x)) + weight S_nl(t)               S_nl(t) is NegLabel's score with the text vectors t
+        v_c(x) = unit( sum_m e^{-beta (1 - cos(x, m))} m ),   m over t_c and the images in the memory of c
+
+    Every label and every word c has a memory. An image x is stored before it is scored: with its nearest label if
+    `S_nl > threshold + gap (1 - threshold)`, with its nearest word if `S_nl < threshold - gap threshold`, else
+    nowhere. A full memory drops the image of the largest entropy (of the softmax over all labels, or all words).
+
+    **A score depends on the images that were scored before**, and on their order: that is the method. The size of the
+    batches does not matter. `reset` empties the memory; a saved detector starts with an empty one.
+
+    Args:
+        temperature: divisor of cosines; CLIP's is 0.01.
+        n_groups: B of NegLabel; the published value is 5. Words that do not fill a group are dropped from the tail.
+        seed: deals the words into groups, once, at `fit`.
+        memory: images that a label or a word remembers, 1 to 1000; the published value is 10.
+        threshold: middle between ID and OOD, in [0, 1]; the published value is 0.5.
+        gap: how far from the middle an image must be to be stored, in [0, 1]; the published value is 0.5: above 0.75
+            and below 0.25. At 1 nothing is stored, and the score is `(1 + weight)` times NegLabel's.
+        beta: sharpness of the weights, 0 to 1000; the published value is 5.5. At 0 a proxy is the plain mean.
+        weight: of NegLabel's own score, at least 0; the published value is 0.1.
+
+    Reference: Zhang and Zhang, "AdaNeg: Adaptive Negative Proxy Guided OOD Detection with Vision-Language Models",
+    NeurIPS 2024. The released code stores a whole batch before it scores it, counts the text vector as one of the ten,
+    and cuts beta to a whole number.
+
+    >>> detector = AdaNeg(temperature=0.1, n_groups=1).fit(labels=[[1.0, 0.0]], wild=[[0.0, 1.0]])
+    >>> detector.score([[0.5, 0.5], [0.6, 0.8], [0.5, 0.5]]).round(3)    # the second is remembered as the wild word
+    array([0.55 , 0.032, 0.118])
+    """
+
+    n_groups: int = 5
+    memory: int = 10
+    threshold: float = 0.5
+    gap: float = 0.5
+    beta: float = 5.5
+    weight: float = 0.1
+    summary: ClassVar[str] = "NegLabel with proxies that learn from the images scored so far"
+    sees_order: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
+        whole_number("memory", self.memory, most=1000, hint="gap=1 stores nothing")
+        number("threshold", self.threshold, least=0, most=1, hint="the published value is 0.5")
+        number("gap", self.gap, least=0, most=1, hint="the published value is 0.5")
+        number("beta", self.beta, least=0, most=1000, hint="the published value is 5.5")
+        number("weight", self.weight, least=0, hint="the published value is 0.1")
+
+    def reset(self) -> None:
+        """Forget the images that were scored."""
+        self._memory = Memory(self.memory)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._columns = self._texts()
+        self.natural_cut_ = None  # NegLabel's cut is not on this scale
+        self.reset()
+
+    def _score(self, images: Array) -> Array:
+        blocks = range(0, len(images), BLOCK)
+        return np.concatenate([self._stream(images[start : start + BLOCK]) for start in blocks])
+
+    def _stream(self, images: Array) -> Array:
+        """Scores of a block, as if its images came one by one."""
+        logits = images @ self._columns.T / self.temperature
+        text = self._combine(self._masses(logits))
+        stored = list(self._stored(logits, text))
+        for labels, cosines in self._memory.proxies(images, self.beta):
+            logits[:, labels] = cosines / self.temperature
+        for i, label, entropy in stored:
+            if self._memory.store(label, self._columns[label], images[i], entropy):
+                rest = images[i:]  # this image and those after it see the change
+                logits[i:, label] = self._memory.cosines(label, rest, self.beta) / self.temperature
+        return np.asarray(self._combine(self._masses(logits)) + self.weight * text)
+
+    def _masses(self, logits: Array) -> Array:
+        return grouped_log_sum_exp(logits, [slice(first, last) for first, last in pairwise(self._offsets)])
+
+    def _stored(self, logits: Array, text: Array) -> Iterator[tuple[int, int, float]]:
+        """The images to store, in order: (row, label or word, entropy)."""
+        n_labels = len(self._y)
+        inside = text > self.threshold + self.gap * (1 - self.threshold)
+        outside = text < self.threshold - self.gap * self.threshold
+        for i in np.flatnonzero(inside | outside):
+            first, row = (0, logits[i, :n_labels]) if inside[i] else (n_labels, logits[i, n_labels:])
+            nearest = first + int(np.argmax(row >= row.max() - TIE))
+            yield int(i), nearest, round(-float(negative_entropy(row[None])[0]), 10)

@@ -1,0 +1,195 @@
+"""What the methods with groups of wild words share: dealing the words once, and the log masses of an image."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from outword.base.checks import whole_number
+from outword.errors import InputError, ParameterError
+from outword.maths.kernels import Bank, Choice, chosen, make_bank, to_numpy
+from outword.maths.methods.base import Classes, VectorDetector
+from outword.maths.methods.needs import Need
+from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Groups = NDArray[np.int64]
+HOST_CELLS, DEVICE_CELLS = 1 << 22, 1 << 25  # log masses that are held at a time, or 512 for each image
+
+
+@dataclass
+class GroupedDetector(VectorDetector):
+    """A detector whose score is a mean over groups of wild words, dealt once, at `fit`.
+
+    Args:
+        temperature: divisor of cosines, `h = cos / temperature`; CLIP's is 0.01.
+        n_groups: how many groups; words that do not fill one are dropped from the tail.
+        seed: of the dealing.
+
+    Learned: `groups_`, (n_groups, size) indices into wild.
+    """
+
+    temperature: float = 0.01
+    n_groups: int = 100
+    seed: int = 0
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.WILD)
+    learned: ClassVar[tuple[str, ...]] = ("groups",)
+
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
+        whole_number("seed", self.seed, least=0, hint="use seed=0")
+
+    def fit(
+        self,
+        labels: ArrayLike | None = None,
+        wild: ArrayLike | None = None,
+        *,
+        images: ArrayLike | None = None,
+        image_labels: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Take the vectors; `groups`, an (n_groups, size) index array into `wild`, replaces the dealing."""
+        self._dealt = groups
+        return super().fit(labels, wild, images=images, image_labels=image_labels)
+
+    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+        assert self.wild_ is not None
+        dealt = self._dealt
+        self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if dealt is None else np.asarray(dealt)
+
+    def _prepare(self) -> None:
+        self.groups_ = check_groups(self.groups_, len(self._words()))
+        self._parts = parts = self._positives()
+        sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
+        self._offsets = np.cumsum([0, *sizes])
+        self._n_positives = len(parts)
+        self._banks: dict[tuple[Choice, float], Bank] = {}
+
+    def _texts(self) -> Array:
+        """Unit vectors of the positives, then of the words, group by group."""
+        return np.concatenate([*self._parts, self._words()[self.groups_.ravel()]])
+
+    def _words(self) -> Array:
+        return unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
+
+    def _positives(self) -> list[Array]:
+        """The sets of positive vectors whose masses `_combine` is given."""
+        return [self._y]
+
+    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
+        """Score of each image, (n_images,) float64. Rows that are not unit vectors are normalised.
+
+        The backend that is `chosen` (see `outword.kernels`) computes. Where that is a device, images may lie there
+        already: a tensor of torch is taken as it is.
+
+        Args:
+            images: (n_images, dim).
+            patches: not looked at.
+        """
+        if type(self)._score is not GroupedDetector._score:
+            return super().score(images)
+        choice = chosen()
+        hosted = choice.backend == "numpy"
+        given = hasattr(images, "is_cuda") and not hosted
+        x: Any = self._checked_tensor(images) if given else self._checked(images, finite=hosted)
+        bank, size = self._bank(choice), max(1, (HOST_CELLS if hosted else DEVICE_CELLS) // max(512, len(self.groups_)))
+        out = np.empty(len(x))
+        for start in range(0, len(x), size):
+            rows = x[start : start + size]
+            masses = bank.log_masses(unit_rows(rows, "images", UNIT_TOLERANCE) if hosted else rows)
+            out[start : start + size] = to_numpy(self._combine(masses))
+        if np.isnan(out).any():  # what a device makes of an image that has no direction
+            row = int(np.isnan(out).argmax())
+            raise InputError(f"images must be finite and not zero, row {row} is not", hint="drop that row")
+        return out
+
+    def _checked_tensor(self, images: Any) -> Any:
+        self._checked(np.zeros((0, images.shape[-1])))  # that it is fitted, and the dimension
+        if images.ndim != 2:
+            raise InputError(
+                f"images must be a two-dimensional tensor, got shape {tuple(images.shape)}", hint="one row a vector"
+            )
+        return images
+
+    def _bank(self, choice: Choice) -> Bank:
+        key = choice, self.temperature
+        if key not in self._banks:
+            self._banks[key] = make_bank(self._texts(), self._offsets, self.temperature, choice)
+        return self._banks[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_banks": {}}  # they are made again where they are needed, perhaps on another device
+
+    def _log_masses(self, images: Array) -> Array:
+        return np.asarray(self._bank(Choice("numpy", "float64")).log_masses(images))
+
+    def _score(self, images: Array) -> Array:
+        return np.asarray(self._combine(self._log_masses(images)))
+
+    @abstractmethod
+    def _combine(self, masses: Any) -> Any:
+        """Scores from log masses, an array or a tensor: the columns are the sets of positives, then the groups."""
+
+
+def mean_share(m: Any, log_ratio: Any) -> Any:
+    """`mean_b 1 / (m + e^{log_ratio_b})`, (n_images,), of arrays (n_images, n_groups) or tensors.
+
+    >>> mean_share(1.0, np.log([[1.0, 3.0]]))
+    array([0.375])
+    """
+    return (1 / (m + exp(log_ratio))).mean(1)
+
+
+def exp(x: Any) -> Any:
+    """`e^x` of an array or a tensor; what is too large is infinite, and a share of it 0."""
+    with np.errstate(over="ignore"):
+        return x.exp() if hasattr(x, "exp") else np.exp(x)
+
+
+def natural_odds(n_labels: int, group_size: int) -> float:
+    """How often the ID mass must hold a group's mass to be called ID before any calibration, `2 (1 + K / |G|)`.
+
+    A group's mass is `|G| q`; K arbitrary words would have `K q`. An image is ID when P is twice both together. The
+    factor 2 was chosen on photos (docs/mini.md).
+
+    >>> natural_odds(10, 120).__round__(3), natural_odds(1000, 120).__round__(3)
+    (2.167, 18.667)
+    """
+    return 2 * (1 + n_labels / group_size)
+
+
+def deal_groups(n_wild: int, n_groups: int, seed: int) -> Groups:
+    """Deal words into `n_groups` equal groups, (n_groups, size): the tail is dropped, the rest shuffled by the seed.
+
+    >>> deal_groups(7, 3, seed=0).shape
+    (3, 2)
+    """
+    if isinstance(n_groups, bool) or not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= n_wild:
+        raise ParameterError(
+            f"n_groups must be between 1 and the number of wild words ({n_wild}), got {n_groups!r}",
+            hint="choose one of these, or mine more words",
+        )
+    order = np.random.default_rng(seed).permutation(n_wild - n_wild % n_groups)
+    return order.reshape(n_groups, -1)
+
+
+def check_groups(groups: NDArray[Any], n_wild: int) -> Groups:
+    """`groups` as an (n_groups, size) index array into the wild words."""
+    if groups.ndim != 2 or groups.size == 0 or groups.dtype.kind not in "iu":
+        raise InputError(
+            f"groups must be an (n_groups, size) array of indices, got shape {groups.shape}, dtype {groups.dtype}",
+            hint="one row a group",
+        )
+    if groups.min() < 0 or groups.max() >= n_wild:
+        raise InputError(
+            f"groups must hold indices from 0 to {n_wild - 1}, got {groups.min()} to {groups.max()}",
+            hint="index the rows of wild",
+        )
+    return groups.astype(np.int64)

@@ -1,0 +1,35 @@
+"""Maximum concept matching: the softmax over cosines at temperature 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from outword.maths.methods.base import VectorDetector
+from outword.maths.methods.msp import largest_probability
+from outword.maths.numerics import Array
+
+
+@dataclass
+class MCM(VectorDetector):
+    """MSP with the softmax taken over the cosines themselves.
+
+        S(x) = max_i e^{cos(x, y_i) / T} / sum_j e^{cos(x, y_j) / T},   T = 1
+
+    Args:
+        temperature: the T above; the published value is 1, whatever the encoder's own temperature is.
+
+    Reference: Ming et al., "Delving into Out-of-Distribution Detection with Vision-Language Representations",
+    NeurIPS 2022.
+
+    >>> MCM().fit(labels=[[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]).score([[0.0, 1.0]])
+    array([0.25])
+    """
+
+    temperature: float = 1.0
+    summary: ClassVar[str] = "largest softmax probability at temperature 1"
+    prompts: ClassVar[str | None] = "mcm"
+    own_temperature: ClassVar[bool] = True
+
+    def _score(self, images: Array) -> Array:
+        return largest_probability(images @ self._y.T / self.temperature)

@@ -1,0 +1,75 @@
+"""ODIN: the softmax at a high temperature, on pixels moved so that they look more in-distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from outword.base.checks import number
+from outword.maths.kernels.rows import in_blocks
+from outword.maths.methods.headed import HeadedDetector
+from outword.maths.methods.msp import largest_probability
+from outword.maths.methods.needs import Need
+from outword.maths.numerics import Array, softmax
+
+
+@dataclass
+class ODIN(HeadedDetector):
+    """Largest softmax probability at a high temperature, on the vectors of perturbed images.
+
+        S(x) = max_i softmax(z(x~) / T)_i,   x~ the vector of pixels + epsilon sign(gradient of log S by the pixels)
+
+    This class scores the vectors that it is given. It knows the gradient by the vector; an encoder that runs on torch
+    carries it on to the pixels: `encoder.encode_perturbed(pixels, detector.gradient, epsilon)`.
+
+    Args:
+        temperature: of the zero-shot head, divisor of cosines; CLIP's is 0.01.
+        head: "labels", or "probe" for a linear probe on ID images with labels.
+        odin_temperature: T, divisor of the logits; the published value is 1000.
+        epsilon: size of the step in pixels of 0..1; the published value is 0.0014. 0 leaves the images as they are, and
+            needs no pixels.
+
+    Reference: Liang et al., "Enhancing The Reliability of Out-of-distribution Image Detection in Neural Networks",
+    ICLR 2018.
+
+    >>> d = ODIN(temperature=0.5, odin_temperature=2.0, epsilon=0.0).fit(labels=[[1.0, 0.0], [0.0, 1.0]])
+    >>> d.score([[0.6, 0.8]]).round(4), d.gradient([[0.6, 0.8]]).round(4)   # e^.8 / (e^.6 + e^.8), (p_2 - 1, 1 - p_2)
+    (array([0.5498]), array([[-0.4502,  0.4502]]))
+    """
+
+    odin_temperature: float = 1000.0
+    epsilon: float = 0.0014
+    summary: ClassVar[str] = "largest softmax probability at a high temperature, after a step of the pixels"
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD, Need.PIXELS)
+    on_vectors: ClassVar[Mapping[str, Any]] = {"epsilon": 0}
+
+    def check(self) -> None:
+        """Raise if a parameter breaks its rule; `fit` calls it first."""
+        super().check()
+        number("odin_temperature", self.odin_temperature, above=0, hint="the published value is 1000")
+        number("epsilon", self.epsilon, least=0, most=1, hint="the published value is 0.0014")
+
+    def wants(self) -> tuple[Need, ...]:
+        """Without a step, no pixels."""
+        return tuple(need for need in super().wants() if need is not Need.PIXELS or self.epsilon > 0)
+
+    def gradient(self, images: ArrayLike) -> Array:
+        """Gradient of `log max_i softmax(z / T)_i` by the unit image vector, (n_images, dim).
+
+        1/T (W_m - sum_i p_i W_i),   m the largest logit, p = softmax(z / T)
+        """
+        weights, _ = self._head()
+
+        def uphill(x: Array) -> Array:
+            z = self._logits(x) / self.odin_temperature
+            return np.asarray((weights[z.argmax(axis=1)] - softmax(z) @ weights) / self.odin_temperature)
+
+        x = self._unit_images(images)
+        return in_blocks(uphill, x, np.empty(x.shape))
+
+    def _score(self, images: Array) -> Array:
+        return largest_probability(self._logits(images) / self.odin_temperature)

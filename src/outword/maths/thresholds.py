@@ -1,0 +1,218 @@
+"""Thresholds: the quantile at a target TPR, split conformal with a finite-sample guarantee, from marks, or by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from outword.base.checks import mistyped
+from outword.errors import InputError, ParameterError
+from outword.maths.metrics import threshold_at_tpr
+from outword.maths.numerics import Array
+
+CalibrationMethod = Literal["quantile", "conformal"]
+FEWEST = 5
+MARGIN = 1e-3  # of the range of the scores
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold and where it comes from; an image is `in` when its score is at least `value`.
+
+    Attributes:
+        value: the threshold; minus infinity accepts everything.
+        method: "quantile" or "conformal"; "marks" (`fit_marks`); "hand", where someone set it.
+        tpr: the target share of ID images that are accepted; of marks, the share of the marked ID photos that is.
+        n_photos: how many ID photos it was fitted on.
+        low: with 90 % confidence, ...
+        high: ... the true TPR at this threshold lies between `low` and `high`.
+        n_others: how many photos of other things it was fitted on.
+        margin: how far `value` lies under the score that it was found at, for devices that round by the batch.
+    """
+
+    value: float
+    method: CalibrationMethod | Literal["marks", "hand"]
+    tpr: float | None
+    n_photos: int
+    low: float
+    high: float
+    n_others: int = 0
+    margin: float = 0.0
+
+    @property
+    def told(self) -> str:
+        """How it was found, in words."""
+        if self.method == "hand":
+            return "set by hand"
+        if self.method == "marks":
+            return f"from marks: {self.n_photos} of the classes, {self.n_others} of other things"
+        return f"{self.method} at a TPR of {self.tpr:.0%} from {self.n_photos} photos"
+
+    @property
+    def warning(self) -> str:
+        """What the user should know of a threshold from few photos; empty when the interval is narrower than 0.1."""
+        if self.method == "hand":
+            return ""
+        if self.value == -math.inf and self.tpr is not None:
+            need = math.ceil(1 / (1 - self.tpr)) - 1 if self.tpr < 1 else 0
+            advice = f"bring at least {need} photos" if need else "a tpr of 1 can promise nothing less"
+            return f"{self.n_photos} photos cannot guarantee a TPR of {self.tpr}: everything is accepted; {advice}"
+        if self.high - self.low < 0.1:
+            return ""
+        if not self.n_photos:
+            return "no photo of the classes is among them: nothing is known of how many of those it accepts"
+        return (
+            f"{self.n_photos} photo{'s leave' if self.n_photos > 1 else ' leaves'} the threshold uncertain: "
+            f"the true TPR lies between {self.low:.2f} and {self.high:.2f} with 90 % confidence"
+        )
+
+
+def fit_threshold(scores: ArrayLike, tpr: float = 0.95, method: CalibrationMethod = "quantile") -> Threshold:
+    """The threshold that accepts a share `tpr` of ID images, from the scores of at least five ID photos.
+
+    * "quantile": the highest threshold that accepts `tpr` of the photos given.
+    * "conformal": the k-th smallest score with `k = floor((n + 1) (1 - tpr))`. For a new ID image exchangeable with
+      the n photos, `P(score >= threshold) >= tpr`, for every n and every distribution (split conformal prediction;
+      Vovk et al. 2005; for OOD detection Bates et al. 2023). The probability is over photos and image together.
+
+    Both lie under that by a margin, a thousandth of the range of the scores, but no more than half of the way to the
+    next lower score: a photo whose score decided is accepted again on a device that rounds otherwise in another batch.
+
+    >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8).value
+    1.996
+    >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8, method="conformal").value
+    0.996
+    """
+    values = np.sort(np.asarray(scores, dtype=np.float64))
+    n = len(values)
+    if values.ndim != 1 or n < FEWEST or np.isnan(values).any():
+        raise InputError(
+            f"calibration needs at least {FEWEST} readable ID photos, got {n}", hint="bring more ID photos"
+        )
+    if method == "quantile":
+        value = threshold_at_tpr(values, tpr)
+        rank = int((values < value).sum()) + 1
+    elif method == "conformal":
+        if not 0 < tpr <= 1:
+            raise ParameterError(f"tpr must be above 0 and at most 1, got {tpr}", hint="0.95 is usual")
+        rank = math.floor((n + 1) * (1 - tpr) + 1e-9)
+        value = float(values[rank - 1]) if rank else -math.inf
+    else:
+        raise ParameterError(f'method must be "quantile" or "conformal", got {method!r}', hint='use "quantile"')
+    low, high = tpr_interval(n, rank) if rank else (1.0, 1.0)
+    margin = _margin(values, value)
+    return Threshold(value - margin, method, tpr, n, low, high, margin=margin)
+
+
+def _margin(ordered: Array, value: float) -> float:
+    """See `fit_threshold`; scores that are all equal have none."""
+    below = ordered[ordered < value]
+    gap = (value - below[-1]) / 2 if len(below) else math.inf
+    return float(min(MARGIN * (ordered[-1] - ordered[0]), gap)) if math.isfinite(value) else 0.0
+
+
+def fit_marks(inside: ArrayLike, outside: ArrayLike, cut: float | None) -> Threshold:
+    """The threshold that fits marks best: scores of photos that were said to show a class, and to show none.
+
+    It makes the fewest mistakes on the marked photos. Among equals it is as near as can be to `cut`, the threshold
+    before. If that has to move, it goes to the middle between the two marked scores around it, where there are two.
+    `low` and `high` are those of a threshold that was chosen before the photos were seen (Clopper and Pearson 1934),
+    so they promise a little too much.
+
+    Args:
+        inside: scores of marked ID photos.
+        outside: scores of photos of other things; one mark in all is enough.
+        cut: the threshold before, if there is one.
+
+    >>> fit_marks([3.0, 4.0], [1.0], cut=0.5).value
+    2.0
+    """
+    good, bad = (np.sort(np.asarray(side, dtype=np.float64)) for side in (inside, outside))
+    if good.ndim != 1 or bad.ndim != 1 or not len(good) + len(bad) or not np.isfinite([*good, *bad]).all():
+        raise InputError(
+            f"marks must be finite scores, one at least, got {good.size} inside and {bad.size} outside",
+            hint="mark a photo as yours or as not yours",
+        )
+    value = _fewest_mistakes(good, bad, cut)
+    n, accepted = len(good), int((good >= value).sum())
+    low = _beta_quantile(n, n - accepted + 1, 0.05) if accepted else 0.0
+    high = _beta_quantile(n, n - accepted, 0.95) if accepted < n else 1.0
+    return Threshold(value, "marks", accepted / n if n else None, n, low, high, len(bad))
+
+
+def _fewest_mistakes(good: Array, bad: Array, cut: float | None) -> float:
+    """See `fit_marks`: between two neighbouring scores, all thresholds make the same mistakes."""
+    edges = np.unique(np.concatenate([good, bad]))
+    lows, highs = np.append(-np.inf, edges), np.append(edges, np.inf)  # a threshold t with low < t <= high
+    mistakes = np.searchsorted(good, highs) + len(bad) - np.searchsorted(bad, highs)
+    start = float(np.median(edges)) if cut is None else max(cut, float(edges[0]) - 1)  # minus infinity is lowest
+    away = np.maximum(0, np.maximum(lows - start, start - highs))
+    best = int(np.lexsort((away, mistakes))[0])
+    low, high = float(lows[best]), float(highs[best])
+    if cut is not None and (low < cut or math.isinf(low)) and cut <= high:
+        return cut
+    if math.isinf(low):
+        return high
+    return float(np.nextafter(low, math.inf)) if math.isinf(high) else low + (high - low) / 2
+
+
+def by_hand(value: float) -> Threshold:
+    """A threshold that someone chose; nothing is known of its TPR.
+
+    >>> by_hand(1.5).told
+    'set by hand'
+    """
+    if not math.isfinite(value):
+        raise ParameterError(f"threshold must be a finite number, got {value}", hint="choose one among the scores")
+    return Threshold(float(value), "hand", None, 0, 0.0, 1.0)
+
+
+def read_threshold(stored: Mapping[str, Any]) -> Threshold:
+    """A threshold from the table that a saved detector has of it; `ValueError` or `TypeError` where it is none."""
+    kinds = {"value": (float, None), "method": str, "tpr": (float, None), "n_photos": int, "low": float, "high": float}
+    if wrong := mistyped(stored, {**kinds, "n_others?": int, "margin?": float}, "calibration"):
+        raise ValueError(wrong)
+    found = Threshold(**{**stored, "value": -math.inf if stored["value"] is None else stored["value"]})
+    fitted = found.method in get_args(CalibrationMethod)
+    if not fitted and found.method not in ("marks", "hand"):
+        raise ValueError(f"{found.method!r} is no way to find a threshold")
+    if (fitted and found.tpr is None) or not 0 <= (found.tpr or 0) <= 1:
+        raise ValueError("tpr must be a share between 0 and 1")
+    return found
+
+
+def conformal_p_values(id_scores: ArrayLike, scores: ArrayLike) -> Array:
+    """Split-conformal p-value of each score, `(1 + #{i : s_i <= s}) / (n + 1)`.
+
+    For an ID image exchangeable with the n calibration photos, `P(p <= a) <= a` for every a in [0, 1].
+
+    >>> conformal_p_values([1.0, 2.0, 3.0], [0.5, 2.0, 9.0])
+    array([0.25, 0.75, 1.  ])
+    """
+    ordered = np.sort(np.asarray(id_scores, dtype=np.float64))
+    return np.asarray((1 + np.searchsorted(ordered, np.asarray(scores), side="right")) / (len(ordered) + 1))
+
+
+def tpr_interval(n: int, rank: int, confidence: float = 0.9) -> tuple[float, float]:
+    """Where the true TPR lies when the threshold is the `rank`-th smallest of `n` ID scores.
+
+    For continuous scores the TPR follows Beta(n - rank + 1, rank), whatever the distribution of the scores.
+    """
+    tail = (1 - confidence) / 2
+    return _beta_quantile(n, rank, tail), _beta_quantile(n, rank, 1 - tail)
+
+
+def _beta_quantile(n: int, rank: int, probability: float) -> float:
+    """Quantile of Beta(n - rank + 1, rank): the TPR p at which P(Binomial(n, p) > n - rank) = probability."""
+    terms = [(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1), k) for k in range(n - rank + 1, n + 1)]
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        p = (low + high) / 2
+        below = sum(math.exp(c + k * math.log(p) + (n - k) * math.log1p(-p)) for c, k in terms)
+        low, high = (p, high) if below < probability else (low, p)
+    return (low + high) / 2

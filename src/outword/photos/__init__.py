@@ -1,0 +1,1 @@
+"""Photos in: safe decoding of untrusted bytes, and the places that photos lie in."""

@@ -1,1 +1,0 @@
-"""One machine is not enough: the same work on a cluster."""

@@ -1,0 +1,367 @@
+"""Cleaning a source: the photos that are in-distribution as copies or links, a list of their paths, and counts.
+
+kept/
+  detector.outword     what judged, if it was fitted here
+  scores/              the rows of all photos (see `outword.scoring.parts`)
+  images/LABEL/        the photos that are kept, or links to them
+  kept.txt             their paths, one a line
+  counts.csv           by nearest label, how many are kept and how many are left out
+  borderline.html      those nearest to the threshold
+
+Labels and the names of photos are not trusted: they become names of folders and files only after `safe_name`. A run
+that was killed goes on when it is started again, and ends with the same files as one that was not.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import stat
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from glob import has_magic
+from itertools import chain, groupby, islice, zip_longest
+from pathlib import Path
+
+from outword.base.files import sha256_bytes, sweep, whole_file
+from outword.errors import ImageError, InputError
+from outword.photos.images import SUFFIXES, read_bytes
+from outword.photos.sources import tar
+from outword.photos.sources.base import PART, Files, Item, Piece
+from outword.photos.sources.filesystems import Link, fetched, is_remote
+from outword.photos.sources.patterns import braced, matches
+from outword.scoring.parts import MANIFEST, Parts, check_place, locked
+from outword.scoring.rows import Row, csv_text
+from outword.scoring.stream import Source, Stored
+
+DETECTOR, SCORES, IMAGES = "detector.outword", "scores", "images"
+LIST, COUNTS, PAGE = "kept.txt", "counts.csv", "borderline.html"
+NAMES = {DETECTOR, SCORES, IMAGES, LIST, COUNTS, PAGE}
+LONGEST = 100  # bytes of a name that is made of a text; file systems take 255
+DIGITS = 16  # of the sha256 of a path, by which files of the same name differ
+Done = tuple[Row, "ImageError | None"]  # a row that is kept, and why its photo is not there
+_NOT_IN_NAMES = frozenset('/\\:*?"<>| ')
+_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)  # no files on Windows
+_BY_CONTENT = (  # how the photos begin that are read at all, for those without a suffix
+    (re.compile(rb"\xff\xd8"), ".jpg"),
+    (re.compile(rb"\x89PNG"), ".png"),
+    (re.compile(rb"RIFF"), ".webp"),
+    (re.compile(rb"GIF"), ".gif"),
+    (re.compile(rb"BM"), ".bmp"),
+    (re.compile(rb"II|MM"), ".tif"),
+    (re.compile(rb"P[4-6f]"), ".ppm"),
+    (re.compile(rb""), ".avif"),
+)
+
+
+def is_kept(row: Row) -> bool:
+    """Whether the verdict is in, calibrated or not."""
+    return row.verdict.partition(" ")[0] == "in"
+
+
+def safe_name(text: str) -> str:
+    """A name for one file or folder on any system, whatever the text is; not hidden, and `LONGEST` bytes at most.
+
+    >>> [safe_name(text) for text in ("tabby cat", "../x", "a/b", "CON", "...", "")]
+    ['tabby_cat', '_x', 'a_b', '_CON', '_', '_']
+    """
+    plain = "".join(c if c.isprintable() and c not in _NOT_IN_NAMES else "_" for c in text)
+    name = plain.encode()[:LONGEST].decode(errors="ignore").strip(".")
+    return f"_{name}" if not name or _DEVICE.fullmatch(name) else name
+
+
+def folder_names(labels: Iterable[str]) -> dict[str, str]:
+    """A folder for each label, another for each, also where upper and lower case are the same.
+
+    >>> folder_names(["tabby cat", "a/b", "a b"])
+    {'tabby cat': 'tabby_cat', 'a/b': 'a_b-c14cddc033f64b9d', 'a b': 'a_b-c8687a08aa5d6ed2'}
+    """
+    names = {label: safe_name(label) for label in labels}
+    uses = Counter(name.casefold() for name in names.values())
+    return {label: name if uses[name.casefold()] == 1 else f"{name}-{_hash(label)}" for label, name in names.items()}
+
+
+def _hash(text: str) -> str:
+    return sha256_bytes(text.encode("utf-8", "surrogateescape"))[:DIGITS]
+
+
+class Images:
+    """The folder of the photos that are kept, by label; one process writes to it at a time.
+
+    Args:
+        folder: made when the first photo comes.
+        labels: of the detector.
+    """
+
+    def __init__(self, folder: Path, labels: Iterable[str]) -> None:
+        self.folder = folder
+        self._folders = folder_names(labels)
+        self._new = folder / ".new"  # the one that is being written; no label has this name
+        self._new.unlink(missing_ok=True)
+
+    def wants(self, row: Row) -> bool:
+        """Whether a row is kept, and its photo is not there yet.
+
+        A file that is there is whole, and is told by its size where that of the original can be known at once. It also
+        counts where the original is gone.
+        """
+        if not is_kept(row):
+            return False
+        sizes = {size for place in self._places(row) if (size := _size(place))}
+        wanted = _size(Path(row.path), follow=True)  # 0 in an archive, or behind a URL
+        return wanted not in sizes if wanted else not sizes
+
+    def copy(self, row: Row, data: bytes) -> None:
+        """Write the photo of a row, if it is not there."""
+        place = self._place(row)
+        if not _is_image(place):
+            place = _with(place, next(suffix for start, suffix in _BY_CONTENT if start.match(data)))
+        if _size(place) != len(data):
+            self._put(place, lambda new: new.write_bytes(data))
+
+    def link(self, row: Row) -> None:
+        """Link to the photo of a row; `ImageError` if it is gone, `InputError` if it is no file of its own."""
+        if not os.path.lexists(row.path):
+            if is_remote(row.path) or _is_packed(row.path):
+                raise _not_linked(row.path)
+            raise ImageError("no such file")
+        place, target = self._place(row), str(Path(row.path).absolute())
+        if not (place.is_symlink() and os.fspath(place.readlink()) == target):
+            self._put(place, lambda new: new.symlink_to(target))
+
+    def _place(self, row: Row) -> Path:
+        last = re.split(r"[/\\]", row.path)[-1]
+        suffix = next((end for end in SUFFIXES if last.lower().endswith(end)), "")
+        name = safe_name(last[: len(last) - len(suffix)])
+        return self.folder / self._folders[row.label] / f"{name}-{_hash(row.path)}{suffix}"
+
+    def _places(self, row: Row) -> list[Path]:
+        """Where the copy of a photo may be: if its name does not say what it is, its content does."""
+        place = self._place(row)
+        return [place] if _is_image(place) else [_with(place, suffix) for _, suffix in _BY_CONTENT]
+
+    def _put(self, place: Path, make: Callable[[Path], object]) -> None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        self._new.unlink(missing_ok=True)
+        make(self._new)
+        self._new.replace(place)  # unlike `whole_file` it does not write through a link, to the original
+
+
+def _is_image(place: Path) -> bool:
+    return place.suffix.lower() in SUFFIXES
+
+
+def _with(place: Path, suffix: str) -> Path:
+    return place.with_name(place.name + suffix)
+
+
+def _size(place: Path, *, follow: bool = False) -> int:
+    """Bytes of a file; 0 where there is none, and for a link that is not followed."""
+    try:
+        found = place.stat(follow_symlinks=follow)
+    except (OSError, ValueError):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def copy_kept(source: Source, parts: Parts, images: Images) -> Iterator[Done]:
+    """Copy the photos that are kept and not there yet, in order; what cannot be read any more is passed over.
+
+    The source is gone through again beside its rows. Of plain files, also those that a table names, only those that are
+    copied are read, and of archives only those that have something to copy.
+    """
+    for piece, ahead, rows in zip_longest(source.pieces(), _by_piece(parts), _by_piece(parts)):
+        if piece is None or ahead is None or rows is None:
+            raise _changed("it has more or fewer photos")
+        first = next((place for place, row in enumerate(ahead) if images.wants(row)), None)
+        if first is None:
+            continue
+        find = _of_files if isinstance(piece, Files | Stored) else _of_archive
+        for row, item in find(piece, first, islice(rows, first, None), images):
+            try:
+                images.copy(row, read_bytes(item))
+                yield row, None
+            except ImageError as error:
+                yield row, error
+
+
+def link_kept(parts: Parts, images: Images) -> Iterator[Done]:
+    """Link to the photos that are kept, in order; what is gone is passed over."""
+    for row in filter(is_kept, parts.rows()):
+        try:
+            images.link(row)
+            yield row, None
+        except ImageError as error:
+            yield row, error
+
+
+def _by_piece(parts: Parts) -> Iterator[Iterator[Row]]:
+    """The rows of each piece of the source."""
+    rows = parts.rows()
+    for _, group in groupby(parts.parts(), key=lambda part: part.piece):
+        some = islice(rows, sum(part.rows for part in group))
+        yield some
+        deque(some, maxlen=0)  # what was not asked for
+
+
+def _of_files(piece: Piece, first: int, rows: Iterator[Row], images: Images) -> Iterator[tuple[Row, Item]]:
+    names = map(os.fspath, piece.items(first, contents=False))
+    while some := list(islice(rows, PART)):
+        if [row.path for row in some] != list(islice(names, len(some))):
+            raise _changed(piece.name)
+        wanted = [row for row in some if images.wants(row)]
+        if isinstance(piece, Stored) and (packed := next((row.path for row in wanted if _is_packed(row.path)), None)):
+            raise InputError(
+                f"{packed} lies in an archive, and {piece.name} is a store, which has no photos",
+                hint="filter the photos themselves",
+            )
+        yield from zip(wanted, Files(tuple(row.path for row in wanted)).items(), strict=True)
+
+
+def _of_archive(piece: Piece, first: int, rows: Iterator[Row], images: Images) -> Iterator[tuple[Row, Item]]:
+    wanted: deque[Row] = deque()
+
+    def some() -> Iterator[Item | Link]:
+        items = piece.unread(first)
+        for row in rows:
+            item = next(items, None)
+            if item is None or os.fspath(item) != row.path:
+                raise _changed(piece.name)
+            if images.wants(row):
+                wanted.append(row)
+                yield item
+
+    for item in fetched(some()):
+        yield wanted.popleft(), item
+
+
+def _changed(name: str) -> InputError:
+    return InputError(
+        f"the source has changed since it was scored: {name}", hint="filter it again, into another folder"
+    )
+
+
+def _is_packed(path: str) -> bool:
+    """Whether a path is that of a photo in an archive of this machine: what should be a folder is a file."""
+    return any(parent.is_file() for parent in Path(path).parents)
+
+
+def check_links(given: Iterable[str]) -> None:
+    """Raise if what is given shows that its photos cannot be linked."""
+    for path in given:
+        if is_remote(path) or tar.KIND.takes(path):  # a table may hold paths
+            raise _not_linked(path)
+
+
+def _not_linked(path: str) -> InputError:
+    return InputError(
+        f"{path} cannot be linked: it is no file of its own on this machine",
+        hint="use --as copy; what was scored is not scored again",
+    )
+
+
+def check_there(given: Iterable[str]) -> None:
+    """Raise if there is nothing behind a path of this machine: a run in parts would keep the slip for good."""
+    for path in given:
+        found = (match for match in matches(path) if isinstance(match, str)) if not is_remote(path) else [os.curdir]
+        if not any(map(os.path.lexists, found)):
+            raise InputError(f"there is nothing at {path}", hint="check the name")
+
+
+def check_apart(folder: Path, given: Iterable[str]) -> None:
+    """Raise if the output lies in the source, and so would become part of it."""
+    target = folder.resolve()
+    for path in chain.from_iterable(map(braced, given)):
+        if not is_remote(path) and _finds(path, target):
+            raise InputError(
+                f"{folder} lies in {path}, and would be taken for more of the source",
+                hint="choose a folder elsewhere",
+            )
+
+
+def _finds(given: str, target: Path) -> bool:
+    """Whether a path or a pattern leads to the folder `target`, or to one above it."""
+    parts = Path(given).parts
+    fixed = next((place for place, part in enumerate(parts) if has_magic(part)), len(parts))
+    if fixed == len(parts) or os.path.lexists(given):
+        return target.is_relative_to(Path(given).resolve())
+    base = Path(*parts[:fixed]).resolve()
+    below = target.relative_to(base).parts if target.is_relative_to(base) else ()
+    return bool(below) and (parts[fixed] == "**" or fnmatchcase(below[0], parts[fixed]))
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Make the folder if need be, and keep other processes from writing to it; one with anything else is refused."""
+    _check_folder(folder)
+    folder.mkdir(exist_ok=True)
+    lock = locked(folder)
+    try:
+        sweep(folder)
+        yield
+    finally:
+        with suppress(OSError):
+            folder.rmdir()  # if nothing came of it
+        if lock is not None:
+            os.close(lock)
+
+
+def _check_folder(folder: Path) -> None:
+    check_place(folder)
+    begun = (folder / SCORES / MANIFEST).is_file()
+    names = {entry.name for entry in folder.iterdir() if entry.name[0] != "."} if folder.is_dir() else set()
+    if others := names - (NAMES if begun else {DETECTOR, SCORES}):
+        raise InputError(
+            f"{folder} holds what is not of a run of this kind ({min(others)})", hint="choose another folder"
+        )
+
+
+class Tally:
+    """Rows by nearest label: how many are kept and left out; and errors."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self.labels = list(labels)
+        self.kept: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.errors = 0
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        if row.error:
+            self.errors += 1
+        else:
+            (self.kept if is_kept(row) else self.left_out)[row.label] += 1
+
+    @property
+    def rows(self) -> int:
+        """All rows, errors too."""
+        return self.kept.total() + self.left_out.total() + self.errors
+
+    def csv(self, *, raw: bool = False) -> str:
+        """A line for each label, in order; unless raw, none is a formula (see `outword.scoring.rows`)."""
+        text = io.StringIO()
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(["label", "kept", "left_out"])
+        lines.writerows([csv_text(label, raw=raw), self.kept[label], self.left_out[label]] for label in self.labels)
+        return text.getvalue()
+
+
+@contextmanager
+def listing(path: Path) -> Iterator[Callable[[str], bool]]:
+    """A function that writes a path to a list, one a line, which is there when the block ends.
+
+    It gives False for a path that would not be read back as it is (see `outword.photos.sources.listing`).
+    """
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+
+        def write(name: str) -> bool:
+            if "\n" in name or name.endswith("\r") or not name.strip():
+                return False
+            file.write(os.fsencode(name) + b"\n")
+            return True
+
+        yield write

@@ -1,0 +1,365 @@
+"""Output in parts: a folder of files that are written whole, and a manifest by which a run that was killed goes on.
+
+scores/
+  part-000000-0000.parquet     rows of piece 0 of the source, from its first on; or .csv, .jsonl
+  part-000000-0001.parquet     the next `PART` rows of it
+  part-000001-0000.parquet
+  manifest.jsonl               what the run is; a line for each part once it is on the disk; the totals once all are
+
+A part is in the manifest or it does not count. The parts of a piece are written in order, so what is done of it is
+always its beginning. When a run is complete, its files and its manifest do not tell which engine it ran on, how often
+it was killed, or in which order its parts came.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from outword.base.extras import pyarrow
+from outword.base.files import lock, parse_json, sha256_bytes, sha256_file, sweep
+from outword.errors import ArtifactError, InputError
+from outword.photos.sources.base import PART, Piece
+from outword.scoring.rows import Checksum, Row, read_rows, writing
+from outword.scoring.stream import End, Job, Scored
+from outword.vectors.shards import write_synced
+
+SCHEMA = 1
+MOST = 10**12  # pieces, parts and rows: more are none
+Progress = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
+MANIFEST = "manifest.jsonl"
+_FILE = re.compile(r"part-([0-9]{6,})-([0-9]{4,})\.(?:csv|jsonl|parquet)")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A line of the manifest.
+
+    Attributes:
+        piece, part: number of the piece in the source, and of the part in the piece.
+        name, mark: of the piece; the mark changes where the piece does.
+        last: whether the piece ends here.
+        rows: how many; a piece without photos has a part without a file.
+        counts: rows by verdict, with "error" for what could not be read.
+        sha256: of the file, "" where there is none.
+        checksum: of the rows (see `outword.scoring.rows.Checksum`).
+    """
+
+    piece: int
+    part: int
+    name: str
+    mark: str
+    last: bool
+    rows: int
+    counts: dict[str, int]
+    sha256: str
+    checksum: str
+
+
+@dataclass
+class _Piece:
+    """What is known of a piece: what was written of it, and what has come and is not written yet.
+
+    Attributes:
+        mark: of the piece.
+        parts, rows: that are written.
+        last: whether that is all of it.
+        chunks: rows by place.
+        end: where the piece ends, once that is known.
+    """
+
+    mark: str
+    parts: int = 0
+    rows: int = 0
+    last: bool = False
+    chunks: dict[int, list[Row]] = field(default_factory=dict)
+    end: int | None = None
+
+
+class Parts:
+    """A folder of parts, to be written by one process at a time; `with Parts(...) as parts`.
+
+    What is in memory is a little for each piece, and the rows of unfinished parts.
+
+    Args:
+        folder: made if need be; one that holds something else is refused.
+        kind: of the files: csv, jsonl or parquet.
+        about: what the run is; a folder with parts of another run is refused.
+        raw_csv: see `outword.scoring.rows.writing`.
+    """
+
+    def __init__(self, folder: Path, kind: str, about: Mapping[str, Any], *, raw_csv: bool = False) -> None:
+        if kind == "parquet":
+            pyarrow()  # without it, say so before any work
+        self.folder = folder
+        self.kind = kind
+        self.raw_csv = raw_csv
+        self.about = {"schema": SCHEMA, "format": kind, "raw_csv": raw_csv, "part_rows": PART, **about}
+        self.redone: list[str] = []  # parts that were lost or damaged since they were written
+        self._known: dict[int, _Piece] = {}
+        self._counts: Counter[str] = Counter()
+        self._checksum = Checksum()
+        self._size = 0  # bytes of the manifest: what it is, and the lines of parts
+        self._pieces: int | None = None  # of the source, when its end has come
+        self._lock: int | None = None
+
+    def __enter__(self) -> Parts:
+        check_place(self.folder)
+        if self.folder.is_dir() and not (self.folder / MANIFEST).is_file():
+            sweep(self.folder)
+            if others := [entry.name for entry in self.folder.iterdir()]:
+                told = f"{self.folder} holds other files ({min(others)}), and no {MANIFEST}"
+                raise InputError(told, hint="choose another folder")
+        self.folder.mkdir(exist_ok=True)
+        self._lock = locked(self.folder)
+        try:
+            self._read()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def progress(self) -> Progress:
+        """Of each piece that was begun its mark, and how many of its photos are done; None when it is finished."""
+        begun = ((number, piece) for number, piece in self._known.items() if piece.parts)
+        return {number: (piece.mark, None if piece.last else piece.rows) for number, piece in begun}
+
+    def add(self, scored: Scored) -> None:
+        """Take the rows of a chunk, in any order, and write the parts that are whole; what comes twice counts once."""
+        if not scored.name:  # of `End`
+            self._pieces = scored.number
+            return
+        piece = self._known.setdefault(scored.number, _Piece(scored.mark))
+        if piece.last or scored.first < piece.rows:
+            return
+        piece.chunks[scored.first] = scored.rows
+        if scored.end:
+            piece.end = scored.first + len(scored.rows)
+        while not piece.last and (rows := _whole(piece)) is not None:
+            self._write(scored.number, scored.name, piece, rows)
+
+    def finish(self) -> None:
+        """Put the manifest in order, with the totals at its end; an error unless all rows of the source have come."""
+        pieces = self._pieces or 0
+        if any(number >= pieces for number in self._known):
+            name = next(part.name for part in self.parts() if part.piece >= pieces)
+            raise _changed(name, "is not in the source any more")
+        if self._pieces is None or len(self._known) < pieces or not all(piece.last for piece in self._known.values()):
+            raise ArtifactError("some rows of the source have not come", hint="run the same command again")
+        totals = {"complete": True, "pieces": pieces, **self.totals()}
+        write_synced(self.folder / MANIFEST, chain([_line(self.about)], self._lines(), [_line(totals)]))
+
+    def parts(self) -> Iterator[Part]:
+        """The parts that are written, in the order of the source."""
+        return (Part(**json.loads(line)) for line in self._lines())
+
+    def totals(self) -> dict[str, Any]:
+        """Rows, rows by verdict and the checksum of all that is written."""
+        counts = dict(sorted(self._counts.items()))
+        return {"rows": self._counts.total(), "counts": counts, "checksum": self._checksum.hex}
+
+    def rows(self) -> Iterator[Row]:
+        """All rows that are written, in the order of the source."""
+        for part in self.parts():
+            if part.rows:
+                file = self._file(part.piece, part.part)
+                try:
+                    yield from read_rows(file, self.kind, raw_csv=self.raw_csv)
+                except (ValueError, TypeError, KeyError, RecursionError, csv.Error) as error:
+                    raise _unreadable(file, error) from error
+
+    def _file(self, piece: int, part: int) -> Path:
+        return self.folder / f"part-{piece:06}-{part:04}.{self.kind}"
+
+    def _write(self, number: int, name: str, piece: _Piece, rows: list[Row]) -> None:
+        """Write the next part of a piece."""
+        checksum, data = Checksum(), io.BytesIO()
+        with writing(data, self.kind, raw_csv=self.raw_csv) as write:
+            for row in rows:
+                write(row)
+                checksum.add(row)
+        if rows:
+            write_synced(self._file(number, piece.parts), [data.getvalue()])
+        counts = dict(sorted(Counter(row.verdict or "error" for row in rows).items()))
+        sha256 = sha256_bytes(data.getvalue()) if rows else ""
+        last = piece.rows + len(rows) == piece.end
+        part = Part(number, piece.parts, name, piece.mark, last, len(rows), counts, sha256, checksum.hex)
+        self._append(_line(asdict(part)))
+        self._take(part)
+
+    def _take(self, part: Part) -> None:
+        """Count a part that is in the manifest."""
+        piece = self._known.setdefault(part.piece, _Piece(part.mark))
+        piece.parts, piece.rows, piece.last = part.part + 1, piece.rows + part.rows, part.last
+        self._counts.update(part.counts)
+        self._checksum.add_sum(part.checksum)
+
+    def _append(self, line: bytes) -> None:
+        with (self.folder / MANIFEST).open("r+b") as file:
+            file.truncate(self._size)  # without half a line of a killed run, or totals that are none any more
+            file.seek(self._size)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self._size += len(line)
+
+    def _lines(self) -> Iterator[bytes]:
+        """The lines of parts in the manifest, in the order of the source."""
+        with (self.folder / MANIFEST).open("rb") as file:
+            places, at = [], len(file.readline())
+            while at < self._size:
+                line = file.readline()
+                found = json.loads(line)
+                places.append((found["piece"], found["part"], at))
+                at += len(line)
+            for _, _, at in sorted(places):
+                file.seek(at)
+                yield file.readline()
+
+    def _read(self) -> None:
+        """Take over what an earlier run left: parts that are as they were written."""
+        path = self.folder / MANIFEST
+        begun = list(islice(_manifest(path), 2)) if path.exists() else []
+        if path.exists() and not begun:
+            raise _unreadable(path, "it is empty")
+        if len(begun) < 2:  # no part yet, so it is this run from now on
+            write_synced(self.folder / MANIFEST, [_line(self.about)])
+        elif (about := begun[0][0]) != self.about:
+            other = ", ".join(sorted(key for key in about.keys() | self.about if about.get(key) != self.about.get(key)))
+            told = f"{self.folder} holds the output of another run: {other} differ"
+            raise InputError(told, hint="choose another folder")
+        self._size, dropped = len(_line(self.about)), False
+        for values, line in islice(_manifest(path), 1, None):
+            if "complete" in values:
+                continue
+            if self._is_whole(part := _part(path, values)):
+                self._take(part)
+                self._size += len(line)
+            else:
+                dropped = True
+        if dropped:
+            lines = islice(_manifest(path), 1, None)
+            kept = (line for values, line in lines if self._has(values.get("piece"), values.get("part")))
+            write_synced(self.folder / MANIFEST, chain([_line(self.about)], kept))
+        self._sweep()
+
+    def _has(self, piece: int | None, part: int | None) -> bool:
+        return piece in self._known and part is not None and part < self._known[piece].parts
+
+    def _sweep(self) -> None:
+        """Remove what killed runs left: no other is writing now, and a part that is not in the manifest is none."""
+        sweep(self.folder)
+        for file in self.folder.iterdir():
+            found = _FILE.fullmatch(file.name)
+            if found and not self._has(int(found[1]), int(found[2])):
+                file.unlink()
+
+    def _is_whole(self, part: Part) -> bool:
+        """Whether a part of the manifest, and all before it in its piece, are as they were written."""
+        file, known = self._file(part.piece, part.part), self._known.get(part.piece)
+        if part.part != (known.parts if known else 0):
+            return False
+        try:
+            if not part.rows or sha256_file(file) == part.sha256:
+                return True
+        except FileNotFoundError:
+            pass
+        self.redone.append(file.name)
+        return False
+
+
+def left_over(pieces: Iterable[Piece], progress: Progress) -> Iterator[Job]:
+    """What is left to do of the pieces of a source, and its `End`; one that was begun and has changed is an error."""
+    number = -1
+    for number, piece in enumerate(pieces):
+        mark, (before, done) = piece.mark(), progress.get(number, (None, 0))
+        if before not in (None, mark):
+            raise _changed(piece.name, "has changed, or another one is in its place")
+        if done is not None:
+            yield Job(number, piece, done, mark)
+    yield Job(number + 1, End())
+
+
+def _changed(name: str, how: str) -> InputError:
+    return InputError(
+        f"the source is not what it was when the run began: {name} {how}", hint="score it into another folder"
+    )
+
+
+def _whole(piece: _Piece) -> list[Row] | None:
+    """The rows of the next part, taken out, if all of them are there."""
+    first = place = piece.rows
+    stop = first + PART if piece.end is None else min(first + PART, piece.end)
+    while place < stop and place in piece.chunks:
+        place += len(piece.chunks[place])
+    if place < stop:
+        return None
+    places = sorted(at for at in piece.chunks if first <= at < max(stop, first + 1))
+    return [row for at in places for row in piece.chunks.pop(at)]
+
+
+def _line(values: Mapping[str, Any]) -> bytes:
+    return json.dumps(values).encode() + b"\n"
+
+
+def _manifest(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """The lines of a manifest with what they say; a last one that was cut off by a kill does not count."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file):
+            if line.endswith(b"\n"):
+                try:
+                    values = parse_json(line)
+                    if not isinstance(values, dict) or ("schema" in values) != (number == 0):
+                        raise ValueError(f"line {number + 1}")
+                except ValueError as error:
+                    raise _unreadable(path, error) from error
+                yield values, line
+
+
+def _part(path: Path, values: Mapping[str, Any]) -> Part:
+    try:
+        part = Part(**values)
+        kinds = [type(value) for value in values.values()]
+        sizes = part.piece, part.part, part.rows, *part.counts.values()
+        whole = kinds == [int, int, str, str, bool, int, dict, str, str] and all(0 <= size < MOST for size in sizes)
+        if not whole or sum(part.counts.values()) != part.rows:
+            raise ValueError(f"the line of part {part.part} of piece {part.piece}")
+        int(part.checksum, 16)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _unreadable(path, error) from error
+    return part
+
+
+def _unreadable(path: Path, error: object) -> ArtifactError:
+    return ArtifactError(f"{path} cannot be read: {error}", hint="choose another folder")
+
+
+def check_place(folder: Path) -> None:
+    """Raise unless a folder can be there: it is one, or can be made."""
+    if not folder.absolute().parent.is_dir():
+        raise InputError(f"{folder.absolute().parent} is not a folder", hint="make it first")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is there and is no folder", hint="choose another name")
+
+
+def locked(folder: Path) -> int | None:
+    """Keep other processes from writing to the folder until what is given is closed; where the system can do that."""
+    try:
+        return lock(folder)
+    except BlockingIOError:
+        told = f"another run is writing to {folder}"
+        raise InputError(told, hint="wait for it, or choose another folder") from None

@@ -1,0 +1,290 @@
+"""Scoring on Ray Data: readers on processors, ahead of scorers that load the encoder once; nothing else imports ray.
+
+    plan -> read -> score -> the driver, which writes
+    one     tasks   actors
+
+A row of the data set is a piece of the source after `plan`, a chunk of pixels after `read` and the rows of that chunk
+after `score`: chunks are those of a local run, and so are their scores. All stages are generators that wait while the
+next one is behind. Nothing is listed, kept or sorted as a whole. A task or an actor that dies is run again by Ray; what
+it had done is not written twice, since only the driver writes, and a chunk is the same whenever it is made.
+
+Photos must have the same paths on all nodes (a shared file system, or a bucket), and so must an encoder that lies in a
+folder. The detector goes along.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import pickle
+import signal
+import socket
+import tempfile
+import threading
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from outword.base.processors import usable_cpus
+from outword.detector.detector import Detector, load
+from outword.encoders.base import Loader
+from outword.encoders.torch.models import check_here
+from outword.errors import InputError, MissingExtraError, OutwordError
+from outword.scoring.parts import Progress, left_over
+from outword.scoring.stream import Chunk, Scored, Source, load_jobs, score_chunk
+
+try:
+    import pyarrow as pa
+    import ray
+    from ray.data import ActorPoolStrategy, DataContext
+except ImportError as error:
+    raise MissingExtraError(f"--engine ray needs Ray ({error})", hint='pip install "outword[ray]"') from None
+
+STORE = 256 << 20  # bytes of shared memory for each processor of a cluster that is started here
+A_GPU = 4  # scorers that share one: 2.6 times the images of one scorer with ViT-B/16, and 8 bring little more
+AGAIN = 10  # times that a task is tried again, or an actor started again, after its process has died
+WAIT = 5.0  # seconds for a cluster to answer
+FOLDER = "detector.outword"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A detector on its way to the nodes: its files, and how `outword.load` is called there."""
+
+    files: bytes
+    options: Mapping[str, Any]
+
+    def load(self) -> Detector:
+        """The detector; its encoder is loaded when it is first used."""
+        with tempfile.TemporaryDirectory() as folder:
+            zipfile.ZipFile(io.BytesIO(self.files)).extractall(folder)
+            return load(Path(folder) / FOLDER, **self.options)
+
+
+def score_source(
+    detector: Detector, source: Source, progress: Progress, *, address: str | None = None, **options: Any
+) -> Iterator[Scored]:
+    """Score what is left of a source, chunk by chunk in any order.
+
+    Args:
+        detector: what scores it.
+        source: see `outword.scoring.stream.open_source`.
+        progress: what is done already (see `outword.scoring.parts.Parts.progress`).
+        address: of a cluster; without it one is started here, and shut down at the end.
+        options: of `outword.load`, where the detector was loaded with some: encoder, trust_encoder, device, precision,
+            batch_size. Whether the encoder may be fetched is settled here, for all nodes.
+    """
+    if detector.vectors.sees_order:
+        raise InputError(
+            f"{detector.method} learns from the images that it scores, one after the other, and cannot be spread",
+            hint="use --engine local",
+        )
+    if source.has_photos and not options.get("trust_encoder") and not options.get("encoder"):
+        check_here(detector.card["encoder"]["name"])
+    with _cluster(address):
+        yield from _run(Model(detector.zipped(FOLDER), {**options, "trust_encoder": True}), source, progress)
+
+
+def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
+    there = ray.put(model)
+    resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    gpus, cpus = (int(resources.get(kind, 0)) for kind in ("GPU", "CPU"))
+    usable = gpus if model.options.get("device") != "cpu" else 0
+    loader, size, on_gpu = None, 0, False
+    if source.has_photos:
+        look = ray.remote(_look).options(num_gpus=min(usable, 1))
+        loader, size, on_gpu = _unwrapped(lambda: ray.get(look.remote([there])))
+    own = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+    here = {f"node:{own}": 0.001}  # a resource that only this node has
+    # Some scorers share a GPU, since naming words for one chunk takes as long as encoding another. On processors alone,
+    # each has a reader and a scorer, and the system gives time to the one that is behind.
+    scorers = A_GPU * usable if on_gpu else max(1, cpus)
+    scoring = min(0.75, 0.5 * cpus / scorers) if on_gpu else 0.75
+    reading = min(1.0, 0.5 * cpus) if on_gpu else 0.25
+    data = (
+        ray.data.from_items([{"plan": 0}])
+        .map_batches(_Plan(source, progress, Path.cwd()), num_cpus=0, resources=here, **_ONE)
+        .map_batches(_Read(loader, size, source, Path.cwd()), num_cpus=reading, ray_remote_args_fn=_read_again, **_ONE)
+        .map_batches(
+            _Score,
+            fn_constructor_args=([there],),
+            num_cpus=scoring,
+            ray_remote_args_fn=_score_again,
+            num_gpus=1 / A_GPU if on_gpu else 0,
+            compute=ActorPoolStrategy(min_size=1, max_size=scorers, initial_size=scorers),
+            **_ONE,
+        )
+    )
+    rows = iter(data.iter_rows())
+    while (row := _unwrapped(lambda: next(rows, None))) is not None:
+        yield pickle.loads(row["scored"])
+
+
+def _read_again() -> dict[str, int]:
+    return {"max_retries": AGAIN}  # by default without end: a photo that kills its reader would do so for ever
+
+
+def _score_again() -> dict[str, int]:
+    return {"max_restarts": AGAIN, "max_task_retries": AGAIN}
+
+
+_ONE: Any = {"batch_size": 1, "batch_format": "pyarrow", "zero_copy_batch": True}
+
+
+def _look(there: list[Any]) -> tuple[Loader, int, bool]:
+    """How photos are read for the encoder, how many make a chunk, and whether it runs on a GPU, on a scorer's node."""
+    encoder = ray.get(there[0]).load().encoder
+    return encoder.loader, encoder.chunk, getattr(getattr(encoder, "device", None), "type", "") == "cuda"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is left of the source, a piece a row; runs where the driver does."""
+
+    source: Source
+    progress: Progress
+    folder: Path
+
+    def __call__(self, _: pa.Table) -> Iterator[pa.Table]:
+        _enter(self.folder, self.source)
+        for job in left_over(self.source.pieces(), self.progress):
+            yield pa.table({"job": [pickle.dumps(job)]})
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The chunks of a piece, each a row."""
+
+    loader: Loader | None
+    size: int
+    source: Source
+    folder: Path
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        _enter(self.folder, self.source)
+        job = pickle.loads(batch["job"][0].as_buffer())
+        for chunk in load_jobs([job], self.loader, self.size, workers=1):
+            values = np.ascontiguousarray(chunk.values)
+            head = (replace(chunk, values=np.zeros(0)), values.dtype.str, values.shape)
+            data = pa.array([values.reshape(-1).view(np.uint8).data], pa.large_binary())
+            yield pa.table({"head": [pickle.dumps(head)], "values": data})
+
+
+class _Score:
+    """An actor with the detector and its encoder."""
+
+    def __init__(self, there: list[Any]) -> None:
+        self._detector: Detector = ray.get(there[0]).load()
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        head: Chunk
+        head, dtype, shape = pickle.loads(batch["head"][0].as_buffer())
+        values = np.frombuffer(batch["values"][0].as_buffer(), dtype).reshape(shape)
+        scored = score_chunk(self._detector, replace(head, values=values))
+        return pa.table({"scored": [pickle.dumps(replace(scored, views=[]))]})
+
+
+def _enter(folder: Path, source: Source) -> None:
+    """Work where the driver does, so that relative paths mean the same."""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        if source.is_relative:
+            told = f"a node of the cluster has no folder {folder}, and the source has relative paths"
+            raise InputError(told, hint="name the source by absolute paths that all nodes have") from error
+
+
+def _unwrapped(call: Any) -> Any:
+    """What `call` gives; an error of ours comes out of Ray's wrapping."""
+    try:
+        return call()
+    except ray.exceptions.RayError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, OutwordError):
+            cause = getattr(cause, "cause", None) or cause.__cause__
+        if cause is None:
+            told = f"Ray gave up: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
+            raise OutwordError(
+                told, hint="run the same command again; --engine local tells which photo it is"
+            ) from error
+        raise cause from None
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[None]:
+    """Be on a cluster: where this process is on one, there; at `address`; or one that lives as long as the block."""
+    context = DataContext.get_current().copy()
+    context.target_max_block_size = 1  # a row a block: that is what stages hand on
+    context.enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what goes wrong is raised; the rest is talk
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    if ray.is_initialized():
+        with DataContext.current(context):
+            yield
+        return
+    address = address or os.environ.get("RAY_ADDRESS")
+    with _own_signals():
+        _join(address) if address else _start()
+    try:
+        with DataContext.current(context):
+            yield
+    finally:
+        ray.shutdown()
+
+
+def _start() -> None:
+    """Start a cluster of this machine."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    room = max(2, usable_cpus()) * STORE
+    with _hushed():
+        ray.init(address="local", num_cpus=usable_cpus(), object_store_memory=room, include_dashboard=False, **_QUIET)
+
+
+def _join(address: str) -> None:
+    """Join the cluster at an address; Ray itself would wait for minutes where there is none."""
+    host, _, port = address.rpartition(":")
+    hint = 'is it running? see "ray status"; a cluster that asks for a token needs RAY_AUTH_MODE=token'
+    try:
+        if host and port.isdecimal() and "//" not in host:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=WAIT).close()
+        with _hushed():
+            ray.init(address=address, **_QUIET)
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"no Ray cluster can be joined at {address}: {error}", hint=hint) from error
+
+
+_QUIET: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """A block in which, and after which, SIGTERM does what it did before: Ray takes it for itself, to exit with 15."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit as stop:
+        if stop.code == signal.SIGTERM and callable(before):
+            before(signal.SIGTERM, None)
+        raise
+    finally:
+        if threading.current_thread() is threading.main_thread():  # elsewhere Ray leaves it alone
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """A block in which nothing gets to stderr from below Python: Ray says there how loud it is."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

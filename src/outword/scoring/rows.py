@@ -1,0 +1,229 @@
+"""Rows of output, one an image, as CSV, JSON lines or Parquet and back; and a checksum of any number of them.
+
+All of it is UTF-8. A byte of a file name that is no text is written as `\\xe9`, and the backslash of a name that looks
+like that itself as `\\x5c`, so that the name comes back as it was.
+
+In CSV, what a spreadsheet would take for a formula has a `'` before it: a cell, or what stands in a cell behind a
+semicolon, a tab or a line break, which are separators to some, that begins with `=`, `+`, `-`, `@` (of any width), a
+tab or a line break. What has such a `'` already gets one more. Raw CSV is without them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from outword.base.extras import pyarrow
+from outword.base.files import sha256_bytes
+from outword.detector.detector import Shares
+
+COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
+ROWS_A_GROUP = 10_000
+LONGEST = 1 << 30  # characters of a cell that is read back
+_ODD_BYTE = re.compile(r"[\udc80-\udcff]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
+_WRITTEN_BYTE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
+_START, _FORMULA = r"(?<![^;\t\r\n])", r"(?=[' ]*[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20])"
+_BEFORE_FORMULA, _QUOTE = re.compile(_START + _FORMULA), re.compile(_START + "'" + _FORMULA)
+_SHARE = re.compile(r"(.+?) (\d\.\d\d)(?:; |\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of output; `error` is empty when the image was scored, the other fields are when it was not."""
+
+    path: str
+    score: float | None = None
+    verdict: str = ""
+    label: str = ""
+    words: Shares = field(default_factory=list)
+    error: str = ""
+
+
+Write = Callable[[Row], None]
+
+
+class Checksum:
+    """A sum over rows that does not depend on their order, their format, or the parts that they were written in.
+
+    The sha256 of each row, as CSV that is not raw has it with its line end, is read as a number; the sum is taken
+    modulo 2^256. Sums of parts add up to the sum of the whole.
+
+    >>> one, other, both = Checksum(), Checksum(), Checksum()
+    >>> one.add(Row("a.jpg", 1.5)), other.add(Row("b.jpg", error="empty file"))
+    (None, None)
+    >>> both.add(Row("b.jpg", error="empty file")), both.add(Row("a.jpg", 1.5))
+    (None, None)
+    >>> one.add_sum(other.hex)
+    >>> one.hex == both.hex, one.rows
+    (True, 1)
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._sum = 0
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        self.rows += 1
+        self.add_sum(sha256_bytes(csv_line(row)))
+
+    def add_sum(self, other: str) -> None:
+        """Add the sum of other rows."""
+        self._sum = (self._sum + int(other, 16)) % (1 << 256)
+
+    @property
+    def hex(self) -> str:
+        """The sum in 64 hexadecimal digits."""
+        return f"{self._sum:064x}"
+
+
+def flat_words(row: Row) -> str:
+    """The wild words that fired, as `raccoon 0.41; coati 0.20`."""
+    return "; ".join(f"{word} {share:.2f}" for word, share in row.words)
+
+
+def csv_text(text: str, *, raw: bool = False) -> str:
+    """A text as a cell of CSV has it, before commas and quotes are looked after: UTF-8, and no formula unless raw.
+
+    >>> csv_text("=cmd.jpg"), csv_text("=cmd.jpg", raw=True), csv_text("caf\\udce9.jpg")
+    ("'=cmd.jpg", '=cmd.jpg', 'caf\\\\xe9.jpg')
+    """
+    return _portable(text) if raw else _BEFORE_FORMULA.sub("'", _portable(text))
+
+
+def _portable(text: str) -> str:
+    """A text with the bytes that are none written out; what cannot be a file name is made to fit."""
+    written = _ODD_BYTE.sub(lambda found: f"\\x{ord(found[0]) & 0xFF:02x}", text)
+    return written.encode("utf-8", "backslashreplace").decode()
+
+
+def _restored(text: str) -> str:
+    """What `_portable` was given."""
+    return _WRITTEN_BYTE.sub(lambda found: "\\" if found[1] == "5c" else chr(0xDC00 + int(found[1], 16)), text)
+
+
+def _each_text(row: Row, change: Callable[[str], str]) -> Row:
+    words = [(change(word), share) for word, share in row.words]
+    return Row(change(row.path), row.score, row.verdict, change(row.label), words, change(row.error))
+
+
+def csv_line(row: Row, *, raw: bool = False) -> bytes:
+    """A row as CSV has it.
+
+    >>> csv_line(Row("a, b.jpg", -0.5, "in", "cat", [("raccoon", 0.41)]))
+    b'"a, b.jpg",-0.5,in,cat,raccoon 0.41,\\n'
+    """
+    score = "" if row.score is None else repr(row.score)
+    path, *texts = (csv_text(text, raw=raw) for text in (row.path, row.verdict, row.label, flat_words(row), row.error))
+    return _csv_line([path, score, *texts])
+
+
+def _csv_line(cells: list[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow(cells)  # what is in the line end is quoted in cells
+    return line.getvalue()[:-2].encode() + b"\n"
+
+
+@contextmanager
+def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False) -> Iterator[Write]:
+    """A function that writes rows to `file` as csv, jsonl or parquet; all of them are there when the block ends.
+
+    Args:
+        file: open for writing.
+        kind: of the three.
+        raw_csv: CSV without the `'` before what a spreadsheet would take for a formula.
+    """
+    with _csv(file, raw_csv) if kind == "csv" else _WRITERS[kind](file) as write:
+        yield write
+
+
+def read_rows(path: Path, kind: str, *, raw_csv: bool = False) -> Iterator[Row]:
+    """The rows of a file that `writing` wrote, in order; shares are as exact as the format keeps them."""
+    for row in _read_csv(path, raw_csv) if kind == "csv" else _READERS[kind](path):
+        yield _each_text(row, _restored)
+
+
+@contextmanager
+def _csv(file: IO[bytes], raw: bool) -> Iterator[Write]:
+    file.write(_csv_line(COLUMNS))
+
+    def write(row: Row) -> None:
+        file.write(csv_line(row, raw=raw))
+
+    yield write
+
+
+def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
+    csv.field_size_limit(max(LONGEST, csv.field_size_limit()))  # of the whole process
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        next(lines)
+        for line in lines:
+            name, score, verdict, label, words, error = line if raw else [_QUOTE.sub("", cell) for cell in line]
+            yield Row(name, float(score) if score else None, verdict, label, _shares(words), error)
+
+
+@contextmanager
+def _jsonl(file: IO[bytes]) -> Iterator[Write]:
+    def write(row: Row) -> None:
+        row = _each_text(row, _portable)
+        words = [{"word": word, "share": share} for word, share in row.words]
+        file.write(json.dumps({**vars(row), "words": words}).encode() + b"\n")
+
+    yield write
+
+
+def _read_jsonl(path: Path) -> Iterator[Row]:
+    with path.open("rb") as file:
+        for found in map(json.loads, file):
+            yield Row(**{**found, "words": [(word["word"], word["share"]) for word in found["words"]]})
+
+
+@contextmanager
+def _parquet(file: IO[bytes]) -> Iterator[Write]:
+    pa, parquet = pyarrow()
+    schema = pa.schema([(name, pa.float64() if name == "score" else pa.string()) for name in COLUMNS])
+    rows: list[tuple[Any, ...]] = []
+    with parquet.ParquetWriter(file, schema) as writer:
+
+        def flush() -> None:
+            columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+            writer.write_table(pa.table(list(map(list, columns)), schema))
+            rows.clear()
+
+        def write(row: Row) -> None:
+            row = _each_text(row, _portable)
+            rows.append((row.path, row.score, row.verdict, row.label, flat_words(row), row.error))
+            if len(rows) == ROWS_A_GROUP:
+                flush()
+
+        yield write
+        flush()
+
+
+def _read_parquet(path: Path) -> Iterator[Row]:
+    _, parquet = pyarrow()
+    with parquet.ParquetFile(path) as table:
+        for batch in table.iter_batches(ROWS_A_GROUP):
+            for found in batch.to_pylist():
+                yield Row(**{**found, "words": _shares(found["words"])})
+
+
+def _shares(flat: str) -> Shares:
+    """What `flat_words` wrote.
+
+    >>> _shares("ice cream 0.41; coati 0.20"), _shares("")
+    ([('ice cream', 0.41), ('coati', 0.2)], [])
+    """
+    return [(word, float(share)) for word, share in _SHARE.findall(flat)]
+
+
+_WRITERS = {"jsonl": _jsonl, "parquet": _parquet}
+_READERS = {"jsonl": _read_jsonl, "parquet": _read_parquet}

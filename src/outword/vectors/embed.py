@@ -1,0 +1,183 @@
+"""Image files to a store: what was encoded once, under whatever path, is not encoded again by the same encoder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from outword.base.extras import pyarrow
+from outword.base.files import sha256_file
+from outword.base.processors import usable_cpus
+from outword.encoders import Encoder
+from outword.encoders.base import Pixels
+from outword.errors import ImageError, OutwordError
+from outword.photos.images import ROOM, Blob, decode_ahead, open_file, read_bytes
+from outword.vectors.shards import UNREAD, Shard, Vectors
+from outword.vectors.store import Store, make_store
+
+SHARD_ROWS = 1024
+Looked = tuple[bytes, "Pixels | ImageError | int"]  # sha256 of a file, and pixels, or the number of a row that has it
+
+
+@dataclass
+class Summary:
+    """What became of the files of a run, and the number of paths that the store has now."""
+
+    encoded: int = 0
+    reused: int = 0
+    errors: int = 0
+    rows: int = 0
+    damaged: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)  # path and reason of the first errors
+
+
+class Entry(NamedTuple):
+    """A row to write; `vector` may be the number of a row that has it, and is None where there is an error."""
+
+    path: bytes
+    digest: bytes
+    error: str
+    vector: Vectors | int | None
+
+
+def embed(
+    encoder: Encoder,
+    paths: Iterable[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    kind: str = "safetensors",
+    report: Callable[[int], None] = lambda done: None,
+    shard_rows: int = SHARD_ROWS,
+) -> Summary:
+    """Add the embeddings of image files to the store in `folder`, which is made if need be.
+
+    Each file is read once, in threads ahead of the encoder. Content that the store has is neither decoded nor encoded,
+    and a row is written only where the newest row of its path says something else. Shards appear whole or not at all:
+    a run that is killed loses the shard in flight, and several may write to a store at once. A damaged shard is set
+    aside, and its images are encoded again, like those of one that is gone.
+
+    Args:
+        encoder: what makes the vectors.
+        paths: image files; they are stored as they are given here, relative ones as relative ones.
+        folder: the store; a folder that holds something else is refused.
+        kind: of the shards, "safetensors" or "parquet".
+        report: called with the number of files done.
+        shard_rows: a shard is written when it has this many rows; up to one chunk of the encoder's goes on top.
+    """
+    if kind == "parquet":
+        pyarrow()  # without it, say so before any work
+    store = make_store(folder, encoder)
+    known, pending, done = store.contents(), list[Entry](), 0
+    unwritten: dict[bytes, Vectors] = {}  # by content, until the shard is written
+    lost = [str(store.folder / name) for name in store.lost]
+    summary = Summary(damaged=[str(file) for file in store.damaged], lost=lost)
+
+    def flush() -> None:
+        if pending:
+            first = store.append(_shard(store, pending), kind)
+            known.update((entry.digest, number) for number, entry in enumerate(pending, first))
+            pending.clear()
+            unwritten.clear()
+
+    look = partial(_look, encoder, known)
+    decoded = decode_ahead(paths, look, workers=usable_cpus(), ahead=2 * encoder.chunk)
+    looked = ((os.fsencode(path), found) for path, found in decoded)  # without its file
+    try:
+        while part := list(islice(looked, encoder.chunk)):
+            pending += _entries(encoder, store, known, unwritten, part, summary)
+            done += len(part)
+            report(done)
+            if len(pending) >= shard_rows:
+                flush()
+    finally:  # Ctrl-C keeps what is encoded
+        flush()
+    summary.rows = len(store)
+    return summary
+
+
+def _look(encoder: Encoder, known: dict[bytes, int], path: str | os.PathLike[str]) -> Looked:
+    """Read a file, and decode it if its content is new."""
+    try:
+        digest, content = _content(path)
+    except ImageError as error:
+        return UNREAD, error.bare()
+    if digest in known:
+        return digest, known[digest]
+    try:
+        return digest, encoder.loader(content)
+    except ImageError as error:
+        return digest, error.bare()
+
+
+def _content(path: str | os.PathLike[str]) -> tuple[bytes, bytes | str | os.PathLike[str]]:
+    """The sha256 of a file, and its bytes; of a large file its path, since several threads do this at once."""
+    if not isinstance(path, Blob):
+        with open_file(path) as file:
+            if os.fstat(file.fileno()).st_size > ROOM:
+                return bytes.fromhex(sha256_file(Path(path))), path
+    data = read_bytes(path)
+    return hashlib.sha256(data).digest(), data
+
+
+def _entries(
+    encoder: Encoder,
+    store: Store,
+    known: dict[bytes, int],
+    unwritten: dict[bytes, Vectors],
+    part: list[tuple[bytes, Looked | OutwordError]],
+    summary: Summary,
+) -> list[Entry]:
+    """Encode what is new, each content once, and give the rows that the store does not have yet."""
+    looked = [(path, *_good(found)) for path, found in part]
+    new = {digest: found for _, digest, found in reversed(looked) if isinstance(found, np.ndarray)}
+    new = {digest: new[digest] for digest in new if digest not in known and digest not in unwritten}
+    if new:
+        unwritten.update(zip(new, encoder.encode_pixels(np.stack(list(new.values()))), strict=True))
+    entries = []
+    for path, digest, found in looked:
+        error = ""
+        vector: Vectors | int | None = None
+        if isinstance(found, ImageError):
+            error = found.message
+        elif digest in known:
+            error, vector = store.error(known[digest]), known[digest]
+        else:
+            vector = unwritten[digest]
+        if error:
+            summary.errors += 1
+            if len(summary.failed) < 10:
+                summary.failed.append((os.fsdecode(path), error))
+        elif new.pop(digest, None) is not None:
+            summary.encoded += 1
+        else:
+            summary.reused += 1
+        if not store.holds(path, digest, error):
+            entries.append(Entry(path, digest, error, vector))
+    return entries
+
+
+def _good(found: Looked | OutwordError) -> Looked:
+    if isinstance(found, OutwordError):
+        raise found
+    return found
+
+
+def _shard(store: Store, entries: list[Entry]) -> Shard:
+    """The rows as columns, with vectors that the store has under another path copied."""
+    vectors = np.full((len(entries), store.dim), np.nan, np.float32)
+    copies = {at: entry.vector for at, entry in enumerate(entries) if isinstance(entry.vector, int)}
+    vectors[list(copies)] = store.vectors(list(copies.values()))
+    for at, entry in enumerate(entries):
+        if isinstance(entry.vector, np.ndarray):
+            vectors[at] = entry.vector
+    paths, digests, errors, _ = zip(*entries, strict=True)
+    return Shard(list(paths), list(digests), list(errors), vectors)

@@ -1,0 +1,181 @@
+"""The wild words of an (encoder, corpus, prompts, miner): encoded and ranked once, then kept, or shipped."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from outword.base.files import cache_dir, sha256_bytes, whole_file
+from outword.encoders import Encoder
+from outword.encoders.texts import one_warning
+from outword.maths.mining import Density, Miner
+from outword.maths.mining.base import Indices
+from outword.words.corpora import Corpus
+from outword.words.prompts import Prompts
+
+SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "wild"
+CHUNK = 512  # words between two reports of progress
+PART = 8192  # sentences between two files: what a killed run loses at most
+Report = Callable[[str, int, int], None]
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Wild:
+    """Mined words, best first, and their vectors (n_words, dim) in float16; those that are shipped were int8 before."""
+
+    words: tuple[str, ...]
+    vectors: NDArray[np.float16]
+    fingerprint: str
+
+
+def quiet(task: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def mine(
+    encoder: Encoder,
+    corpus: Corpus,
+    prompts: Prompts,
+    miner: Miner,
+    labels: NDArray[np.float32],
+    report: Report = quiet,
+) -> Wild:
+    """Mine the wild words of a corpus. A rule that does not look at the labels is computed once and then read back."""
+    key = wild_key(encoder, corpus, prompts, miner)
+    kept = cache_dir() / "wild" / f"{key}.safetensors"
+    found = None if miner.needs_labels else _read_shipped(key) or _read(kept)
+    if found is None:
+        found = rank(encoder, corpus, prompts, miner, labels, report)
+        if not miner.needs_labels:
+            _write(kept, found)
+    return Wild(tuple(corpus.words[i] for i in found["index"]), found["vectors"], key)
+
+
+def rank(
+    encoder: Encoder,
+    corpus: Corpus,
+    prompts: Prompts,
+    miner: Miner,
+    labels: NDArray[np.float32] | None,
+    report: Report = quiet,
+) -> Arrays:
+    """Encode a corpus and apply the rule: `index` into the corpus, best first, and `vectors` in float16."""
+    vectors = encoded_corpus(encoder, corpus, prompts, report)
+
+    def select(rule: Miner) -> Indices:
+        return rule.select(
+            vectors,
+            labels=labels,
+            adjectives=[kind == "adj" for kind in corpus.kinds],
+            progress=lambda done, total: report("mining", done, total),
+        )
+
+    if isinstance(miner, Density) and miner.preset == "paper":  # all words are ranked anyway: keep that for other sizes
+        whole = replace(miner, size=len(corpus))
+        path = cache_dir() / "ranking" / f"{wild_key(encoder, corpus, prompts, whole)}.safetensors"
+        order = (_read(path) or {}).get("index")
+        if order is None or len(order) != len(corpus):
+            order = select(whole)
+            _write(path, {"index": order})
+        chosen = miner.first(order)
+    else:
+        chosen = select(miner)
+    return {"index": chosen.astype(np.int32), "vectors": vectors[chosen].astype(np.float16)}
+
+
+def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: Report = quiet) -> NDArray[np.float32]:
+    """Vectors of every word of a corpus, (n_words, dim), unit rows; kept on disk after the first time.
+
+    They are written part by part, so that a run that was killed goes on where it was.
+    """
+    path = cache_dir() / "corpus" / f"{wild_key(encoder, corpus, prompts, None)}.safetensors"
+    sentences = prompts.render(corpus.words, corpus.kinds)
+    vectors = _kept(path, len(sentences), encoder.dim)
+    if vectors is None:
+        parts, size = [], max(CHUNK, PART // max(map(len, sentences)))
+        for start in range(0, len(sentences), size):
+            file, here = path.with_suffix(f".{start}-{size}.part"), sentences[start : start + size]
+            part = _kept(file, len(here), encoder.dim)
+            if part is None:
+                part = encode_words(encoder, here, _from(f"words of {corpus.name}", start, len(sentences), report))
+                _write(file, {"vectors": part})
+            parts.append(part)
+        vectors = np.concatenate(parts)
+        _write(path, {"vectors": vectors})
+    for file in path.parent.glob(f"{path.stem}.*.part") if path.exists() else ():
+        file.unlink(missing_ok=True)
+    return vectors
+
+
+def _kept(path: Path, rows: int, dim: int) -> NDArray[np.float32] | None:
+    """The vectors of a file, if it is there, whole, and of this many rows."""
+    found = (_read(path) or {}).get("vectors")
+    return found if found is not None and found.shape == (rows, dim) else None
+
+
+def _from(task: str, start: int, total: int, report: Report) -> Report:
+    """The report of a part of the work, as a report of the whole."""
+    return lambda _, done, __: report(task, start + done, total)
+
+
+def encode_words(encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet) -> NDArray[np.float32]:
+    """One unit vector a word: the vectors of its sentences are averaged, then normalised."""
+    out = np.empty((len(sentences), encoder.dim), np.float32)
+    with one_warning():
+        for start in range(0, len(sentences), CHUNK):
+            part = sentences[start : start + CHUNK]
+            vectors = encoder.encode_texts([text for texts in part for text in texts])
+            begins = np.cumsum([0] + [len(texts) for texts in part[:-1]])
+            sums = np.add.reduceat(vectors, begins, axis=0)
+            out[start : start + len(part)] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+            report("encoding words", min(start + CHUNK, len(sentences)), len(sentences))
+    return out
+
+
+def wild_key(encoder: Encoder, corpus: Corpus, prompts: Prompts, miner: Miner | None) -> str:
+    """sha256 of all that the words and their vectors depend on."""
+    rule = None if miner is None else [type(miner).__name__, asdict(miner)]  # type: ignore[call-overload]
+    parts = [encoder.fingerprint, corpus.fingerprint, prompts.noun, prompts.adjective, rule]
+    return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
+
+
+def shipped_path(key: str) -> Path:
+    """Where the package keeps the ranking of a key, if it has it."""
+    return SHIPPED / f"{key[:16]}.safetensors"
+
+
+def _read_shipped(key: str) -> Arrays | None:
+    """A ranking that comes with the package; its vectors are int8 with a scale a row, to keep the install small."""
+    found = _read(shipped_path(key))
+    if found is None:
+        return None
+    return {"index": found["index"], "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}
+
+
+def _read(path: Path) -> Arrays | None:
+    """The arrays of a file; None when it is not there or not whole."""
+    try:
+        return dict(load_file(path))
+    except (OSError, SafetensorError):
+        return None
+
+
+def _write(path: Path, arrays: Arrays) -> None:
+    """Keep arrays in the cache; where that cannot be written the work is done again next time."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            save_file(arrays, temporary)
+    except (OSError, SafetensorError) as error:
+        warnings.warn(f"the cache cannot be written ({error}); set OUTWORD_CACHE to a folder that can", stacklevel=2)

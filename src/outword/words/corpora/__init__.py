@@ -1,0 +1,76 @@
+"""The words that wild labels are drawn from: named sets of WordNet's lemmas, or any text file with one word a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from outword.errors import InputError, ParameterError, unknown
+from outword.words.corpora.conjugated import conjugate
+from outword.words.corpora.textfile import read_corpus
+from outword.words.corpora.wordnet import LEXFILES, SETS, named_corpus
+from outword.words.corpora.words import Corpus, drop_labels, fold
+
+__all__ = ["CORPORA", "LEXFILES", "Corpus", "drop_labels", "fold", "get_corpus", "is_named"]
+
+CONJUGATED = "conjugated:"
+CORPORA = {
+    **{name: chosen.about for name, chosen in SETS.items()},
+    f"{CONJUGATED}NAME": 'another of these, its adjectives joined to broad nouns ("fluffy scene"); CSP\'s pool',
+}
+
+
+def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[str] | None = None) -> Corpus:
+    """Give a named corpus (a key of `CORPORA`), or the words of a text file.
+
+    Args:
+        name_or_path: a name, else the path of a UTF-8 text file with one word a line. A name wins over a file of the
+            same name; write `./wordnet` for the file. `conjugated:NAME` is the corpus NAME with its adjectives joined
+            to broad nouns (see `conjugate`).
+        exclude_files: WordNet's lexicographer files to leave out (of `LEXFILES`); a word that is also filed elsewhere
+            stays. Named corpora only.
+
+    >>> corpus = get_corpus("wordnet", exclude_files=["noun.plant"])
+    >>> "raccoon" in corpus.words, "oak tree" in corpus.words
+    (True, False)
+    """
+    if isinstance(exclude_files, str):
+        hint = f'write exclude_files=["{exclude_files}"]'
+        raise ParameterError(f"exclude_files must be a list of file names, got the text {exclude_files!r}", hint=hint)
+    try:
+        name = os.fspath(name_or_path)
+    except TypeError:
+        got, hint = type(name_or_path).__name__, "write one word a line into a file"
+        raise InputError(f"a corpus must be a name or a text file, got {got}", hint=hint) from None
+    if isinstance(name_or_path, str) and name.startswith(CONJUGATED):
+        return conjugate(get_corpus(_unconjugated(name), exclude_files=exclude_files))
+    if isinstance(name_or_path, str) and name in SETS:
+        return named_corpus(name, exclude_files or ())
+    path = Path(name)
+    if not path.exists() and (path.suffix or os.sep in name):
+        raise InputError(f"there is no corpus file {name}", hint="write one word a line into it")
+    if not path.exists():
+        raise unknown("corpus", name, CORPORA, "outword list corpora")
+    if exclude_files:
+        hint = "leave exclude_files out, or remove those words from the file"
+        raise ParameterError(f"exclude_files is for named corpora, got it with the text file {path}", hint=hint)
+    return read_corpus(path)
+
+
+def is_named(name: str) -> bool:
+    """Whether a corpus comes with the package, rather than from a text file.
+
+    >>> is_named("conjugated:wordnet"), is_named("words.txt")
+    (True, False)
+    """
+    return name.removeprefix(CONJUGATED) in SETS
+
+
+def _unconjugated(name: str) -> str:
+    """The NAME of `conjugated:NAME`."""
+    rest = name.removeprefix(CONJUGATED)
+    if not rest or rest.startswith(CONJUGATED):
+        hint = f"for example {CONJUGATED}wordnet"
+        raise ParameterError(f'after "{CONJUGATED}" one corpus must be named, got "{name}"', hint=hint)
+    return rest

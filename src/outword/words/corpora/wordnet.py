@@ -1,0 +1,169 @@
+"""The named corpora, all drawn from the packaged list of WordNet 3.0's noun and adjective lemmas."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from outword.errors import ParameterError, unknown
+from outword.words.corpora.words import ADJECTIVE, NOUN, Corpus, make_corpus
+
+LEXFILES = (
+    "adj.all", "adj.pert", "adj.ppl", "noun.Tops", "noun.act", "noun.animal", "noun.artifact", "noun.attribute",
+    "noun.body", "noun.cognition", "noun.communication", "noun.event", "noun.feeling", "noun.food", "noun.group",
+    "noun.location", "noun.motive", "noun.object", "noun.person", "noun.phenomenon", "noun.plant", "noun.possession",
+    "noun.process", "noun.quantity", "noun.relation", "noun.shape", "noun.state", "noun.substance", "noun.time",
+)  # fmt: skip
+
+# The default corpus: what a photo can show, and how it can look. The one place that decides it.
+WORDNET_FILES = (
+    "adj.all", "adj.ppl", "noun.animal", "noun.artifact", "noun.body", "noun.food", "noun.object", "noun.phenomenon",
+    "noun.plant", "noun.substance",
+)  # fmt: skip
+
+# NegLabel's folder holds 27 of the 29 files (animal and food are missing); this paper's code leaves out four more.
+NEGLABEL_MISSING = ("noun.animal", "noun.food")
+NEGLABEL_EXCLUDED = ("adj.pert", "noun.group", "noun.person", "noun.quantity")
+NEGLABEL_FILES = tuple(f for f in LEXFILES if f not in NEGLABEL_MISSING + NEGLABEL_EXCLUDED)
+
+POS_SIZE = 70_000
+POS_SEED = 0
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One lexicographer file of a lemma; `first`: it names a synset there; `instance`: only as a proper name."""
+
+    file: str
+    first: bool
+    instance: bool
+
+    @property
+    def kind(self) -> str:
+        """The kind of word that the file holds: "noun" or "adj"."""
+        return self.file.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """One row of the packaged list; `tags`: how often WordNet's concordance uses it, by kind of word."""
+
+    word: str
+    meanings: tuple[Meaning, ...]
+    tags: dict[str, int]
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """A named corpus: which files it draws on and which of their lemmas it takes."""
+
+    about: str
+    files: tuple[str, ...]
+    takes: Callable[[Lemma, Meaning], bool]
+    sample: int | None = None
+
+
+def _plain_name(lemma: Lemma, meaning: Meaning) -> bool:
+    """One lower-case word that names a meaning: no synonyms, no proper names, no scientific ones."""
+    return meaning.first and not meaning.instance and _single_word(lemma, meaning) and lemma.word[0].islower()
+
+
+def _synset_name(lemma: Lemma, meaning: Meaning) -> bool:
+    return meaning.first
+
+
+def _tagged(lemma: Lemma, meaning: Meaning) -> bool:
+    return lemma.tags[meaning.kind] > 0 and not meaning.instance
+
+
+def _single_word(lemma: Lemma, meaning: Meaning) -> bool:
+    return " " not in lemma.word
+
+
+SETS = {
+    "wordnet": NamedSet(
+        about="WordNet 3.0: visible things and adjectives, one plain word a meaning (default)",
+        files=WORDNET_FILES,
+        takes=_plain_name,
+    ),
+    "wordnet-neglabel": NamedSet(
+        about="WordNet 3.0: the literature's 23 files, the first lemma of each synset",
+        files=NEGLABEL_FILES,
+        takes=_synset_name,
+    ),
+    "common": NamedSet(
+        about="WordNet 3.0: words that its concordance tags at least once, no proper names",
+        files=LEXFILES,
+        takes=_tagged,
+    ),
+    "pos": NamedSet(
+        about="WordNet 3.0: 70,000 single nouns and adjectives, sampled by seed",
+        files=LEXFILES,
+        takes=_single_word,
+        sample=POS_SIZE,
+    ),
+}
+
+
+def named_corpus(name: str, exclude_files: Iterable[str] = ()) -> Corpus:
+    """Build a named corpus without the lexicographer files of `exclude_files`.
+
+    A word that is also filed elsewhere stays: `crane` without `noun.animal` is still in `noun.artifact`.
+    """
+    excluded = frozenset(exclude_files)
+    for file in sorted(excluded.difference(LEXFILES)):
+        raise unknown("lexicographer file in exclude_files", file, LEXFILES, "docs/corpora.md")
+    return _build(name, excluded)
+
+
+@cache
+def _build(name: str, excluded: frozenset[str]) -> Corpus:
+    chosen = SETS[name]
+    files = frozenset(chosen.files) - excluded
+    corpus = make_corpus(name, spelled(chosen, files))
+    if chosen.sample is not None:
+        corpus = _sample(corpus, chosen.sample)
+    if not corpus.words:
+        hint = f"exclude fewer; it draws on {', '.join(chosen.files)}"
+        raise ParameterError(f'exclude_files leaves no word of corpus "{name}"', hint=hint)
+    return corpus
+
+
+def spelled(chosen: NamedSet, files: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Give the (word, kind) pairs that a set takes from these files."""
+    for lemma in lemmas():
+        kinds = {m.kind for m in lemma.meanings if m.file in files and chosen.takes(lemma, m)}
+        if kinds:
+            yield lemma.word, NOUN if NOUN in kinds else ADJECTIVE
+
+
+def _sample(corpus: Corpus, size: int) -> Corpus:
+    """Keep the `size` words whose sha256 (of seed and word) is smallest: the same sample on every machine."""
+
+    def rank(pair: tuple[str, str]) -> bytes:
+        return hashlib.sha256(f"{POS_SEED}\t{pair[0]}".encode()).digest()
+
+    pairs = sorted(zip(corpus.words, corpus.kinds, strict=True), key=rank)
+    return make_corpus(corpus.name, pairs[:size])
+
+
+@cache
+def lemmas() -> tuple[Lemma, ...]:
+    """Read the packaged list (its format: tools/build_corpora.py)."""
+    packed = resources.files("outword.words.corpora").joinpath("data/wordnet.tsv.gz").read_bytes()
+    return tuple(_lemma(line) for line in gzip.decompress(packed).decode("utf-8").splitlines())
+
+
+def _lemma(line: str) -> Lemma:
+    word, files, noun_tags, adjective_tags = line.split("\t")
+    tags = {NOUN: int(noun_tags), ADJECTIVE: int(adjective_tags)}
+    return Lemma(word, tuple(map(_meaning, files.split(","))), tags)
+
+
+@cache
+def _meaning(text: str) -> Meaning:
+    return Meaning(text.rstrip("!~"), "!" in text, "~" in text)

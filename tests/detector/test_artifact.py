@@ -1,0 +1,135 @@
+"""Saved detectors and files: whole or not at all, checked when read, refused with a reason."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from outword.base.files import cache_dir, sha256_bytes, sha256_file, whole_file
+from outword.detector import artifact
+from outword.detector.artifact import Saved
+from outword.errors import ArtifactError
+
+SAVED = Saved({"method": {"name": "mcm"}}, {"labels": np.eye(2, dtype=np.float32)}, ["cat", "ü x"], ["dog"])
+
+
+def test_round_trip(tmp_path):
+    path = artifact.save(tmp_path / "a.outword", SAVED)
+    back = artifact.load(path)
+    assert (back.labels, back.wild) == (SAVED.labels, SAVED.wild)
+    assert back.card["method"] == {"name": "mcm"}
+    np.testing.assert_array_equal(back.arrays["labels"], SAVED.arrays["labels"])
+    assert sorted(os.listdir(path)) == ["detector.json", "labels.txt", "vectors.safetensors", "wild.txt"]
+    assert os.listdir(tmp_path) == ["a.outword"]
+
+
+def test_a_detector_is_replaced_and_nothing_else_is(tmp_path):
+    artifact.save(tmp_path / "a", SAVED)
+    artifact.save(tmp_path / "a", Saved(SAVED.card, SAVED.arrays, ["one"], []))
+    assert artifact.load(tmp_path / "a").labels == ["one"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    with pytest.raises(ArtifactError, match="is not a saved detector"):
+        artifact.save(tmp_path / "mine", SAVED)
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+    with pytest.raises(ArtifactError, match="is not a folder"):
+        artifact.save(tmp_path / "no" / "a", SAVED)
+
+
+@pytest.mark.parametrize("name", ["labels.txt", "wild.txt", "vectors.safetensors"])
+def test_a_changed_or_missing_file_is_refused(tmp_path, name):
+    path = artifact.save(tmp_path / "a", SAVED)
+    (path / name).write_bytes((path / name).read_bytes() + b"x")
+    with pytest.raises(ArtifactError, match=f"{name} has changed"):
+        artifact.load(path)
+    (path / name).unlink()
+    with pytest.raises(ArtifactError, match=f"has no {name}"):
+        artifact.load(path)
+
+
+def test_a_changed_card_is_refused(tmp_path):
+    path = artifact.save(tmp_path / "a", SAVED)
+    card = json.loads((path / "detector.json").read_text())
+    (path / "detector.json").write_text(json.dumps({**card, "method": {"name": "msp"}}))
+    with pytest.raises(ArtifactError, match="has changed"):
+        artifact.load(path)
+    (path / "detector.json").write_text(json.dumps({**card, "schema": 99}))
+    with pytest.raises(ArtifactError, match="schema 99, newer than 1") as error:
+        artifact.load(path)
+    assert error.value.hint == "upgrade outword"
+    for text in ("", "{", "[]", "null", '{"schema": "x"}'):
+        (path / "detector.json").write_text(text)
+        with pytest.raises(ArtifactError, match="cannot be read"):
+            artifact.load(path)
+
+
+def test_vectors_that_are_no_vectors(tmp_path):
+    path = artifact.save(tmp_path / "a", SAVED)
+    (path / "vectors.safetensors").write_bytes(b"junk")
+    card = json.loads((path / "detector.json").read_text())
+    card["files"]["vectors.safetensors"] = sha256_file(path / "vectors.safetensors")
+    card["fingerprint"] = artifact._fingerprint(card)
+    (path / "detector.json").write_text(json.dumps(card))
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        artifact.load(path)
+
+
+def test_no_detector_there(tmp_path):
+    with pytest.raises(ArtifactError, match=r"has no detector\.json"):
+        artifact.load(tmp_path)
+
+
+def test_a_failed_save_leaves_the_old_one(tmp_path):
+    artifact.save(tmp_path / "a", SAVED)
+    with pytest.raises(UnicodeEncodeError):
+        artifact.save(tmp_path / "a", Saved(SAVED.card, SAVED.arrays, ["\ud800"], []))
+    assert artifact.load(tmp_path / "a").labels == SAVED.labels
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_whole_file_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "x.txt"
+    with pytest.raises(RuntimeError), whole_file(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert os.listdir(tmp_path) == []
+    with whole_file(path) as temporary:
+        temporary.write_text("all")
+    assert path.read_text() == "all"
+    assert sha256_file(path) == sha256_bytes(b"all")
+
+
+def test_two_writers_at_once(tmp_path):
+    script = (
+        "import sys, numpy as np; from outword import artifact;"
+        "[artifact.save(sys.argv[1], artifact.Saved({}, {'a': np.zeros(5)}, [sys.argv[2]], [])) for _ in range(30)]"
+    )
+    target = str(tmp_path / "a")
+    runs = [
+        subprocess.Popen([sys.executable, "-c", script, target, name], stderr=subprocess.PIPE) for name in ("x", "y")
+    ]
+    errors = [run.communicate()[1].decode() for run in runs]
+    assert errors == ["", ""]
+    assert artifact.load(target).labels in (["x"], ["y"])
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_place_that_is_never_free(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError))
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with pytest.raises(ArtifactError, match="in use by another process"):
+        artifact.save(tmp_path / "a", SAVED)
+
+
+def test_cache_dir(monkeypatch):
+    monkeypatch.setenv("OUTWORD_CACHE", "/here")
+    assert cache_dir() == Path("/here")
+    monkeypatch.delenv("OUTWORD_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert cache_dir() == Path("/xdg/outword")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_dir() == Path.home() / ".cache" / "outword"

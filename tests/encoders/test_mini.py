@@ -1,0 +1,189 @@
+"""The embedded encoder: shapes, independence of batch and order, coverage, and that it needs no torch."""
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from outword.base.files import sha256_bytes, sha256_file
+from outword.encoders import get_encoder, ort
+from outword.encoders.mini.encoder import DATA, PREPROCESSING, Mini, batches
+from outword.testing import check_encoder
+
+WORDS = [
+    "tabby cat",
+    "golden retriever",
+    "espresso",
+    "space shuttle",
+    "a rather long label about nothing",
+    "",
+    "猫",
+    "x" * 400,
+]
+TEXTS = [f"a photo of a {word}" for word in WORDS]
+
+
+@pytest.fixture(scope="module")
+def mini():
+    return get_encoder("mini")
+
+
+@pytest.fixture(scope="module")
+def pixels(mini):
+    rng = np.random.default_rng(0)
+    sizes = [(300, 200), (64, 64), (1, 3000), (17, 400), (500, 375)]
+    return np.stack(
+        [mini.preprocess(Image.fromarray(rng.integers(0, 256, (h, w, 3), dtype=np.uint8))) for h, w in sizes]
+    )
+
+
+def test_vectors_are_unit_rows(mini, pixels):
+    for vectors, n in ((mini.encode_pixels(pixels), len(pixels)), (mini.encode_texts(TEXTS), len(TEXTS))):
+        assert vectors.shape == (n, mini.dim)
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_nothing_in_nothing_out(mini):
+    assert mini.encode_texts([]).shape == (0, mini.dim)
+    assert mini.encode_images([]).shape == (0, mini.dim)
+
+
+def test_texts_lie_in_the_basis_and_images_keep_the_rest(mini, pixels):
+    assert (mini.encode_texts(TEXTS)[:, -1] == 0).all()
+    assert (mini.encode_pixels(pixels)[:, -1] >= 0).all()
+
+
+def test_images_do_not_feel_their_batch(mini, pixels):
+    whole = mini.encode_pixels(pixels)
+    single = np.concatenate([mini.encode_pixels(p[None]) for p in pixels])
+    backwards = mini.encode_pixels(pixels[::-1])[::-1]
+    np.testing.assert_array_equal(single, whole)
+    np.testing.assert_array_equal(backwards, whole)
+
+
+def test_texts_do_not_feel_their_batch(mini):
+    whole = mini.encode_texts(TEXTS * 20)
+    single = np.concatenate([mini.encode_texts([text]) for text in TEXTS])
+    np.testing.assert_array_equal(np.tile(single, (20, 1)), whole)
+    np.testing.assert_array_equal(mini.encode_texts(TEXTS[::-1])[::-1], single)
+
+
+def test_batches_hold_texts_of_one_length():
+    ids = [[0] * n for n in (3, 5, 3, 4)] + [[0] * 3] * 100
+    rows = list(batches(ids))
+    assert sorted(i for r in rows for i in r) == list(range(len(ids)))
+    assert all(len({len(ids[i]) for i in r}) == 1 and len(r) <= 64 for r in rows)
+
+
+def test_extreme_shapes_become_a_square(mini):
+    for size in ((1, 1), (1, 30000), (30000, 1), (2, 3)):
+        assert mini.preprocess(Image.new("RGB", size, "red")).shape == (260, 260, 3)
+
+
+def test_a_long_text_is_cut(mini):
+    short, long = (mini.encode_texts(["cat " * n]) for n in (126, 500))
+    np.testing.assert_allclose(short, long, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("label", "flag"),
+    [
+        ("tabby cat", "known"),
+        ("Golden_Retriever", "known"),
+        ("golden retrievers", "known"),  # plural
+        ("airliner", "known"),
+        ("T-shirt", "known"),  # a synonym
+        ("tee shirt", "known"),
+        ("dog", "known"),  # a parent
+        ("knives", "known"),
+        ("fungi", "unknown"),  # irregular plurals are not folded
+        ("hovercraft", "through craft"),
+        ("scalpel", "through knife"),
+        ("trout", "through salmonid"),  # of two senses that are equally frequent the better known one
+        ("bright red sports car", "head noun only"),
+        ("glurb scalpel", "head noun only"),
+        ("entity", "unknown"),  # everything is one
+        ("person", "unknown"),  # three classes among thousands of kinds
+        ("teacher", "unknown"),
+        ("freedom", "unknown"),
+        ("glurb", "unknown"),
+        ("red glurb", "unknown"),
+        ("", "unknown"),
+        ("!?", "unknown"),
+        ("猫", "unknown"),
+    ],
+)
+def test_coverage(mini, label, flag):
+    [found] = mini.coverage([label])
+    assert (found.label, found.flag) == (label, flag)
+
+
+def test_names_and_synonyms_are_near_and_others_are_not(mini):
+    texts = mini.encode_texts([f"a photo of a {w}" for w in ("tabby cat", "tabby", "canine", "dog", "airplane")])
+    cosine = texts @ texts.T
+    assert cosine[0, 1] > 0.8
+    assert cosine[2, 3] > cosine[2, 4] + 0.3
+
+
+def test_demo_photos_find_their_names(mini):
+    names = {
+        "cat": "tabby cat",
+        "coffee": "espresso",
+        "tripod": "tripod",
+        "helmet": "crash helmet",
+        "clock": "analog clock",
+    }
+    photos = Path(str(files("outword"))) / "demo" / "photos"
+    images = mini.encode_images([photos / f"{stem}.jpg" for stem in names])
+    texts = mini.encode_texts([f"a photo of a {name}" for name in names.values()])
+    assert (images @ texts.T).argmax(axis=1).tolist() == list(range(len(names)))
+
+
+def test_fingerprint_is_that_of_the_files():
+    card = json.loads((DATA / "card.json").read_text())
+    assert card["files"] == {name: sha256_file(DATA / name) for name in card["files"]}
+    assert card["preprocessing"] == PREPROCESSING
+    parts = {"files": card["files"], "preprocessing": card["preprocessing"]}
+    assert card["fingerprint"] == sha256_bytes(json.dumps(parts, sort_keys=True).encode())
+    assert sum(path.stat().st_size for path in DATA.iterdir()) < 36e6
+
+
+def test_towers_are_loaded_when_needed_and_torch_never():
+    code = """
+import sys
+from outword.encoders import get_encoder
+mini = get_encoder("mini")
+mini.coverage(["cat"])
+assert "onnxruntime" not in sys.modules
+mini.encode_texts(["a photo of a cat"])
+assert "_image_tower" not in vars(mini) and "_text_tower" in vars(mini)
+assert not {"torch", "tokenizers", "transformers"} & set(sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [("1", 1), ("2, 1", 2), ("64", 4), ("0", 4), ("all", 4), ("", 4)],  # of 4 processors
+)
+def test_a_session_keeps_to_its_share_of_the_processors(monkeypatch, asked, given):
+    monkeypatch.setattr(ort, "usable_cpus", lambda: 4)
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert ort.session(DATA / "matmul.onnx").get_session_options().intra_op_num_threads == given
+
+
+def test_the_card_is_what_the_encoder_says(mini):
+    fresh = Mini()
+    assert (fresh.name, fresh.dim, fresh.prompts) == ("mini", 512, "mini")
+    assert 0 < fresh.temperature < 0.1
+    assert fresh.fingerprint == mini.fingerprint
+
+
+def test_public_checks():
+    check_encoder(get_encoder("mini"))

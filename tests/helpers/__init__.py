@@ -1,0 +1,1 @@
+"""What several tests need: archives, damaged images, references, tiny models, a service."""

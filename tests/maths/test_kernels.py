@@ -1,0 +1,253 @@
+"""Every backend of the kernels against the float64 reference; Triton is interpreted where there is no CUDA device."""
+
+import pickle
+from importlib.util import find_spec
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+CUDA = torch.cuda.is_available()
+
+from outword.detectors import Debiased, NegLabel  # noqa: E402
+from outword.errors import InputError, MissingExtraError, ParameterError  # noqa: E402
+from outword.kernels import chosen, grouped_logsumexp, neighbour_density, using  # noqa: E402
+from outword.maths.methods import grouped  # noqa: E402
+from outword.maths.numerics import grouped_log_sum_exp, neighbour_distance_sums, unit_rows  # noqa: E402
+
+CHOICES = [("numpy", "float64"), ("numpy", "float32"), ("torch-cpu", "float64"), ("torch-cpu", "float32")]
+CHOICES += [("triton", "float32"), ("triton", "float16")] if find_spec("triton") else []
+CHOICES += [("torch-cuda", p) for p in ("float64", "float32", "float16")] if CUDA else []
+COSINE_ERROR = {"float64": 1e-15, "float32": 1e-6, "float16": 2.0**-10}  # stated in docs/performance.md
+LOG_ERROR = {"float64": 1e-12, "float32": 2e-5, "float16": 2e-5}
+choices = pytest.mark.parametrize("backend, precision", CHOICES)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def cases(rng):
+    """Images, bank, sizes of groups, temperature."""
+    x, u = unit_rows(rng.standard_normal((130, 20))), unit_rows(rng.standard_normal((141, 20)))
+    return {
+        "random, ragged": (x[:40], u, [3, 130, 1, 7], 0.01),
+        "equal rows": (x[:3], np.repeat(u[:1], 9, axis=0), [4, 5], 0.01),
+        "cos is 1 and -1": (np.concatenate([u[:3], -u[:3]]), u[:3], [1, 2], 0.01),
+        "cold": (x[:3], u[:30], [29, 1], 1e-3),
+        "one image, one group, more than a tile of rows": (x[:1], u, [141], 0.01),
+        "more images than a tile": (x, u[:5], [2, 3], 1.0),
+    }
+
+
+@choices
+@pytest.mark.parametrize("case", cases(np.random.default_rng(0)))
+def test_masses_are_those_of_the_reference(backend, precision, case, rng):
+    images, bank, sizes, temperature = cases(rng)[case]
+    offsets = np.cumsum([0, *sizes])
+    want = grouped_log_sum_exp(images @ bank.T / temperature, [slice(a, b) for a, b in pairwise(offsets)])
+    found = grouped_logsumexp(images, bank, offsets, temperature=temperature, backend=backend, precision=precision)
+    assert found.dtype == np.float64
+    atol = COSINE_ERROR[precision] / temperature + LOG_ERROR[precision]
+    np.testing.assert_allclose(found, want, rtol=1e-12, atol=atol)
+
+
+def test_groups_may_be_offsets_indices_or_slices(rng):
+    x, u = rng.standard_normal((4, 6)), rng.standard_normal((5, 6))
+    found = grouped_logsumexp(x, u, [0, 2, 5])
+    np.testing.assert_array_equal(grouped_logsumexp(x, u, [slice(0, 2), slice(2, 5)]), found)
+    np.testing.assert_array_equal(
+        grouped_logsumexp(3 * x, 2 * u, [[0, 1], np.array([2, 3, 4])]).round(9), found.round(9)
+    )
+    one = unit_rows(x) @ unit_rows(u)[3]
+    np.testing.assert_allclose(grouped_logsumexp(x, u, [[3], [3, 3]]).T, [one, one + np.log(2)])  # e^c + e^c
+    bad = {
+        "rise from 0 to": [0, 2],
+        r"\[0, 3, 3, 5\]": [0, 3, 3, 5],
+        "none empty": [[0], []],
+        "one or": [],
+        "to 4": [[5]],
+    }
+    for message, groups in bad.items():
+        with pytest.raises(InputError, match=message):
+            grouped_logsumexp(x, u, groups)
+
+
+@choices
+def test_scores_of_every_backend_and_their_order(backend, precision, rng):
+    y, u, x = (rng.standard_normal((n, 24)) for n in (120, 210, 60))
+    x[:30] += 2 * y[:30]
+    for detector in (Debiased(n_groups=7), Debiased(n_groups=7, sigma=0.0), NegLabel(n_groups=7)):
+        detector.temperature = 0.05
+        with using("numpy"):
+            want = detector.fit(y, u).score(x)
+        with using(backend, precision):
+            found = detector.score(x)
+        error = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-2}[precision]
+        np.testing.assert_allclose(found, want, atol=error)
+        apart = want[:, None] - want > (0.02 if precision == "float16" else 1e-4)
+        assert (found[:, None] > found)[apart].all()  # ranks differ between near ties only
+
+
+@pytest.mark.parametrize("backend, precision", [choice for choice in CHOICES if choice[0] != "numpy"])
+def test_a_device_takes_tensors_and_says_which_image_is_bad(backend, precision, rng):
+    detector = NegLabel(n_groups=2).fit(rng.standard_normal((3, 8)), rng.standard_normal((4, 8)))
+    x = rng.standard_normal((5, 8)).astype(np.float32)
+    device = "cuda" if CUDA and backend != "torch-cpu" else "cpu"
+    with using(backend, precision):
+        np.testing.assert_array_equal(detector.score(torch.tensor(x, device=device)), detector.score(x))
+        assert detector.score(x[:0]).shape == (0,)
+        turned = torch.tensor(x.T.copy(), device=device).T  # not contiguous
+        np.testing.assert_allclose(detector.score(turned), detector.score(x), rtol=1e-4)
+        for wrong, message in ((turned[:, :7], "must have 8 columns"), (turned[None], "two-dimensional tensor")):
+            with pytest.raises(InputError, match=message):
+                detector.score(wrong)
+        x[3] = 0
+        with pytest.raises(InputError, match="row 3 is not"):
+            detector.score(x)
+        x[3, 0] = np.inf
+        with pytest.raises(InputError, match="row 3 is not"):
+            detector.score(torch.tensor(x, device=device))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch-cpu", *(["torch-cuda", "triton"] if CUDA else [])])
+@pytest.mark.parametrize(
+    "n_words, alpha, kind",
+    [
+        (2, 1, "random"),
+        (300, 10, "random"),
+        (40, 39, "random"),
+        (300, 5, "equal"),
+        (300, 10, "twins"),
+        (50, 3, "signs"),
+    ],
+)
+def test_density_is_that_of_the_reference(backend, n_words, alpha, kind, rng):
+    words = rng.standard_normal((n_words, 12))
+    if kind == "equal":
+        words[:] = words[0]
+    if kind == "twins":
+        words[n_words // 2 :] = words[: n_words // 2]
+    if kind == "signs":
+        words[n_words // 2 :] = -words[: n_words // 2]
+    steps = []
+    found = neighbour_density(
+        7 * words, alpha, backend=backend, progress=lambda done, total: steps.append((done, total))
+    )
+    np.testing.assert_allclose(found, neighbour_distance_sums(unit_rows(words), alpha), rtol=1e-12, atol=1e-12)
+    assert steps[-1] == (n_words, n_words)
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+
+
+@pytest.mark.skipif(not find_spec("triton"), reason="Triton is not installed")
+def test_density_in_triton_is_exact_whatever_the_guess(monkeypatch, rng):
+    from outword.maths.kernels import triton_mining
+
+    words = np.asfortranarray(rng.standard_normal((20, 70)), np.float32)
+    words[3:6] = words[3]
+    want = neighbour_distance_sums(unit_rows(words), 2)
+    plain = []
+    original = triton_mining.nearest_sums
+    monkeypatch.setattr(triton_mining, "nearest_sums", lambda *a: plain.append(len(a[2])) or original(*a))
+    monkeypatch.setattr(triton_mining, "RANK", 2)
+    monkeypatch.setattr(triton_mining, "WANTED", 4)
+    found = triton_mining.neighbour_density(words, 2, fewest=1)
+    np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
+    assert 0 < sum(plain) < len(words)  # some were settled by the guess, some the plain way
+
+
+@pytest.mark.parametrize("alpha", [0, 3, 1.5])
+def test_alpha_must_leave_another_word(alpha):
+    with pytest.raises((InputError, ParameterError), match="alpha must be"):
+        neighbour_density(np.eye(3), alpha)
+
+
+def test_the_choice(monkeypatch):
+    monkeypatch.delenv("OUTWORD_KERNELS", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    assert chosen() == ("numpy", "float64")
+    monkeypatch.setenv("OUTWORD_KERNELS", "numpy:float32")
+    assert chosen() == ("numpy", "float32")
+    with using("torch-cpu"):
+        assert chosen() == ("torch-cpu", "float64")
+        assert chosen("numpy") == ("numpy", "float64")
+        assert chosen(precision="float32") == ("torch-cpu", "float32")
+    monkeypatch.setenv("OUTWORD_KERNELS", "numpi")
+    with pytest.raises(
+        ParameterError, match="backend must be one of numpy, torch-cpu, torch-cuda, triton, got 'numpi'"
+    ):
+        chosen()
+    monkeypatch.delenv("OUTWORD_KERNELS")
+    with pytest.raises(ParameterError, match="precision must be one of float64, float32 with numpy, got 'float16'"):
+        chosen("numpy", "float16")
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert chosen().backend == ("triton" if find_spec("triton") else "torch-cuda")
+    monkeypatch.setattr("outword.maths.kernels.choice.find_spec", lambda name: None if "." in name else name)
+    assert chosen() == ("torch-cuda", "float64")
+    with pytest.raises(MissingExtraError, match=r"needs Triton 3.6 or later"):
+        chosen("triton")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(ParameterError, match="the backend torch-cuda needs a CUDA device, torch sees none"):
+        chosen("torch-cuda")
+
+
+def test_parameters_changed_after_fit_mean_what_they_meant(rng):
+    y, u, x = (rng.standard_normal((n, 12)) for n in (40, 60, 9))
+    detector = Debiased(n_groups=3, temperature=0.1).fit(y, u)
+    want = detector.score(x)
+    detector.sigma = 0.0  # the positives were drawn at fit
+    np.testing.assert_array_equal(detector.score(x), want)
+    detector.temperature = 0.2
+    np.testing.assert_allclose(detector.score(x), Debiased(n_groups=3, temperature=0.2).fit(y, u).score(x), rtol=1e-12)
+
+
+def test_a_cold_score_without_tau_is_that_of_neglabel(rng):
+    y, u, x = (rng.standard_normal((n, 12)) for n in (4, 6, 9))
+    theirs = NegLabel(n_groups=2, temperature=1e-6).fit(y, u).score(x)
+    np.testing.assert_allclose(Debiased(n_groups=2, temperature=1e-6, tau=0.0).fit(y, u).score(x), theirs)
+
+
+def test_a_detector_travels_without_its_banks(rng):
+    detector = NegLabel(n_groups=2).fit(rng.standard_normal((3, 8)), rng.standard_normal((4, 8)))
+    x = rng.standard_normal((5, 8))
+    fresh = len(pickle.dumps(detector))
+    scores = detector.score(x)
+    assert len(pickle.dumps(detector)) == fresh
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(detector)).score(x), scores)
+
+
+def test_many_groups_do_not_take_memory_for_all_images_at_once(monkeypatch, rng):
+    detector = NegLabel(n_groups=600).fit(rng.standard_normal((3, 8)), rng.standard_normal((600, 8)))
+    x, seen = rng.standard_normal((12, 8)), []
+    with using("numpy"):
+        want = detector.score(x)
+        bank = detector._bank(chosen())
+        monkeypatch.setattr(grouped, "HOST_CELLS", 5 * 600)
+        monkeypatch.setattr(
+            bank, "log_masses", lambda rows, whole=bank.log_masses: seen.append(len(rows)) or whole(rows)
+        )
+        np.testing.assert_allclose(detector.score(x), want)
+    assert seen == [5, 5, 2]
+
+
+@pytest.mark.parametrize("kind", ["autocast", "grad", "reversed", "read-only", "other bytes", "float16", "very long"])
+def test_torch_takes_what_numpy_takes(kind, rng):
+    detector = NegLabel(n_groups=2, temperature=0.1).fit(rng.standard_normal((3, 8)), rng.standard_normal((4, 8)))
+    x = rng.standard_normal((5, 8)).astype(np.float16)
+    given = {
+        "autocast": x.astype(np.float32),
+        "grad": torch.tensor(x.astype(np.float32), requires_grad=True),
+        "reversed": np.ascontiguousarray(x[::-1], np.float64)[::-1],
+        "read-only": x.astype(np.float32),
+        "other bytes": x.astype(">f8"),
+        "float16": x,
+        "very long": x * np.float32(1e38),
+    }
+    given["read-only"].flags.writeable = False
+    with using("numpy"):
+        want = detector.score(x)
+    with using("torch-cpu"), torch.autocast("cpu", enabled=kind == "autocast"):
+        np.testing.assert_allclose(detector.score(given[kind]), want, rtol=1e-5)

@@ -1,0 +1,103 @@
+"""The README's commands and Python snippets are run, and their printed output compared (`...` stands for anything)."""
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import PHOTOS
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+CHECK = doctest.OutputChecker()
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def playground(tmp_path_factory):
+    """A folder with the photos that the README speaks of, and the installed command on the path."""
+    folder = tmp_path_factory.mktemp("readme")
+    shutil.copytree(PHOTOS, folder / "photos")
+    return folder
+
+
+def commands():
+    for block in blocks("console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield pytest.param(command, output, id=command[:40])
+
+
+@pytest.mark.parametrize(("command", "output"), list(commands()))
+def test_readme_commands(command, output, playground):
+    if command.startswith(("make ", "source ")):
+        pytest.skip("run by hand and by CI itself")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "COLUMNS": "150", "NO_COLOR": "1"}
+    run = subprocess.run(
+        ["bash", "-c", command], cwd=playground, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert run.returncode == 0, run.stdout
+    got = "\n".join(line.rstrip() for line in run.stdout.splitlines()) + "\n"
+    wanted = "\n".join(line.rstrip() for line in output.strip("\n").splitlines()) + "\n"
+    assert CHECK.check_output(wanted, got, doctest.ELLIPSIS), f"wanted:\n{wanted}\ngot:\n{got}"
+
+
+def test_readme_python(playground, monkeypatch):
+    monkeypatch.chdir(playground)
+    found = blocks("pycon")
+    assert found
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(parser.get_doctest("\n".join(found), {}, "README", "README.md", 0))
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_the_first_thirty_lines_give_a_result():
+    top = "\n".join(README.splitlines()[:30])
+    assert "make demo" in top
+    assert "make test" in top
+
+
+def test_every_photo_has_its_licence():
+    licences = (PHOTOS / "LICENSES.md").read_text()
+    for photo in PHOTOS.glob("*.jpg"):
+        assert f"| {photo.name} |" in licences
+    assert len(list(PHOTOS.glob("*.jpg"))) >= 12
+
+
+def test_links_in_the_docs_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_page_of_methods_is_what_the_code_says():
+    run = subprocess.run(
+        [sys.executable, ROOT / "tools" / "build_methods.py", "--check"], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_stale_page_of_methods_is_noticed(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import build_methods
+
+    monkeypatch.setattr(build_methods, "PAGE", tmp_path / "methods.md")
+    for arguments, code in ([["--check"], 1], [[], 0], [["--check"], 0]):
+        monkeypatch.setattr(sys, "argv", ["build_methods.py", *arguments])
+        assert build_methods.main() == code
+    page = (tmp_path / "methods.md").read_text()
+    assert "| [knn](#knn) | distance to the k-th nearest ID image |  |  | ✓ |" in page
+    assert "* `k` (`50`, `1` in `outword fit`): which neighbour" in page
+    (tmp_path / "methods.md").write_text(page.replace("✓", "x"))
+    monkeypatch.setattr(sys, "argv", ["build_methods.py", "--check"])
+    assert build_methods.main() == 1
+    assert "methods.md is stale" in capsys.readouterr().err

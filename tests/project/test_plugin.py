@@ -1,0 +1,115 @@
+"""A method in a package of its own: `examples/outword-topk`, as an installer would leave it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import outword
+from conftest import PHOTOS
+from outword.detectors import DETECTORS
+from outword.errors import ArtifactError
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10; pytest brings it
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "outword-topk"
+GROUP = "outword.detectors"
+
+
+def install(folder, name, points):
+    """What pip leaves of a package beside its modules: metadata with the entry points."""
+    info = folder / f"{name.replace('-', '_')}-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+    lines = [f"{key} = {value}" for key, value in points.items()]
+    (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines, ""]))
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A folder of installed packages that has the example."""
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    folder = tmp_path / "site"
+    shutil.copytree(EXAMPLE / "src", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    install(folder, project["name"], project["entry-points"][GROUP])
+    return folder
+
+
+def python(site, *args, code=0):
+    env = {**os.environ, "PYTHONPATH": str(site), "COLUMNS": "100", "NO_COLOR": "1"}
+    run = subprocess.run([sys.executable, *map(str, args)], env=env, capture_output=True, text=True)
+    assert run.returncode == code, run.stderr
+    return run
+
+
+def test_the_example_is_the_method_of_the_guide():
+    guide = re.search(r"   ```python\n(.*?)   ```", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.DOTALL).group(1)
+    assert (EXAMPLE / "src" / "outword_topk" / "__init__.py").read_text() == textwrap.dedent(guide)
+
+
+def test_the_command_line_and_the_checks_pick_it_up(site, tmp_path):
+    rows = json.loads(python(site, "-m", "outword", "list", "methods", "--json").stdout)
+    assert [row["name"] for row in rows] == [*DETECTORS, "topk"]
+    assert rows[-1]["about"] == "mean cosine of the k nearest labels"
+    assert rows[-1]["parameters"] == {"k": 1}
+    (tmp_path / "labels.txt").write_text("tabby cat\nespresso\nspace shuttle\n")
+    made = tmp_path / "pets.outword"
+    fit = ["-m", "outword", "fit", tmp_path / "labels.txt", "--method", "topk", "--set", "k=2", "-o", made]
+    assert python(site, *fit).stdout.strip() == str(made)
+    scored = python(site, "-m", "outword", "score", made, PHOTOS / "cat.jpg", PHOTOS / "gravel.jpg").stdout
+    assert "tabby cat" in scored.splitlines()[1]
+    assert python(site, "-m", "outword", "score", made, PHOTOS / "cat.jpg", PHOTOS / "gravel.jpg").stdout == scored
+    check = "from outword.detectors import DETECTORS; from outword.testing import check_detector; "
+    python(site, "-c", check + 'check_detector(DETECTORS["topk"]())')
+    python(site, "-m", "doctest", site / "outword_topk" / "__init__.py")
+    with pytest.raises(ArtifactError, match="was made with the method topk, which is not installed here"):
+        outword.load(made)  # here it is not installed
+
+
+ABSTRACT = """
+from dataclasses import dataclass
+from outword.maths.methods.base import VectorDetector
+from outword_topk import TopK
+
+@dataclass
+class Abstract(VectorDetector):
+    summary = "no score"
+
+@dataclass
+class Faulty(TopK):
+    def __post_init__(self):
+        raise ValueError("boom")
+"""
+BROKEN = [
+    ("broken", "no_such_module:X", "No module named 'no_such_module'"),
+    ("raises", "raises:X", "of its own"),
+    ("function", "json:loads", "it is no dataclass that derives from VectorDetector"),
+    ("base", "outword.maths.methods.base:VectorDetector", "it is no dataclass"),
+    ("abstract", "abstract:Abstract", "abstract method"),
+    ("faulty", "abstract:Faulty", "boom"),
+    ("mcm", "outword_topk:TopK", "there is a method of that name already"),
+]
+
+
+def test_what_cannot_be_loaded_is_left_out_with_a_warning_and_the_rest_works(site):
+    (site / "raises.py").write_text("raise RuntimeError('a fault of its own')\n")
+    (site / "abstract.py").write_text(ABSTRACT)
+    install(site, "other", {name: value for name, value, _ in BROKEN})
+    run = python(site, "-m", "outword", "list", "methods", "--json")
+    names = {row["name"]: row for row in json.loads(run.stdout)}
+    assert sorted(names) == sorted([*DETECTORS, "topk"])
+    assert names["mcm"]["about"] == DETECTORS["mcm"].summary
+    for name, value, reason in BROKEN:
+        line = next(line for line in run.stderr.splitlines() if f"the method {name} ({value}) is left out" in line)
+        assert line.startswith("warning: ")
+        assert reason in line

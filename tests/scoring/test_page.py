@@ -1,0 +1,166 @@
+import base64
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import outword
+from helpers.bad_images import picture
+from helpers.pages import HOSTILE, Page
+from outword.photos.images import open_image, thumbnail
+from outword.scoring import rows
+from outword.scoring.page import PageRow, Sample, Summary, shared_style, write_page
+
+SUMMARY = Summary(labels=1234, encoder="mini", method="debiased", threshold=0.5)
+
+
+def row(score, path="a.jpg", **changes):
+    verdict = "" if score is None else "in" if score >= 0.5 else "out"
+    values = {"verdict": verdict, "label": "tabby cat", "words": [], "error": "", "thumbnail": b""}
+    return PageRow(path=path, score=score, **{**values, **changes})
+
+
+def page_of(tmp_path, rows, summary=SUMMARY, title="photos", **limits):
+    sample = Sample(**limits)
+    for each in rows:
+        sample.add(each)
+    write_page(tmp_path / "page.html", sample, title=title, summary=summary)
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    return text, Page(text)
+
+
+def test_the_page_holds_everything_and_asks_nobody(tmp_path):
+    photo = thumbnail(open_image(picture()))
+    rows = [
+        row(0.9, "cat.jpg", thumbnail=photo, note="known"),
+        row(0.1, "tea.jpg", words=[("teapot", 0.25), ("saucer", 0.004)]),
+        row(None, "bad.jpg", error="truncated image"),
+    ]
+    text, page = page_of(tmp_path, rows)
+    shown = " ".join(page.texts)
+    for words in ("1,234", "mini", "debiased", "tabby cat", "(known)", "teapot", "25 %", "0.4 %", "truncated image"):
+        assert words in shown
+    images = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
+    assert [base64.b64decode(source.removeprefix("data:image/jpeg;base64,")) for source in images] == [photo]
+    assert [value for tag, name, value in page.attributes if (tag, name) == ("img", "alt")] == ["cat.jpg"]
+    assert ("meta", "content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in page.attributes
+    assert shared_style() in text
+    assert not {"script", "link", "iframe", "form", "object"} & set(page.tags)
+    assert not re.search(r"https?:|//|url\(|@import", re.sub('base64,[^"]*', "", text))
+    targets = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
+    ids = {value for _, name, value in page.attributes if name == "id"}
+    assert {target.removeprefix("#") for target in targets} == ids == {"in", "out", "error"}
+
+
+def test_hostile_text_stays_text(tmp_path):
+    rows = [
+        row(0.9, HOSTILE, label=HOSTILE, words=[(HOSTILE, 0.5)], note=HOSTILE, verdict=f"in {HOSTILE}", thumbnail=b"x"),
+        row(0.1, HOSTILE, verdict=HOSTILE),
+        row(None, HOSTILE, error=HOSTILE),
+    ]
+    summary = Summary(labels=1, encoder=HOSTILE, method=HOSTILE, threshold=0.5, calibration=HOSTILE)
+    text, page = page_of(tmp_path, rows, summary=summary, title=HOSTILE)
+    assert "script" not in page.tags
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    visible = HOSTILE.replace("\n", "\\n").replace("\u202e", "\\u202e").replace("\udce9", "\\udce9")
+    assert sum(visible in piece for piece in page.texts) >= 10
+    assert "\u202e" not in text
+
+
+def test_rows_are_sorted_and_errors_come_last(tmp_path):
+    scores = [0.2, None, 0.9, 0.5, 0.7, 0.2]
+    _, page = page_of(tmp_path, [row(score, f"{i}.jpg", error="x") for i, score in enumerate(scores)])
+    names = [text for text in page.texts if text.endswith(".jpg")]
+    assert names == ["2.jpg", "4.jpg", "3.jpg", "0.jpg", "5.jpg", "1.jpg"]
+    shown = "".join(page.texts)
+    assert "In (3)" in shown
+    assert "Out (2)" in shown
+    assert "Errors (1)" in shown
+
+
+def test_uncalibrated_says_what_to_do(tmp_path):
+    text, _ = page_of(tmp_path, [row(0.9, verdict="in (uncalibrated)")])
+    assert "0.5000 (uncalibrated)" in text
+    assert "<small>(uncalibrated)</small>" in text
+    assert "outword calibrate" in text
+    fitted = Summary(labels=3, encoder="mini", method="mcm", threshold=0.25, calibration="95 % of 200 photos")
+    text, _ = page_of(tmp_path, [row(0.9)], summary=fitted)
+    assert "uncalibrated" not in text
+    assert "0.2500 (95 % of 200 photos)" in text
+
+
+def bars(page):
+    return [text for text in page.texts if re.fullmatch(r"\S+ to \S+: [\d,]+", text)]
+
+
+def test_histogram_counts_every_score(tmp_path):
+    scores = [i / 1000 for i in range(1000)] + [float("inf")]
+    text, page = page_of(tmp_path, [row(score) for score in scores], limit=10)
+    counts = [int(text.split(": ")[1].replace(",", "")) for text in bars(page)]
+    assert sum(counts) == 1000
+    assert len(counts) == 48
+    assert 'x1="24.0' in text
+    assert "Showing 10 of 1,001 scored images" in text
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold"),
+    [([0.5], 0.5), ([0.0], 0.0), ([3.0, 3.0], 0.5), ([-1e9, 1e9], 0.0), ([1e-12], 2e-12), ([1.0, 1.0 + 3e-16], 1.0)],
+)
+def test_histogram_of_few_scores(tmp_path, scores, threshold):
+    summary = Summary(labels=1, encoder="mini", method="energy", threshold=threshold)
+    _, page = page_of(tmp_path, [row(score) for score in scores], summary=summary)
+    assert 1 <= len(bars(page)) <= len(scores)
+    assert sum(int(text[-1]) for text in bars(page)) == len(scores)
+
+
+def test_an_empty_page_and_a_page_of_errors(tmp_path):
+    text, page = page_of(tmp_path, [])
+    assert "svg" not in page.tags
+    text, page = page_of(tmp_path, [row(None, error="empty file")] * 1234)
+    assert "the first 100 of 1,234" in text
+    assert text.count("empty file") == 100
+
+
+def test_a_failed_write_leaves_the_old_page(tmp_path):
+    page_of(tmp_path, [row(0.9)])
+    before = (tmp_path / "page.html").read_bytes()
+    with pytest.raises(AttributeError):
+        write_page(tmp_path / "page.html", Sample(), title="x", summary=None)
+    assert (tmp_path / "page.html").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.none() | st.integers(0, 9) | st.floats(-2, 2)), st.integers(0, 6).map(lambda half: 2 * half))
+def test_sample_keeps_the_extremes(scores, limit):
+    sample = Sample(limit=limit)
+    rows = [row(score, str(i)) for i, score in enumerate(scores)]
+    for each in rows:
+        sample.add(each)
+    ranked = sorted((r for r in rows if r.score is not None), key=lambda r: -r.score)
+    half = limit // 2
+    expected = ranked if len(ranked) <= limit else ranked[:half] + ranked[len(ranked) - half :]
+    assert sample.rows() == expected
+    assert sum(sample.counts.values()) == len(scores)
+    assert sample.counts["error"] == scores.count(None)
+    assert list(sample.scores) == [score for score in scores if score is not None]
+
+
+def test_sample_stays_small():
+    sample = Sample(limit=100)
+    for i in range(20_000):
+        sample.add(row((i * 7919 % 20_000) / 20_000, str(i)))
+    kept = [each.score for each in sample.rows()]
+    assert len(kept) == 100
+    assert kept == sorted(kept, reverse=True)
+    assert kept[49] == 1 - 50 / 20_000
+    assert kept[50] == 49 / 20_000
+    assert len(sample._highest) == len(sample._lowest) == 50
+
+
+def test_the_table_of_the_browser_is_free_of_formulas_as_ours_is():
+    script = Path(outword.__file__).parent / "serve" / "static" / "app.js"
+    assert f'text.replace(/{rows._BEFORE_FORMULA.pattern}/g, "\'")' in script.read_text(encoding="utf-8")

@@ -1,0 +1,162 @@
+"""The same rows from Ray: two nodes, all kinds of sources and encoders, processes that are killed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import outword
+from conftest import LABELS, PHOTOS, call, contents
+from helpers import tiny
+from helpers.archives import photo, write_parquet, write_tar
+from outword.encoders import get_encoder
+from outword.encoders.onnx.export import export
+from outword.vectors.embed import embed
+
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.filterwarnings("default")  # Ray warns of itself
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two nodes of one processor each; this process is on it, so what it runs is too."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 150 << 20})
+    cluster.add_node(num_cpus=1, object_store_memory=150 << 20)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory):
+    """A small CLIP and its export."""
+    folder = tmp_path_factory.mktemp("encoders")
+    tiny.clip_folder(folder / "clip")
+    tower = get_encoder(f"hf:{folder / 'clip'}", device="cpu")
+    export(tower, folder / "onnx", force=True)
+    return {"clip": f"hf:{folder / 'clip'}", "onnx": f"onnx:{folder / 'onnx'}"}
+
+
+@pytest.fixture(scope="module")
+def light(encoders, tmp_path_factory, words_file):
+    """A detector whose encoder takes no time."""
+    path = tmp_path_factory.mktemp("light") / "light.outword"
+    outword.fit(LABELS, encoder=encoders["onnx"], corpus=words_file, miner="all", n_groups=3).save(path)
+    return path
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Tars of 20 photos, one of them empty, and one tar cut off."""
+    for number in range(30):
+        inside = {f"{n}.png": photo(20 * number + n) for n in range(20)}
+        write_tar(tmp_path / "shards" / f"{number:06}.tar", {**inside, "7.png": b""})
+    cut = tmp_path / "shards" / "000005.tar"
+    cut.write_bytes(cut.read_bytes()[:5000])
+    return tmp_path / "shards"
+
+
+def same(saved, tmp_path, *given):
+    """Score here and on the cluster, into parts; the files must be the same, the manifest too."""
+    call("score", saved, *given, "-o", f"{tmp_path}/here/")
+    result = call("score", saved, *given, "-o", f"{tmp_path}/there/", "--engine", "ray")
+    assert contents(tmp_path / "here") == contents(tmp_path / "there")
+    assert result.stdout == ""
+    return contents(tmp_path / "here")
+
+
+def scorers():
+    """Processes that come from this one, and that Ray calls so."""
+    named, parents = set(), {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if "MapBatches(_Score)" in (entry / "cmdline").read_text():
+                named.add(int(entry.name))
+        except OSError:
+            pass
+    return [pid for pid in named if parents.get(parents.get(pid)) == os.getpid()]  # raylet, and its workers
+
+
+def parts(folder):
+    return len(list(folder.glob("part-*")))
+
+
+def strike(folder, struck):
+    """kill -9 of a scorer, once some parts are written."""
+    while not struck:
+        if parts(folder) > 2:
+            for pid in scorers()[:1]:
+                os.kill(pid, signal.SIGKILL)
+                struck.append(pid)
+        time.sleep(0.002)
+
+
+def test_all_kinds_of_sources_and_a_scorer_that_is_killed(cluster, light, shards, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_parquet(tmp_path / "t.parquet", [photo(n) for n in range(30)], rows=7)
+    Path("list.txt").write_text(f"{PHOTOS}/cat.jpg\nnone.jpg\nt.parquet\n")
+    embed(outword.load(light).encoder, [PHOTOS / "cat.jpg", tmp_path / "list.txt"], tmp_path / "s")
+    struck = []
+    threading.Thread(target=strike, args=(tmp_path / "there", struck), daemon=True).start()
+    found = same(light, tmp_path, f"{shards}/*.tar", "t.parquet", "s", "list.txt", PHOTOS, "t.parquet")
+    assert len(found) == 30 + 7 and struck
+
+
+def test_embedded_encoder_and_rows_on_stdout(cluster, saved, tmp_path):
+    here = call("score", saved, PHOTOS, PHOTOS / "none.jpg")
+    there = call("score", saved, PHOTOS, PHOTOS / "none.jpg", "--engine", "ray")
+    assert here.stdout == there.stdout and here.stdout.count("\n") == 20
+    assert here.stderr.splitlines()[-1] == there.stderr.splitlines()[-1]
+
+
+def test_clip_on_torch(cluster, encoders, words_file, shards, tmp_path):
+    outword.fit(LABELS, encoder=encoders["clip"], corpus=words_file, miner="all", n_groups=3).save(tmp_path / "d")
+    same(tmp_path / "d", tmp_path, shards / "000001.tar", "--batch-size", "4")
+
+
+def test_driver_that_is_killed(cluster, light, shards, tmp_path):
+    call("score", light, f"{shards}/*.tar", "-o", f"{tmp_path}/here/")
+    command = [sys.executable, "-m", "outword", "score", light, f"{shards}/*.tar", "-o", f"{tmp_path}/there/"]
+    process = subprocess.Popen(
+        list(map(str, [*command, "--engine", "ray", "--address", cluster.address])), stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and parts(tmp_path / "there") < 3:
+        time.sleep(0.002)
+    process.kill()
+    process.wait()
+    assert 3 <= parts(tmp_path / "there") <= 30
+    call("score", light, f"{shards}/*.tar", "-o", f"{tmp_path}/there/", "--engine", "ray")
+    assert contents(tmp_path / "here") == contents(tmp_path / "there")
+
+
+def test_no_cluster_at_the_address(light, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        command = [sys.executable, "-m", "outword", "score", light, PHOTOS, "--engine", "ray", "--address", address]
+        run = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert run.returncode == 2 and run.stdout == ""
+    assert f"error: no Ray cluster can be joined at {address}" in run.stderr and "Traceback" not in run.stderr
+
+
+def test_what_is_wrong_is_one_line(cluster, light, tmp_path, words_file):
+    pa.parquet.write_table(pa.table({"url": ["a"], "width": [1]}), tmp_path / "t.parquet")
+    told = call("score", light, tmp_path / "t.parquet", "--engine", "ray", code=2).stderr
+    assert "url, width" in told and "hint: " in told and "Traceback" not in told
+    (tmp_path / "l.txt").write_text("\n".join(LABELS))
+    options = ["--method", "adaneg", "--corpus", words_file, "--miner", "density", "--set", "n_groups=3"]
+    call("fit", tmp_path / "l.txt", "-o", tmp_path / "d", *options)
+    told = call("score", tmp_path / "d", PHOTOS, "--engine", "ray", code=2).stderr
+    assert "adaneg learns from the images that it scores" in told and "hint: " in told
