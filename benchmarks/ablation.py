@@ -19,7 +19,7 @@ import numpy as np
 
 from bench_mini import PARENTS
 from common import Bench, Task, draw, encoded_texts, parents, read_bench, table
-from outword.detector.detector import make_detector
+from outword.detector.recipe import make_detector
 from outword.maths.numerics import Array
 from outword.mining import MINERS
 from outword.vectors.wild import mine

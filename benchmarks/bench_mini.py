@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from common import Bench, Task, draw, parents, read_bench, table
-from outword.detector.detector import make_detector
+from outword.detector.recipe import make_detector
 from outword.mining import MINERS
 from outword.vectors.wild import mine
 from outword.words.corpora import drop_labels, get_corpus

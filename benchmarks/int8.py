@@ -22,7 +22,7 @@ from onnx import helper, numpy_helper
 
 from bench_mini import PARENTS, wild_vectors
 from common import Bench, Task, draw, parents, read_bench
-from outword.detector.detector import make_detector
+from outword.detector.recipe import make_detector
 from outword.encoders.mini.encoder import DATA, Mini
 from outword.encoders.ort import session, usable_cpus
 from outword.maths.numerics import Array

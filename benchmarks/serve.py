@@ -198,7 +198,7 @@ def parts(detector: Detector, blobs: Sequence[Blob]) -> dict[str, Any]:
     runs = {
         "decode": lambda: decode(next(turn)),
         "encode": lambda: encoder.encode_pixels(pixels[:1]),
-        "score": lambda: detector.vectors.score(vectors),
+        "score": lambda: detector.scorer.score(vectors),
         "evidence": lambda: detector.evidence(vectors, 3),
     }
     with blas:  # as the service does it

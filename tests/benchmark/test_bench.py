@@ -102,7 +102,7 @@ def short_corpora(monkeypatch):
         return replace(corpus, words=words, kinds=kinds, fingerprint=f"{corpus.fingerprint}/{step}")
 
     monkeypatch.setattr(measure, "get_corpus", short)
-    monkeypatch.setattr("outword.detector.detector.get_corpus", short)
+    monkeypatch.setattr("outword.detector.fitting.get_corpus", short)
 
 
 def rows_of(folder):

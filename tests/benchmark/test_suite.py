@@ -9,7 +9,7 @@ from conftest import call
 from outword.benchmark.run.catalogue import catalogue
 from outword.benchmark.run.suite import FOLDER, SUITES, SWEPT, Entry, Suite, Sweep, read_suite, suite_names
 from outword.benchmark.show.published import published
-from outword.detector.detector import make_detector, make_miner
+from outword.detector.recipe import make_detector, make_miner
 from outword.encoders.names import KNOWN
 from outword.errors import InputError, ParameterError
 from outword.words.corpora import get_corpus

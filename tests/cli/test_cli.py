@@ -66,7 +66,7 @@ def test_fit_from_a_folder_with_parameters(tmp_path, words_file):
     assert result.stdout.strip() == str(tmp_path / "d")
     made = outword.load(tmp_path / "d")
     assert made.labels == ["pizza", "tabby cat"]
-    assert (made.vectors.tau, made.vectors.policy) == (0.2, "paper")
+    assert (made.scorer.tau, made.scorer.policy) == (0.2, "paper")
 
 
 @pytest.mark.parametrize(("tau", "told"), [("0.5", "tau: 0.25 is used in place of 0.5"), ("0.2", "")])

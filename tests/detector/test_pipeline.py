@@ -125,7 +125,7 @@ def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_pat
     assert [row.score for row, _ in score_files(again, photos)] == scores.tolist()
     assert again.explain(CAT).verdict in ("in", "out")
     told = again.explain(CAT, top=100)
-    n_groups = made.vectors.params().get("n_groups", 1)
+    n_groups = made.scorer.params().get("n_groups", 1)
     assert sum(s for _, s in told.labels) + sum(s for _, s in told.words) / n_groups == pytest.approx(1, rel=1e-5)
     assert bool(again.audit()) == (Need.WILD in DETECTORS[method].needs)
 
@@ -170,7 +170,7 @@ def test_a_probe_from_a_store_and_from_python_is_the_same(train, tiny, words_fil
     ],
 )
 def test_what_is_missing_is_said_before_any_work(options, error, message, hint, monkeypatch):
-    monkeypatch.setattr("outword.detector.detector.encode_words", lambda *a: pytest.fail("encoded first"))
+    monkeypatch.setattr("outword.detector.fitting.encode_words", lambda *a: pytest.fail("encoded first"))
     with pytest.raises(error) as caught:
         outword.fit(LABELS, **options)
     assert caught.value.message.startswith(message)
@@ -197,7 +197,7 @@ def test_encoders_say_what_they_offer(tiny, tmp_path):
 def test_patches_reach_the_score(tiny):
     made = outword.fit(LABELS, method="glmcm", encoder=tiny)
     images, patches = made.encoder.encode_images([CAT, COFFEE], patches=True)
-    expected = made.vectors.score(images, patches=patches)
+    expected = made.scorer.score(images, patches=patches)
     np.testing.assert_allclose(made.score([CAT, COFFEE]), expected, rtol=1e-6)
     whole = outword.fit(LABELS, method="mcm", encoder=tiny).score([CAT, COFFEE])
     assert (expected > whole + 0.2).all()
@@ -268,7 +268,7 @@ def test_explain_names_the_label_and_the_words(detector):
     assert told.labels[0][0] == "tabby cat"
     assert told.labels[0][1] > 0.5
     assert not told.calibrated
-    assert told.threshold == detector.vectors.natural_cut_
+    assert told.threshold == detector.scorer.natural_cut_
     assert told.coverage["tabby cat"] == "known"
     far = detector.explain(GRAVEL)
     assert far.words[0][1] > far.labels[0][1]
@@ -300,11 +300,11 @@ def test_fitting_twice_gives_the_same_bytes(tmp_path, words_file):
 def test_own_prompts(words_file):
     plain = outword.fit(["crane", "pizza"], corpus=words_file, n_groups=3)
     bird = outword.fit({"crane": "a photo of a flamingo", "pizza": ""}, corpus=words_file, n_groups=3)
-    assert not np.allclose(plain.vectors.labels_[0], bird.vectors.labels_[0])
-    np.testing.assert_allclose(plain.vectors.labels_[1], bird.vectors.labels_[1], atol=1e-6)
+    assert not np.allclose(plain.scorer.labels_[0], bird.scorer.labels_[0])
+    np.testing.assert_allclose(plain.scorer.labels_[1], bird.scorer.labels_[1], atol=1e-6)
     assert bird.card["label_prompts"] == {"crane": "a photo of a flamingo"}
     other = outword.fit(["crane", "pizza"], corpus=words_file, n_groups=3, prompts="the nice {}")
-    assert not np.allclose(plain.vectors.labels_, other.vectors.labels_)
+    assert not np.allclose(plain.scorer.labels_, other.scorer.labels_)
 
 
 def test_conformal_threshold_of_minus_infinity_survives_a_round_trip(detector, tmp_path):
@@ -422,7 +422,7 @@ def test_an_artifact_without_one_of_its_arrays_is_refused(method, tmp_path, word
 @pytest.mark.parametrize(("method", "params"), [("mahalanobis", {}), ("vos", {}), ("msp", {"head": "probe"})])
 def test_a_method_that_learned_the_classes_names_its_own(method, params, train, tmp_path):
     made = outword.fit(LABELS, method=method, id_images=train, **params)
-    classes, logits = made.vectors.class_logits(made.encoder.encode_images([CAT, COFFEE]))
+    classes, logits = made.scorer.class_logits(made.encoder.encode_images([CAT, COFFEE]))
     assert classes.tolist() == [0, 1, 2, 3]
     told = [made.explain(photo) for photo in (CAT, COFFEE)]
     assert [t.labels[0][0] for t in told] == [LABELS[i] for i in logits.argmax(axis=1)]
@@ -490,7 +490,7 @@ def test_photos_do_not_come_along_to_other_labels(train):
 def test_another_threshold_leaves_the_detector_as_it_is(detector):
     moved = detector.with_threshold(by_hand(3.0))
     assert (moved.cut, moved.verdict(2.9), detector.threshold_) == (3.0, "out", None)
-    assert moved.vectors is detector.vectors
+    assert moved.scorer is detector.scorer
 
 
 def test_a_zip_file_holds_what_save_writes(detector, tmp_path):

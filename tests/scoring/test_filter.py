@@ -129,7 +129,7 @@ def test_second_run_makes_nothing_again(photos, fitted, tmp_path, monkeypatch):
     labels, (kept, first) = tmp_path / "labels.txt", fitted
     labels.write_text("\n".join(LABELS))
     before, places = tree(kept), {path: path.stat().st_ino for path in (kept / "images").rglob("*.jpg")}
-    monkeypatch.setattr("outword.detector.detector.fit", None)
+    monkeypatch.setattr("outword.detector.fitting.fit", None)
     monkeypatch.setattr(
         "outword.scoring.stream.score_chunk", lambda detector, chunk: pytest.fail() if chunk.name else _end(chunk)
     )

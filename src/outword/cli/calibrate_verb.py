@@ -47,7 +47,7 @@ def command(
       outword calibrate pets.outword my-pets/ --tpr 0.95
     """
     from outword.detector.artifact import check_target, finite
-    from outword.detector.detector import load
+    from outword.detector.loading import load
     from outword.maths.thresholds import fit_threshold
     from outword.scoring.stream import check_unfitted, open_source, score_source
 

@@ -25,7 +25,7 @@ def command(html: str) -> None:
     from rich.text import Text
 
     from outword.cli.score_verb import check_outputs, page_row, page_summary
-    from outword.detector.detector import fit
+    from outword.detector.fitting import fit
     from outword.photos.images import find_images
     from outword.scoring.page import Sample, write_page
     from outword.scoring.stream import score_files

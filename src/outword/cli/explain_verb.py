@@ -42,7 +42,7 @@ def command(
       outword explain pets.outword --audit --top 20
     """
     from outword.detector.artifact import finite
-    from outword.detector.detector import load
+    from outword.detector.loading import load
 
     if not photos and not audit:
         raise click.UsageError("name a photo, or ask for --audit")

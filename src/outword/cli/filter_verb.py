@@ -72,7 +72,7 @@ def command(
       outword filter photos/ --labels labels.txt -o kept/
       outword filter "shards/{000..099}.tar" --detector pets.outword -o kept/ --engine ray
     """
-    from outword.detector.detector import load
+    from outword.detector.loading import load
     from outword.scoring.filtering import DETECTOR, check_apart, check_links, check_there, claimed
     from outword.scoring.stream import open_source
     from outword.words.labels import read_labels
@@ -99,7 +99,8 @@ def command(
 
 def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
     """The detector of an earlier run in the same folder, if it is for these labels; else a new one."""
-    from outword.detector.detector import fit, load
+    from outword.detector.fitting import fit
+    from outword.detector.loading import load
     from outword.encoders import get_encoder
     from outword.encoders.names import canonical
 
@@ -123,7 +124,7 @@ def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, o
 def _checked(detector: Detector, path: str) -> Detector:
     """Raise unless the detector can filter; say so if nobody has set its threshold."""
     calibrate = f"outword calibrate {shlex.quote(path)} PHOTOS... -o calibrated.outword"
-    if detector.vectors.sees_order:
+    if detector.scorer.sees_order:
         raise InputError(
             f"{detector.method} learns from the images that it scores, so a run cannot go on where it was",
             hint="use a detector of another method",

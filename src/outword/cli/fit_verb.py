@@ -59,7 +59,7 @@ def command(
       outword fit labels.txt --method knn --id-images my-photos/
     """
     from outword.detector.artifact import check_target
-    from outword.detector.detector import fit
+    from outword.detector.fitting import fit
     from outword.encoders import get_encoder
     from outword.maths.methods import Need
     from outword.words.labels import read_labels
@@ -75,12 +75,12 @@ def command(
     with Meter("words") as meter:
         detector = fit(names, encoder=tower, id_images=id_images or None, report=meter, **options, **parameters)
     detector.save(target)
-    if Need.LABELS in detector.vectors.wants():
+    if Need.LABELS in detector.scorer.wants():
         tell_coverage(detector.coverage, labels)
-    tell_in_use(detector.vectors)
+    tell_in_use(detector.scorer)
     if as_json:
         counts = {"labels": len(names), "wild": len(detector.wild)}
-        click.echo(json.dumps({"path": target, **counts, "in_use": detector.vectors.in_use(), **detector.card}))
+        click.echo(json.dumps({"path": target, **counts, "in_use": detector.scorer.in_use(), **detector.card}))
     else:
         click.echo(target)
 

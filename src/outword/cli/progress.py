@@ -27,7 +27,7 @@ def console() -> Console:
 
 def note_order(detector: Detector) -> None:
     """Say of a method that learns from what it scores that the order of the images matters."""
-    if detector.vectors.sees_order:
+    if detector.scorer.sees_order:
         click.echo(
             f"{detector.method} learns from the images that it scores: a score depends on those before it", err=True
         )

@@ -84,7 +84,7 @@ def command(
       outword score pets.outword photos/ --html page.html > scores.csv
       outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
-    from outword.detector.detector import load
+    from outword.detector.loading import load
     from outword.scoring.filtering import check_apart, check_there
     from outword.scoring.stream import open_source
 
@@ -164,7 +164,7 @@ def score_to_parts(
     """Score what is left into a folder of parts; all rows are then written to what `copy` opens as well."""
     from outword.scoring.parts import Parts
 
-    if detector.vectors.sees_order:
+    if detector.scorer.sees_order:
         raise InputError(
             f"{detector.method} learns from the images that it scores, so a run cannot go on where it was",
             hint="write to a file, with --engine local",

@@ -141,7 +141,8 @@ def _detector(
     """The detector, its encoder loaded and both warm: the first request is as quick as the next."""
     import numpy as np
 
-    from outword.detector.detector import fit, load
+    from outword.detector.fitting import fit
+    from outword.detector.loading import load
     from outword.encoders import get_encoder
     from outword.words.labels import read_labels
 
@@ -153,7 +154,7 @@ def _detector(
         with Meter("words") as meter:
             found = fit(names, encoder=tower, report=meter)
         tell_coverage(found.coverage, labels)
-    if found.vectors.sees_order:
+    if found.scorer.sees_order:
         raise InputError(
             f"{found.method} learns from the images that it scores: clients would change each other's scores",
             hint="serve a detector of another method",

@@ -32,7 +32,8 @@ from typing import Any
 import numpy as np
 
 from outword.base.processors import usable_cpus
-from outword.detector.detector import Detector, load
+from outword.detector.detector import Detector
+from outword.detector.loading import load
 from outword.encoders.base import Loader
 from outword.encoders.torch.models import check_here
 from outword.errors import InputError, MissingExtraError, OutwordError
@@ -80,7 +81,7 @@ def score_source(
         options: of `outword.load`, where the detector was loaded with some: encoder, trust_encoder, device, precision,
             batch_size. Whether the encoder may be fetched is settled here, for all nodes.
     """
-    if detector.vectors.sees_order:
+    if detector.scorer.sees_order:
         raise InputError(
             f"{detector.method} learns from the images that it scores, one after the other, and cannot be spread",
             hint="use --engine local",

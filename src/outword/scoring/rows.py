@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from outword.base.extras import pyarrow
 from outword.base.files import sha256_bytes
-from outword.detector.detector import Shares
+from outword.detector.judge import Shares
 
 COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
 ROWS_A_GROUP = 10_000

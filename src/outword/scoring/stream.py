@@ -203,7 +203,7 @@ def open_source(detector: Detector, given: Iterable[PathLike], *, column: str | 
 
 def _stored(detector: Detector, path: str) -> Stored:
     """What a store has of the detector's encoder, or else of the one that stands for it here."""
-    check_store(detector.method, detector.vectors, path)
+    check_store(detector.method, detector.scorer, path)
     made = detector.card["encoder"]
     found = Stored(path, made["fingerprint"], called(made))
     try:

@@ -99,7 +99,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         """
         key, found = service.shelf.get(detector)
         kind, body = request.headers.get("content-type", ""), deque([piece async for piece in request.stream()])
-        read = partial(read_images, kind, body, service.limits, found.vectors.labels_.shape[1])
+        read = partial(read_images, kind, body, service.limits, found.scorer.labels_.shape[1])
 
         async def work() -> tuple[Sequence[Blob | Vector], list[Judgement | ImageError]]:
             items: Sequence[Blob | Vector] = await service.in_thread(read)

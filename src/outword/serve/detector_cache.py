@@ -30,7 +30,7 @@ def key_of(detector: Detector) -> str:
 
 def footprint(detector: Detector) -> int:
     """About how many bytes of memory a detector takes, besides the encoder."""
-    return A_NUMBER * int(detector.vectors.labels_.shape[1]) * (len(detector.labels) + len(detector.wild))
+    return A_NUMBER * int(detector.scorer.labels_.shape[1]) * (len(detector.labels) + len(detector.wild))
 
 
 class Shelf:

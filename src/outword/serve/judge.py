@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.detector.detector import Detector, Evidence
+from outword.detector.detector import Detector
+from outword.detector.judge import Evidence
 from outword.maths.methods import Need
 
 Vector = NDArray[np.float32]
@@ -36,7 +37,7 @@ class Judgement:
 
 def takes_vectors(detector: Detector) -> bool:
     """Whether vectors are enough; patches and changed pixels need the image."""
-    return not {Need.PATCHES, Need.PIXELS} & set(detector.vectors.wants())
+    return not {Need.PATCHES, Need.PIXELS} & set(detector.scorer.wants())
 
 
 def judge(jobs: Sequence[Job]) -> list[Judgement]:
@@ -55,7 +56,7 @@ def judge(jobs: Sequence[Job]) -> list[Judgement]:
 def _judge_one(detector: Detector, jobs: list[Job], vectors: dict[Job, Vector]) -> dict[Job, Judgement]:
     if takes_vectors(detector):
         rows = np.stack([vectors[job] for job in jobs])
-        scores = detector.vectors.score(rows)
+        scores = detector.scorer.score(rows)
     else:
         scores, rows = detector.score_pixels(_stacked(jobs))
     evidence = detector.evidence(rows, max(job.top for job in jobs))

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.detector.detector import PathLike, check_inputs, make_detector, prepare
+from outword.detector.detector import PathLike
+from outword.detector.fitting import prepare
 from outword.detector.inputs import check_store
+from outword.detector.recipe import check_inputs, make_detector
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError, OutwordError
@@ -145,7 +147,7 @@ def enter(
                 **given,
             )
             since = time.perf_counter()
-            fitted = prepared.fit().vectors
+            fitted = prepared.fit().scorer
         except OutwordError as error:
             leave(method, error)
             continue

@@ -22,7 +22,9 @@ from outword.benchmark.run.provenance import commit, versions
 from outword.benchmark.run.results import Row
 from outword.benchmark.run.suite import Entry
 from outword.benchmark.run.task import Task
-from outword.detector.detector import CORPUS, Detector, check_inputs, make_detector, make_miner
+from outword.detector.detector import Detector
+from outword.detector.fitting import CORPUS
+from outword.detector.recipe import check_inputs, make_detector, make_miner
 from outword.encoders import Encoder
 from outword.encoders.base import PATCHES
 from outword.errors import InputError, OutwordError
@@ -125,7 +127,7 @@ def score_sets(
     detector: Detector, encoder: Encoder, inside: Photos, rows: Indices, outside: Sequence[Photos], seed: int
 ) -> Scores:
     """ID and OOD scores. A method that learns from the test images sees ID and OOD as one stream for each OOD set."""
-    method = detector.vectors
+    method = detector.scorer
     if method.sees_order:
         found: Scores = {}
         for photos in outside:
@@ -245,7 +247,7 @@ def make_rows(
                 config={
                     **config,
                     "ood": {"name": photos.name, "fingerprint": photos.fingerprint},
-                    "learned": measured.detector.vectors.in_use(),
+                    "learned": measured.detector.scorer.in_use(),
                 },
                 versions=versions(),
                 commit=commit(),

@@ -18,7 +18,8 @@ from outword.benchmark.run.results import Condition, Outcome, Results, Row, Skip
 from outword.benchmark.run.suite import FOLDER, SWEPT, Entry, Suite
 from outword.benchmark.run.task import Task, half, make_task
 from outword.benchmark.run.worst import below, worst_images
-from outword.detector.detector import make_detector, prepare
+from outword.detector.fitting import prepare
+from outword.detector.recipe import make_detector
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError, OutwordError

@@ -1,0 +1,129 @@
+"""A detector from its files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from outword.base.checks import mistyped, number
+from outword.detector import artifact
+from outword.detector.detector import FITTED_ON, NOTHING, Detector
+from outword.detector.recipe import checked_params
+from outword.encoders import Precision, get_encoder
+from outword.encoders.base import PATCHES
+from outword.encoders.names import canonical, parse
+from outword.errors import ArtifactError, OutwordError
+from outword.maths.methods import DETECTORS, Need
+from outword.maths.thresholds import read_threshold
+from outword.vectors.fitted import Hashes
+
+_CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.checks.mistyped`)
+    "method": {"name": str, "parameters": dict},
+    "encoder": {
+        "name": str,
+        "fingerprint": str,
+        "temperature": float,
+        "licence?": str,
+        "source?": str,
+        "options?": {str: str},
+    },
+    "prompts": {"name": str},
+    "label_prompts?": {str: str},
+    "coverage": {str: str},
+    "corpus?": {"name": str, "left_out": [str]},
+    "miner?": {"name": str, "parameters": dict},
+    "calibration": (None, dict),
+}
+PathLike = str | os.PathLike[str]
+
+
+def load(
+    path: PathLike,
+    *,
+    encoder: str | None = None,
+    trust_encoder: bool = False,
+    device: str | None = None,
+    precision: Precision | None = None,
+    batch_size: int | None = None,
+) -> Detector:
+    """Read a detector back; its files must be those that it was saved with.
+
+    Its encoder is loaded when an image is first scored, and must be the one that it was made with. A detector may come
+    from anywhere, so an encoder that only it names is not fetched from a hub.
+
+    Args:
+        path: the directory that `Detector.save` wrote.
+        encoder: the name of its encoder here, where that lies elsewhere or was exported ("onnx:/path").
+        trust_encoder: fetch its encoder where that is not on this machine, as if you had named it.
+        device, precision, batch_size: of the encoder (see `get_encoder`).
+    """
+    saved = artifact.load(path)
+    if encoder is not None:
+        parse(canonical(encoder))  # an unknown name is said now, not at the first image
+    download = trust_encoder or encoder is not None
+    runtime = {"device": device, "precision": precision, "batch_size": batch_size, "download": download}
+    try:
+        return _restore(path, saved, encoder, runtime)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError) as error:
+        told = error.message if isinstance(error, OutwordError) else repr(error)
+        raise ArtifactError(f"{path} cannot be understood: {told}", hint="fit it again") from error
+
+
+def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
+    card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
+    _check_card(card)
+    used, options = encoder or card["encoder"]["name"], dict(card["encoder"].get("options", {}))
+    parse(used)
+    if card["method"]["name"] not in DETECTORS:
+        raise ArtifactError(
+            f"{path} was made with the method {card['method']['name']}, which is not installed here",
+            hint='install the package that it comes from; see "outword list methods"',
+        )
+    kind, given = DETECTORS[card["method"]["name"]], card["method"]["parameters"]
+    checked_params(card["method"]["name"], kind, given, {}, "outword list methods --long")
+    arrays = {name: array for name, array in saved.arrays.items() if name != FITTED_ON}
+    vectors = kind(**given).restore(arrays)
+    if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
+        raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
+    n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
+    learned = vectors.class_logits(np.eye(1, vectors.labels_.shape[1]))
+    foreign = learned is not None and not set(learned[0].tolist()) <= set(range(len(saved.labels)))
+    if (len(vectors.labels_), n_wild) != (len(saved.labels), len(saved.wild)) or foreign:
+        raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
+    stored = card.pop("calibration")
+    threshold = read_threshold(stored) if stored is not None else None
+    return Detector(
+        vectors,
+        saved.labels,
+        saved.wild,
+        card,
+        threshold,
+        encoder=partial(get_encoder, used, **options, **runtime),
+        elsewhere=encoder is not None,
+        fitted_on=_fitted_on(saved),
+    )
+
+
+def _fitted_on(saved: artifact.Saved) -> Hashes | None:
+    """The hashes of the photos that a detector was fitted on; None where it was, and says nothing of them."""
+    found = saved.arrays.get(FITTED_ON)
+    if found is None:
+        return None if "id_images" in saved.card else NOTHING
+    if found.dtype != np.uint64 or found.ndim != 1:
+        raise ValueError(f"{FITTED_ON} must be hashes in one row, got {found.dtype} {found.shape}")
+    return np.unique(found)
+
+
+def _check_card(card: Mapping[str, Any]) -> None:
+    """Raise unless all that is used of a card is there, and is what it should be: a seal is no proof of origin."""
+    if wrong := mistyped(card, _CARD, "the card"):
+        raise ValueError(wrong)
+    number("temperature", card["encoder"]["temperature"], above=0, hint="fit it again")
+    if len(card["encoder"]["fingerprint"]) != 64:
+        raise ValueError("the encoder's fingerprint is not whole")
+    if stray := card["encoder"].get("options", {}).keys() - {"resize"}:
+        raise ValueError(f"{min(stray)} is no option of an encoder")
