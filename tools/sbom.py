@@ -46,7 +46,7 @@ EMBEDDED = [
         "3.0",
         "WordNet 3.0 license",
         (
-            "corpora/data/wordnet.tsv.gz",
+            "words/corpora/data/wordnet.tsv.gz",
             "benchmark/data/imagenet.tsv",
             "encoders/data/mini/lexicon.safetensors",
             "encoders/data/wild/*.safetensors",

@@ -105,7 +105,7 @@ def test_whole_file_appears_whole_or_not_at_all(tmp_path):
 
 def test_two_writers_at_once(tmp_path):
     script = (
-        "import sys, numpy as np; from outword import artifact;"
+        "import sys, numpy as np; from outword.detector import artifact;"
         "[artifact.save(sys.argv[1], artifact.Saved({}, {'a': np.zeros(5)}, [sys.argv[2]], [])) for _ in range(30)]"
     )
     target = str(tmp_path / "a")

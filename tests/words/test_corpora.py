@@ -19,7 +19,7 @@ from outword.words.corpora.conjugated import SUPERCLASSES, conjugate
 from outword.words.corpora.wordnet import NEGLABEL_FILES, WORDNET_FILES, lemmas
 from outword.words.corpora.words import clean, make_corpus
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 # name: (words, nouns, adjectives, fingerprint)
 PINNED = {
