@@ -1,0 +1,81 @@
+"""Rows of `outword score` on the demo photos, compared with files that were written before the package had rooms."""
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import outword
+from conftest import PHOTOS
+from outword.cli import main
+from outword.encoders import get_encoder
+
+BEFORE = Path(__file__).parents[1] / "golden" / "rows"
+PROCESSOR = "processor.sha256"
+FITTED = {"neglabel": {"method": "neglabel", "miner": "density"}, "calibrated": {}, "stored": {}}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """The demo photos, a damaged file and an empty one; and whether this processor rounds as that of the files did."""
+    folder = tmp_path_factory.mktemp("rows")
+    (folder / "photos").mkdir()
+    for photo in sorted(PHOTOS.glob("*.jpg")):
+        (folder / "photos" / photo.name).write_bytes(photo.read_bytes())
+    (folder / "photos" / "damaged.jpg").write_bytes(b"not an image")
+    (folder / "photos" / "empty.jpg").touch()
+    return folder, processor() == (BEFORE / PROCESSOR).read_text().strip()
+
+
+def processor():
+    """What rows hang on besides this package: how the runtime, BLAS and numpy round on this processor."""
+    vectors = get_encoder("mini").encode_images(sorted(PHOTOS.glob("*.jpg"))).astype(np.float64)
+    x = np.linspace(-30, 30, 4001)
+    results = [vectors, vectors @ vectors.T, np.exp(x), np.log(np.exp(x))]
+    return hashlib.sha256(b"".join(part.tobytes() for part in results)).hexdigest()
+
+
+def scored(place, name, kind):
+    """What `outword score` writes now."""
+    labels = (PHOTOS.parent / "labels.txt").read_text().split("\n")[:-1]
+    detector = outword.fit(labels, **FITTED.get(name, {"method": name}))
+    if name == "calibrated":
+        detector.calibrate(sorted(PHOTOS.glob("c*.jpg")), tpr=0.8)
+    detector.save(place / f"{name}.outword")
+    source = "photos"
+    if name == "stored":
+        source = "vectors.store"
+        assert CliRunner().invoke(main, ["embed", "photos", "-o", source]).exit_code == 0
+    arguments = ["score", f"{name}.outword", source, "-o", f"{name}.{kind}"]
+    run = CliRunner().invoke(main, arguments)
+    assert run.exit_code == 0, run.output
+    return place / f"{name}.{kind}"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in BEFORE.glob("*.csv")))
+def test_csv_is_the_same_bytes(place, name, monkeypatch):
+    folder, same_processor = place
+    monkeypatch.chdir(folder)
+    now, before = scored(folder, name, "csv"), BEFORE / f"{name}.csv"
+    if same_processor:
+        assert now.read_bytes() == before.read_bytes()
+    for one, other in zip(*(list(csv.DictReader(path.open())) for path in (now, before)), strict=True):
+        assert {**one, "score": ""} == {**other, "score": ""}
+        assert one["score"] == other["score"] or float(one["score"]) == pytest.approx(float(other["score"]), rel=1e-5)
+
+
+def test_json_lines_are_the_same_but_for_the_last_digits_of_shares(place, monkeypatch):
+    folder, _ = place
+    monkeypatch.chdir(folder)
+    now, before = scored(folder, "debiased", "jsonl"), BEFORE / "debiased.jsonl"
+    for one, other in zip(*([json.loads(line) for line in path.open()] for path in (now, before)), strict=True):
+        words, theirs = one.pop("words"), other.pop("words")
+        assert [word["word"] for word in words] == [word["word"] for word in theirs]
+        assert [word["share"] for word in words] == pytest.approx([word["share"] for word in theirs], abs=1e-6)
+        score, theirs = one.pop("score"), other.pop("score")
+        assert score == theirs or score == pytest.approx(theirs, rel=1e-5)
+        assert one == other
