@@ -63,7 +63,9 @@ def test_csv_is_the_same_bytes(place, name, monkeypatch):
     now, before = scored(folder, name, "csv"), BEFORE / f"{name}.csv"
     if same_processor:
         assert now.read_bytes() == before.read_bytes()
-    for one, other in zip(*(list(csv.DictReader(path.open())) for path in (now, before)), strict=True):
+    for one, other in zip(
+        *(list(csv.DictReader(path.read_text().splitlines())) for path in (now, before)), strict=True
+    ):
         assert {**one, "score": ""} == {**other, "score": ""}
         assert one["score"] == other["score"] or float(one["score"]) == pytest.approx(float(other["score"]), rel=1e-5)
 
@@ -72,7 +74,9 @@ def test_json_lines_are_the_same_but_for_the_last_digits_of_shares(place, monkey
     folder, _ = place
     monkeypatch.chdir(folder)
     now, before = scored(folder, "debiased", "jsonl"), BEFORE / "debiased.jsonl"
-    for one, other in zip(*([json.loads(line) for line in path.open()] for path in (now, before)), strict=True):
+    for one, other in zip(
+        *([json.loads(line) for line in path.read_text().splitlines()] for path in (now, before)), strict=True
+    ):
         words, theirs = one.pop("words"), other.pop("words")
         assert [word["word"] for word in words] == [word["word"] for word in theirs]
         assert [word["share"] for word in words] == pytest.approx([word["share"] for word in theirs], abs=1e-6)
