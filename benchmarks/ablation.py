@@ -23,7 +23,8 @@ from outword.detector.recipe import make_detector
 from outword.maths.numerics import Array
 from outword.mining import MINERS
 from outword.vectors.wild import mine
-from outword.words.corpora import drop_labels, get_corpus
+from outword.words.corpora import get_corpus
+from outword.words.forms import drop_labels
 from outword.words.prompts import get_prompts
 
 SWITCHES = {

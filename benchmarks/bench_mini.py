@@ -17,7 +17,8 @@ from common import Bench, Task, draw, parents, read_bench, table
 from outword.detector.recipe import make_detector
 from outword.mining import MINERS
 from outword.vectors.wild import mine
-from outword.words.corpora import drop_labels, get_corpus
+from outword.words.corpora import get_corpus
+from outword.words.forms import drop_labels
 from outword.words.prompts import get_prompts
 
 ROWS = [

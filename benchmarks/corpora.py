@@ -18,8 +18,9 @@ from common import Bench, draw, read_bench, table
 from outword.detectors import Debiased
 from outword.mining import MINERS
 from outword.vectors.wild import encoded_corpus
-from outword.words.corpora import Corpus, drop_labels, fold
-from outword.words.corpora.wordnet import WORDNET_FILES, Lemma, Meaning, NamedSet, make_corpus, spelled
+from outword.words.corpora import Corpus, make_corpus
+from outword.words.corpora.wordnet import WORDNET_FILES, Lemma, Meaning, NamedSet, spelled
+from outword.words.forms import drop_labels, fold
 from outword.words.prompts import get_prompts
 
 

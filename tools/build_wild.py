@@ -2,8 +2,8 @@
 
     python tools/build_wild.py            (after tools/build_mini.py and tools/build_corpora.py; minutes)
 
-Writes src/outword/encoders/data/wild/KEY.safetensors: `index` into the corpus, best first, `vectors` in int8, and
-`scale`, what a row is multiplied by.
+Writes src/outword/encoders/data/wild/KEY.safetensors: `words`, best first, so that no corpus is read where they are
+used, `vectors` in int8, and `scale`, what a row is multiplied by.
 KEY is the fingerprint of encoder, corpus, prompts and miner, so that a stale file is never read.
 """
 
@@ -33,12 +33,12 @@ def main() -> None:
     scale = np.abs(vectors).max(axis=1) / 127
     small = np.round(vectors / scale[:, None]).astype(np.int8)
     with whole_file(path) as temporary:
-        save_file({"index": found["index"], "vectors": small, "scale": scale}, temporary)
+        save_file({"words": found["words"], "vectors": small, "scale": scale}, temporary)
     again = small * scale[:, None]
     cosines = (again * vectors).sum(axis=1) / np.linalg.norm(again, axis=1) / np.linalg.norm(vectors, axis=1)
     print(f"\nleast cosine to the float16 vectors: {cosines.min():.5f}")
-    print(f"{path.name}: {len(found['index'])} of {len(corpus)} words, {path.stat().st_size / 1e6:.1f} MB")
-    print("first:", ", ".join(corpus.words[i] for i in found["index"][:10]))
+    print(f"{path.name}: {len(vectors)} of {len(corpus)} words, {path.stat().st_size / 1e6:.1f} MB")
+    print("first:", found["words"].tobytes()[:100].decode(errors="ignore").split("\n"))
 
 
 if __name__ == "__main__":

@@ -26,13 +26,14 @@ def run(device: str) -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
         few, many = (save_detector(home / f"{count}.outword", count) for count in (10, 1000))
-        env = compiled_in(home / "pyc")
+        env = {**compiled_in(home / "pyc"), "OUTWORD_CACHE": str(home / "cache")}
         score, photo = ["-m", "outword", "score"], str(PHOTOS / "cat.jpg")
         commands = {
             "python alone": ["-c", "pass"],
             "import outword": ["-c", "import outword"],
             "outword --help": ["-m", "outword", "--help"],
             "outword list methods": ["-m", "outword", "list", "methods"],
+            "outword fit, 10 labels": ["-m", "outword", "fit", str(few / "labels.txt"), "-o", str(home / "a.outword")],
             "verdict on one photo, 10 labels": [*score, str(few), photo],
             "verdict on one photo, 1000 labels": [*score, str(many), photo],
         }

@@ -26,7 +26,7 @@ from outword.benchmark.run.results import Results
 from outword.benchmark.run.suite import read_suite
 from outword.encoders import get_encoder
 from outword.metrics import aupr, auroc, fpr_at_tpr
-from outword.words.corpora import get_corpus
+from outword.words.corpora import get_corpus, make_corpus
 
 TABLES = {
     "table1-imagenet1k": ["clip-vit-b-16"],
@@ -98,8 +98,7 @@ def short_corpora(monkeypatch):
     def short(name):
         corpus = get_corpus(name)
         step = max(1, len(corpus) // 1000)
-        words, kinds = corpus.words[::step], corpus.kinds[::step]
-        return replace(corpus, words=words, kinds=kinds, fingerprint=f"{corpus.fingerprint}/{step}")
+        return make_corpus(corpus.name, corpus.read()[::step])
 
     monkeypatch.setattr(measure, "get_corpus", short)
     monkeypatch.setattr("outword.detector.fitting.get_corpus", short)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,14 @@ def test_a_damaged_part_is_made_again(corpus):
     rest = Counting()
     assert len(wild.encoded_corpus(rest, corpus, prompts)) == 130
     assert rest.texts == 130 - 40
+
+
+def test_a_shipped_ranking_needs_no_corpus():
+    encoder, corpus = get_encoder("mini"), get_corpus("wordnet")
+    unread = replace(corpus, read=lambda: pytest.fail("WordNet was read"))
+    found = wild.mine(encoder, unread, get_prompts(encoder.prompts), Density(), np.zeros((0, encoder.dim)))
+    assert len(found.words) == len(found.vectors) == len(set(found.words)) == 12_000
+    assert set(found.words) <= set(corpus.words)
 
 
 SCRIPT = """

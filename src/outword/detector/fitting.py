@@ -20,7 +20,8 @@ from outword.maths.methods import Need, VectorDetector
 from outword.vectors.fitted import Hashes
 from outword.vectors.id_images import IdImages, read_id_images
 from outword.vectors.wild import Report, encode_words, mine, quiet
-from outword.words.corpora import drop_labels, get_corpus
+from outword.words.corpora import get_corpus
+from outword.words.forms import drop_labels
 from outword.words.labels import check_labels
 from outword.words.prompts import Prompts, get_prompts
 

@@ -23,7 +23,7 @@ from outword.errors import InputError, OutwordError
 from outword.photos.images import find_images
 from outword.vectors.fitted import Hashes, collected, hashes_of_files, hashes_of_vectors, short
 from outword.vectors.store import is_store, open_store
-from outword.words.corpora import fold
+from outword.words.forms import fold
 
 PathLike = str | os.PathLike[str]
 NAMED = 3  # photos or labels that a message names

@@ -53,13 +53,13 @@ def mine(
 ) -> Wild:
     """Mine the wild words of a corpus. A rule that does not look at the labels is computed once and then read back."""
     key = wild_key(encoder, corpus, prompts, miner)
-    kept = cache_dir() / "wild" / f"{key}.safetensors"
+    kept = cache_dir() / "mined" / f"{key}.safetensors"
     found = None if miner.needs_labels else _read_shipped(key) or _read(kept)
     if found is None:
         found = rank(encoder, corpus, prompts, miner, labels, report)
         if not miner.needs_labels:
             _write(kept, found)
-    return Wild(tuple(corpus.words[i] for i in found["index"]), found["vectors"], key)
+    return Wild(tuple(found["words"].tobytes().decode().split("\n")), found["vectors"], key)
 
 
 def rank(
@@ -70,7 +70,7 @@ def rank(
     labels: NDArray[np.float32] | None,
     report: Report = quiet,
 ) -> Arrays:
-    """Encode a corpus and apply the rule: `index` into the corpus, best first, and `vectors` in float16."""
+    """Encode a corpus and apply the rule: `words`, best first, a line each in UTF-8, and `vectors` in float16."""
     vectors = encoded_corpus(encoder, corpus, prompts, report)
 
     def select(rule: Miner) -> Indices:
@@ -91,7 +91,8 @@ def rank(
         chosen = miner.first(order)
     else:
         chosen = select(miner)
-    return {"index": chosen.astype(np.int32), "vectors": vectors[chosen].astype(np.float16)}
+    words = "\n".join(corpus.words[i] for i in chosen).encode()
+    return {"words": np.frombuffer(words, np.uint8), "vectors": vectors[chosen].astype(np.float16)}
 
 
 def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: Report = quiet) -> NDArray[np.float32]:
@@ -160,7 +161,7 @@ def _read_shipped(key: str) -> Arrays | None:
     found = _read(shipped_path(key))
     if found is None:
         return None
-    return {"index": found["index"], "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}
+    return {"words": found["words"], "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}
 
 
 def _read(path: Path) -> Arrays | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from outword.errors import InputError
-from outword.words.corpora import fold
+from outword.words.forms import fold
 
 FEWEST, MOST, LONGEST = 2, 50_000, 200
 

@@ -32,7 +32,8 @@ from outword.maths.mining import Density
 from outword.maths.numerics import Array, blocks, matrix, unit_rows
 from outword.photos.images import find_images
 from outword.vectors.wild import Report, encode_words, mine, quiet
-from outword.words.corpora import drop_labels, get_corpus
+from outword.words.corpora import get_corpus
+from outword.words.forms import drop_labels
 from outword.words.prompts import get_prompts
 
 LAMBDA = 120.0

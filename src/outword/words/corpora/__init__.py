@@ -8,11 +8,11 @@ from pathlib import Path
 
 from outword.errors import InputError, ParameterError, unknown
 from outword.words.corpora.conjugated import conjugate
+from outword.words.corpora.corpus import Corpus, make_corpus
 from outword.words.corpora.textfile import read_corpus
 from outword.words.corpora.wordnet import LEXFILES, SETS, named_corpus
-from outword.words.corpora.words import Corpus, drop_labels, fold
 
-__all__ = ["CORPORA", "LEXFILES", "Corpus", "drop_labels", "fold", "get_corpus", "is_named"]
+__all__ = ["CORPORA", "LEXFILES", "Corpus", "get_corpus", "is_named", "make_corpus"]
 
 CONJUGATED = "conjugated:"
 CORPORA = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from outword.errors import InputError
-from outword.words.corpora.words import ADJECTIVE, Corpus, make_corpus
+from outword.words.corpora.corpus import ADJECTIVE, Corpus, make_corpus
 
 # The superclasses of Chen et al., "Conjugated Semantic Pool Improves OOD Detection with Pre-trained Vision-Language
 # Models", NeurIPS 2024. The place in this list is part of the choice below: append, never insert.
@@ -26,8 +26,7 @@ def conjugate(corpus: Corpus) -> Corpus:
             f"the corpus {corpus.name} holds no adjective to join to a noun; words of a text file count as nouns",
             hint=f"use {corpus.name} itself, or conjugate a named corpus",
         )
-    pairs = zip(corpus.words, corpus.kinds, strict=True)
-    joined = ((_joined(word) if kind == ADJECTIVE else word, kind) for word, kind in pairs)
+    joined = ((_joined(word) if kind == ADJECTIVE else word, kind) for word, kind in corpus.read())
     return make_corpus(f"conjugated:{corpus.name}", joined)
 
 

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from outword.errors import InputError
-from outword.words.corpora.words import NOUN, Corpus, clean, make_corpus
+from outword.words.corpora.corpus import NOUN, Corpus, make_corpus
+from outword.words.forms import normalise
 
 MAX_CHARACTERS = 400
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tab and line ends
@@ -25,10 +26,10 @@ def read_corpus(path: Path) -> Corpus:
     if control := CONTROL.search(text):
         raise _bad(path, len(ENDS.findall(text, 0, control.start())) + 1, f"holds a control character ({control[0]!a})")
     for number, line in enumerate(lines, start=1):
-        if len(line) > MAX_CHARACTERS and len(clean(line)) > MAX_CHARACTERS:
-            raise _bad(path, number, f"is longer than {MAX_CHARACTERS} characters ({len(clean(line))})")
+        if len(line) > MAX_CHARACTERS and len(normalise(line)) > MAX_CHARACTERS:
+            raise _bad(path, number, f"is longer than {MAX_CHARACTERS} characters ({len(normalise(line))})")
     corpus = make_corpus(path.name, ((line, NOUN) for line in lines))
-    if not corpus.words:
+    if not corpus.size:
         raise InputError(f"the corpus file {path} holds no word", hint="write one word a line into it")
     return corpus
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 
 from outword.errors import ParameterError, unknown
-from outword.words.corpora.words import ADJECTIVE, NOUN, Corpus, make_corpus
+from outword.words.corpora.corpus import ADJECTIVE, NOUN, Corpus, make_corpus
 
 LEXFILES = (
     "adj.all", "adj.pert", "adj.ppl", "noun.Tops", "noun.act", "noun.animal", "noun.artifact", "noun.attribute",
@@ -59,11 +59,13 @@ class Lemma:
 
 @dataclass(frozen=True)
 class NamedSet:
-    """A named corpus: which files it draws on and which of their lemmas it takes."""
+    """A named corpus: which files it draws on, which of their lemmas it takes, and what comes of it (tests compare)."""
 
     about: str
     files: tuple[str, ...]
     takes: Callable[[Lemma, Meaning], bool]
+    size: int = 0
+    fingerprint: str = ""
     sample: int | None = None
 
 
@@ -89,21 +91,29 @@ SETS = {
         about="WordNet 3.0: visible things and adjectives, one plain word a meaning (default)",
         files=WORDNET_FILES,
         takes=_plain_name,
+        size=23_681,
+        fingerprint="5d327fce672d0bc4a912d8f548725af03a7c72f18affbb2167d20549968de55c",
     ),
     "wordnet-neglabel": NamedSet(
         about="WordNet 3.0: the literature's 23 files, the first lemma of each synset",
         files=NEGLABEL_FILES,
         takes=_synset_name,
+        size=57_493,
+        fingerprint="f6ceed957032230490ff5a173d756c8bc2b57cb2555d3603d3f2b1768e9fbc00",
     ),
     "common": NamedSet(
         about="WordNet 3.0: words that its concordance tags at least once, no proper names",
         files=LEXFILES,
         takes=_tagged,
+        size=16_523,
+        fingerprint="c3b8911e1eca743bc25a067be4495a6688aabdf2eed1b1524470173a0a953b44",
     ),
     "pos": NamedSet(
         about="WordNet 3.0: 70,000 single nouns and adjectives, sampled by seed",
         files=LEXFILES,
         takes=_single_word,
+        size=POS_SIZE,
+        fingerprint="406fdd1fc92778ee285ca276682f8ac12fe85d25589f67f9d416ec7ae200c7c9",
         sample=POS_SIZE,
     ),
 }
@@ -117,17 +127,22 @@ def named_corpus(name: str, exclude_files: Iterable[str] = ()) -> Corpus:
     excluded = frozenset(exclude_files)
     for file in sorted(excluded.difference(LEXFILES)):
         raise unknown("lexicographer file in exclude_files", file, LEXFILES, "docs/corpora.md")
-    return _build(name, excluded)
+    return _build(name, excluded) if excluded else _whole(name)
+
+
+@cache
+def _whole(name: str) -> Corpus:
+    """A corpus that is read when its words are first looked at: WordNet takes a second."""
+    return Corpus(name, SETS[name].fingerprint, SETS[name].size, lambda: _build(name, frozenset()).read())
 
 
 @cache
 def _build(name: str, excluded: frozenset[str]) -> Corpus:
     chosen = SETS[name]
-    files = frozenset(chosen.files) - excluded
-    corpus = make_corpus(name, spelled(chosen, files))
+    corpus = make_corpus(name, spelled(chosen, frozenset(chosen.files) - excluded))
     if chosen.sample is not None:
         corpus = _sample(corpus, chosen.sample)
-    if not corpus.words:
+    if not corpus.size:
         hint = f"exclude fewer; it draws on {', '.join(chosen.files)}"
         raise ParameterError(f'exclude_files leaves no word of corpus "{name}"', hint=hint)
     return corpus
@@ -147,8 +162,7 @@ def _sample(corpus: Corpus, size: int) -> Corpus:
     def rank(pair: tuple[str, str]) -> bytes:
         return hashlib.sha256(f"{POS_SEED}\t{pair[0]}".encode()).digest()
 
-    pairs = sorted(zip(corpus.words, corpus.kinds, strict=True), key=rank)
-    return make_corpus(corpus.name, pairs[:size])
+    return make_corpus(corpus.name, sorted(corpus.read(), key=rank)[:size])
 
 
 @cache
