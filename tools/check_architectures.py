@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.encoders.names import KNOWN, Known, parse
 
 VISION = {  # in transformers: patch, width, layers, heads, side; and the width of the text tower
@@ -25,7 +25,7 @@ VISION = {  # in transformers: patch, width, layers, heads, side; and the width 
 
 def main() -> int:
     """Print a line a model; the exit status tells whether all agree."""
-    library, wrong = need("open_clip", "this script"), 0
+    library, wrong = require("open_clip", "this script"), 0
     for known in KNOWN.values():
         model = library.create_model(parse(known.name).what, force_quick_gelu=True)
         wrong += told(
@@ -54,7 +54,7 @@ def main() -> int:
 
 def in_transformers(name: str) -> torch.nn.Module:
     """The same architecture of transformers."""
-    library = need("transformers", "this script")
+    library = require("transformers", "this script")
     patch, width, layers, heads, side, text = VISION[name]
     vision = {"patch_size": patch, "hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads}
     texts = {

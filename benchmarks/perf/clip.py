@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from outword.base.extras import need, quiet_logs
+from outword.base.extras import quiet_logs, require
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.preprocess import Preprocess
 from outword.words.corpora import get_corpus
@@ -27,7 +27,7 @@ SMALL = {"image_size": 32, "layers": 1, "width": 64, "head_width": 32, "patch_si
 
 def open_clip_encoder(name: str, folder: Path, *, images: bool = True) -> Encoder:
     """A model of open_clip on the CPU in fp32; with a small image tower where this is about texts only."""
-    library = need("open_clip", "this benchmark")
+    library = require("open_clip", "this benchmark")
     config: dict[str, Any] = library.get_model_config(name)
     config = config if images else config | {"vision_cfg": SMALL}
     folder.mkdir(parents=True)
@@ -63,7 +63,7 @@ class NoTokenizer:
 
 def transformers_clip(name: str) -> torch.nn.Module:
     """A CLIP of transformers with an image tower of true shape."""
-    library = need("transformers", "this benchmark")
+    library = require("transformers", "this benchmark")
     patch, width, layers, heads, dim = SHAPES[name]
     vision = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
     vision |= {"num_attention_heads": heads, "patch_size": patch, "image_size": 224, "projection_dim": dim}

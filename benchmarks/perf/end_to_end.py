@@ -184,10 +184,10 @@ def parts_table(by_labels: dict[int, dict[str, Any]]) -> Table:
 
 def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Seconds and memory by the number of files, both on logarithmic axes."""
-    from outword.base.extras import need
+    from outword.base.extras import require
     from outword.benchmark.show.plots import STYLE
 
-    matplotlib, plt = need("matplotlib", "a plot", extra="bench"), need("matplotlib.pyplot", "a plot", extra="bench")
+    matplotlib, plt = require("matplotlib"), require("matplotlib.pyplot")
     files, seconds, peak = ([row[name] for row in rows] for name in ("files", "s", "peak MB"))
     with matplotlib.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(7, 2.8), layout="constrained")

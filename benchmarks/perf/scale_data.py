@@ -63,11 +63,11 @@ def write_encoder(folder: Path) -> str:
     import torch
     from safetensors.torch import save_file
 
-    from outword.base.extras import need
+    from outword.base.extras import require
     from outword.encoders import get_encoder
     from outword.encoders.onnx.export import export
 
-    open_clip = need("open_clip", "the benchmark")
+    open_clip = require("open_clip", "the benchmark")
     model = {
         "embed_dim": 64,
         "vision_cfg": {"image_size": 32, "layers": 2, "width": 64, "head_width": 32, "patch_size": 8},

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from outword.base.extras import need
+from outword.base.extras import require
 from perf.clip import NAMES, exported, open_clip_encoder, padded
 from perf.cores import one_core
 from perf.tables import Goal, Table, times
@@ -36,7 +36,7 @@ def run(device: str) -> Iterator[Table]:
 
 def _shapes() -> list[list[str]]:
     """The models, those with one text tower together."""
-    library = need("open_clip", "this benchmark")
+    library = require("open_clip", "this benchmark")
     found: dict[str, list[str]] = {}
     for name in MODELS:
         config = library.get_model_config(name)

@@ -427,7 +427,7 @@ def test_a_missing_extra_is_one_line(name, module, extra, folders, monkeypatch):
 
 def test_torchvision_of_another_build_is_let_in():
     """A new process: the import of torchvision's own operators fails or not, the libraries must load."""
-    code = "from outword.base.extras import need; need('open_clip', 'x'), need('transformers', 'x'); print('in')"
+    code = "from outword.base.extras import require; require('open_clip'), require('transformers'); print('in')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "in\n", done.stderr
 

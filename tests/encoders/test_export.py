@@ -423,7 +423,7 @@ def test_the_verb_prints_the_card(made, tmp_path, monkeypatch):
 def test_the_verb_wants_a_model_of_torch(name, tmp_path):
     result = CliRunner().invoke(main, ["export", name, "-o", str(tmp_path / "x")])
     assert result.exit_code == 2
-    assert "runs on onnxruntime as it is" in result.stderr
+    assert "runs as it is, without torch" in result.stderr
 
 
 def test_by_name_an_export_stands_for_its_original(made, tmp_path, words_file):

@@ -176,8 +176,8 @@ def test_a_tokenizer_of_its_own_is_fetched_too(hub):
     assert names[0] == "open_clip_model.safetensors"
     assert "tokenizer.json" in names
     code = (
-        "from outword.encoders.torch import open_clip as o; from outword.base.extras import need;"
-        "n = need('open_clip', ''); a = 'ViT-B-16-SigLIP';"
+        "from outword.encoders.torch import open_clip as o; from outword.base.extras import require;"
+        "n = require('open_clip', ''); a = 'ViT-B-16-SigLIP';"
         "t, _ = o._tokenizer(n, a, n.get_model_config(a)['text_cfg']); print(t(['ab']).shape)"
     )
     asked = len(hub.asked)

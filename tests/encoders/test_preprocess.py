@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from helpers.tiny import need, photos
+from helpers.tiny import photos, require
 from outword.encoders.preprocess import Preprocess
 
 FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
@@ -72,7 +72,7 @@ def test_the_box_gives_the_pixels_of_resize_and_crop(interpolation):
 
 
 def test_equals_the_transforms_of_open_clip():
-    library = need("open_clip", "the tests")
+    library = require("open_clip", "the tests")
     transform = library.image_transform(224, is_train=False, mean=(0, 0, 0), std=(1, 1, 1))
     for image in photos():
         theirs = np.rint(transform(image).permute(1, 2, 0).numpy() * 255)

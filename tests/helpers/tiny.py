@@ -8,10 +8,10 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from outword.base.extras import need
+from outword.base.extras import require
 
-open_clip = need("open_clip", "the tests")
-transformers = need("transformers", "the tests")
+open_clip = require("open_clip", "the tests")
+transformers = require("transformers", "the tests")
 TEXTS = [
     "the nice cat",
     "This is a red photo",

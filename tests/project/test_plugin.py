@@ -26,13 +26,13 @@ EXAMPLE = ROOT / "examples" / "outword-topk"
 GROUP = "outword.detectors"
 
 
-def install(folder, name, points):
+def install(folder, name, points, group=GROUP):
     """What pip leaves of a package beside its modules: metadata with the entry points."""
     info = folder / f"{name.replace('-', '_')}-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
     lines = [f"{key} = {value}" for key, value in points.items()]
-    (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines, ""]))
+    (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def site(tmp_path):
 
 
 def python(site, *args, code=0):
-    env = {**os.environ, "PYTHONPATH": str(site), "COLUMNS": "100", "NO_COLOR": "1"}
+    env = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'src'}", "COLUMNS": "100", "NO_COLOR": "1"}
     run = subprocess.run([sys.executable, *map(str, args)], env=env, capture_output=True, text=True)
     assert run.returncode == code, run.stderr
     return run
@@ -113,3 +113,76 @@ def test_what_cannot_be_loaded_is_left_out_with_a_warning_and_the_rest_works(sit
         line = next(line for line in run.stderr.splitlines() if f"the method {name} ({value}) is left out" in line)
         assert line.startswith("warning: ")
         assert reason in line
+
+
+OTHERS = """
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from outword.encoders.mini.encoder import Mini
+from outword.maths.mining import Miner
+from outword.photos.sources.base import Kind
+from outword.words.corpora import make_corpus
+
+@dataclass
+class Last(Miner):
+    "Keep the last words."
+    size: int = 3
+
+    def _select(self, pool):
+        return np.arange(len(pool.words))[-self.size :]
+
+def encoder(name, device="cpu"):
+    "mini under another name"
+    made = Mini()
+    made.name = name
+    return made
+
+def things():
+    "four things"
+    return make_corpus("things", [(word, "noun") for word in ("anvil", "gravel", "kite", "lamp")])
+
+basket = Kind(lambda path: path.endswith(".basket"), lambda path, options: iter(Path(path).read_text().split()))
+"""
+POINTS = {"miners": "last = others:Last", "encoders": "mine = others:encoder", "corpora": "things = others:things",
+          "sources": "basket = others:basket"}  # fmt: skip
+TRIED = """
+import json, sys
+import outword
+from outword.cli.choices import registry
+from outword.encoders import get_encoder
+from outword.errors import ParameterError
+from outword.photos.sources import find_names
+from outword.testing import check_miner
+from outword.mining import MINERS
+
+check_miner(MINERS["last"]())
+made = outword.fit(["cat", "espresso"], encoder="mine:x", corpus="things", miner="last", method="neglabel", n_groups=1)
+made.save("pets.outword")
+again = outword.load("pets.outword")
+try:
+    get_encoder("mine:x", resize="bilinear")
+except ParameterError as error:
+    refused = str(error)
+names = {kind: [name for name in registry(kind) if name in ("last", "mine:", "things")] for kind in sys.argv[2:]}
+found = list(find_names(["two.basket"]))
+same = again.score([sys.argv[1]]) == made.score([sys.argv[1]])
+print(json.dumps([names, made.wild, again.card["encoder"]["name"], bool(same), refused, found]))
+"""
+
+
+def test_miners_encoders_corpora_and_sources_of_other_packages(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "others.py").write_text(OTHERS)
+    (tmp_path / "two.basket").write_text("a.jpg b.jpg")
+    for axis, point in POINTS.items():
+        key, _, value = point.partition(" = ")
+        install(tmp_path, f"other-{axis}", {key: value}, f"outword.{axis}")
+    (tmp_path / "tried.py").write_text(TRIED)
+    tried = (tmp_path, "tried.py", PHOTOS / "cat.jpg", "miners", "encoders", "corpora")
+    names, wild, encoder, same, refused, found = json.loads(python(*tried).stdout)
+    assert names == {"miners": ["last"], "encoders": ["mine:"], "corpora": ["things"]}
+    assert (wild, encoder, same, found) == (["gravel", "kite", "lamp"], "mine:x", True, ["a.jpg", "b.jpg"])
+    assert "mine:x cannot be made with these options: got an unexpected keyword argument 'resize'" in refused

@@ -12,40 +12,56 @@ from typing import Any
 
 from outword.errors import MissingExtraError
 
-EXTRAS = {
-    "torch": "clip",
-    "open_clip": "clip",
-    "transformers": "hf",
-    "huggingface_hub": "hf",
-    "onnx": "export",
-    "onnxscript": "export",
-    "tokenizers": "onnx",
-    "openvino": "openvino",
+EXTRAS = {  # by package: the extra that brings it, and what it is for
+    "torch": ("clip", "an encoder of torch"),
+    "open_clip": ("clip", "an encoder of open_clip"),
+    "transformers": ("hf", "an encoder of transformers"),
+    "huggingface_hub": ("hf", "the hub"),
+    "onnx": ("export", "export"),
+    "onnxscript": ("export", "export"),
+    "tokenizers": ("onnx", "this encoder's tokenizer"),
+    "openvino": ("openvino", 'device "openvino"'),
+    "pyarrow": ("parquet", "Parquet"),
+    "fsspec": ("remote", "a URL"),
+    "s3fs": ("s3", "s3://"),
+    "scipy": ("fit", "fitting a linear head"),
+    "matplotlib": ("bench", "a plot"),
+    "ray": ("ray", "--engine ray"),
+    "fastapi": ("serve", "the service"),
+    "uvicorn": ("serve", "the service"),
+    "python_multipart": ("serve", "the service"),
+    "prometheus_client": ("serve", "the service"),
 }
 _declared: list[Any] = []  # torch forgets a declaration when its Library object is gone
 
 
-def need(module: str, what: str, extra: str | None = None) -> ModuleType:
-    """Import one of these libraries for `what`, or say which extra brings it."""
+def require(module: str, what: str = "", extra: str = "") -> ModuleType:
+    """Import a module of an optional library, or say which extra brings it.
+
+    Args:
+        module: a package of `EXTRAS`, or a part of one.
+        what: what needs it, for the message; by default what the package is for.
+        extra: where that is not the package's own.
+    """
     try:
         if module in ("open_clip", "transformers") and find_spec("torchvision"):
             _import_torchvision()
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtraError(
-            f"{what} needs {module}, which cannot be imported: {error}",
-            hint=f'pip install "outword[{extra or EXTRAS[module]}]"',
-        ) from None
+        raise missing(module, error, what, extra) from None
+
+
+def missing(module: str, error: ImportError, what: str = "", extra: str = "") -> MissingExtraError:
+    """Say that a module cannot be imported, and which extra brings it; the arguments are those of `require`."""
+    package = module.partition(".")[0]
+    own, use = EXTRAS[package]
+    hint = f'pip install "outword[{extra or own}]"'
+    return MissingExtraError(f"{what or use} needs {package}, which cannot be imported: {error}", hint=hint)
 
 
 def pyarrow() -> tuple[Any, Any]:
     """The modules pyarrow and pyarrow.parquet, or an error that says how to get them."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("Parquet needs pyarrow", hint='pip install "outword[parquet]"') from None
-    return pa, parquet
+    return require("pyarrow"), require("pyarrow.parquet")
 
 
 @contextmanager

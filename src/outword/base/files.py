@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from outword.base.locks import lock, release
 from outword.errors import ArtifactError, OutwordError
 
 ABANDONED = 86400.0  # seconds without a change after which a scratch folder is no one's, where locks do not tell
@@ -137,23 +138,6 @@ def sweep(folder: Path) -> None:
             _sweep(scratch)
 
 
-def lock(folder: Path) -> int | None:
-    """Hold a folder until what is given is closed; `BlockingIOError` if another does, None where there are no locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        if isinstance(error, BlockingIOError):
-            raise
-        return None  # a file system without locks
-    return handle
-
-
 def cache_dir() -> Path:
     """Where encoded corpora and rankings are kept: $OUTWORD_CACHE, else outword in $XDG_CACHE_HOME or ~/.cache."""
     if own := os.environ.get("OUTWORD_CACHE"):
@@ -170,8 +154,7 @@ def _scratch(parent: Path) -> Iterator[Path]:
         yield folder
     finally:
         _clear(folder)
-        if handle is not None:
-            os.close(handle)
+        release(handle)
 
 
 def _made(parent: Path) -> tuple[Path, int | None]:
@@ -183,8 +166,7 @@ def _made(parent: Path) -> tuple[Path, int | None]:
             handle = lock(folder)
             if folder.exists():
                 return folder, handle
-            if handle is not None:
-                os.close(handle)
+            release(handle)
 
 
 @lru_cache(maxsize=1024)
@@ -201,8 +183,7 @@ def _sweep(scratch: Path) -> None:
             return
         _clear(scratch)
     finally:
-        if handle is not None:
-            os.close(handle)
+        release(handle)
 
 
 def _clear(scratch: Path) -> None:

@@ -24,19 +24,20 @@ def registry(kind: str) -> dict[str, str]:
     if kind == "encoders":
         from outword.encoders import ENCODERS
 
-        return ENCODERS
+        return ENCODERS.about()
     if kind == "corpora":
-        from outword.words.corpora import CORPORA
+        from outword.words.corpora import CONJUGATED, CORPORA
 
-        return CORPORA
+        joined = 'another of these, its adjectives joined to broad nouns ("fluffy scene"); CSP\'s pool'
+        return {**CORPORA.about(), f"{CONJUGATED}NAME": joined}
     if kind == "methods":
         from outword.maths.methods import DETECTORS
 
-        return {name: method.summary for name, method in DETECTORS.items()}
+        return DETECTORS.about()
     if kind == "miners":
         from outword.maths.mining import MINERS
 
-        return {name: (miner.__doc__ or "").split("\n")[0] for name, miner in MINERS.items()}
+        return MINERS.about()
     if kind == "suites":
         from outword.benchmark.run.suite import read_suite, suite_names
 

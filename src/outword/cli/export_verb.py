@@ -37,15 +37,15 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
       outword export clip-vit-b-16 -o clip-int8 --precision int8
       outword fit labels.txt --encoder onnx:clip-int8
     """
-    from outword.base.extras import need
+    from outword.base.extras import require
     from outword.encoders import get_encoder
     from outword.encoders.names import canonical, parse
 
     library = parse(canonical(encoder)).library
-    if library in ("mini", "onnx"):
-        raise ParameterError(f"{encoder} runs on onnxruntime as it is", hint="export an encoder of torch")
+    if library not in ("open_clip", "hf"):
+        raise ParameterError(f"{encoder} runs as it is, without torch", hint="export an encoder of torch")
     for module in ("torch", "onnx", "onnxscript"):
-        need(module, "export", "hf,export" if library == "hf" else "clip,export")
+        require(module, "export", "hf,export" if library == "hf" else "clip,export")
     from outword.encoders.onnx.export import check_target, export
     from outword.encoders.torch.towers import Towers
 

@@ -108,13 +108,9 @@ def _encoder(name: str) -> dict[str, Any]:
     """What is known of an encoder without loading it; `on this machine` looks into the hub's cache."""
     from outword.encoders.names import KNOWN, PREFIXES
 
-    if name in PREFIXES:
-        return {
-            **dict.fromkeys(_FACTS, ""),
-            "form": PREFIXES[name],
-            "licence": "of the model",
-            "source": "of the model",
-        }
+    if name.endswith(":"):  # any model of a library
+        form = PREFIXES.get(name, f"{name}NAME")
+        return {**dict.fromkeys(_FACTS, ""), "form": form, "licence": "of the model", "source": "of the model"}
     if known := KNOWN.get(name):
         facts = 4 * known.parameters, known.dim, known.side, known.temperature, _is_here(known.repo)
         licence, source = known.licence, known.source

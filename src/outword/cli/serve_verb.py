@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.extras import require
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
 from outword.cli.options import runtime_options, trust_option
 from outword.cli.progress import Meter
-from outword.errors import InputError, MissingExtraError, ParameterError
+from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
 
 if TYPE_CHECKING:
@@ -89,14 +90,11 @@ def command(
       outword serve --labels labels.txt --port 8080
     """
     check_source(detector, labels)
-    try:
-        from outword.serve import server
-        from outword.serve.app import create_app
-    except ImportError as error:
-        raise MissingExtraError(
-            f"the service needs {error.name}, which is not installed",
-            hint='pip install "outword[serve]"; from a clone: pip install ".[serve]"',
-        ) from error
+    for package in ("fastapi", "uvicorn", "python_multipart", "prometheus_client"):
+        require(package)
+    from outword.serve import server
+    from outword.serve.app import create_app
+
     check_token(token, open_to_all=not server.is_local(host), insecure=insecure)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)

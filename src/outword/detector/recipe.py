@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import Field, fields
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.mining import MINERS, Miner
 from outword.vectors.id_images import IdImages
 
-T = TypeVar("T")
 _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "float": (int, float, np.number),
     "int": (int, np.integer),
@@ -33,7 +32,7 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
     >>> make_detector("debiased", 0.04, {"tau": 0.4})
     Debiased(temperature=0.04, n_groups=100, seed=0, tau=0.4, sigma=0.0, policy='cap')
     """
-    kind = _lookup("method", method, DETECTORS, "outword list methods")
+    kind = DETECTORS[method]
     known = checked_params(method, kind, params, kind.in_pipeline, "outword list methods --long")
     takes = "temperature" in known and not kind.own_temperature
     made = kind(**{**({"temperature": temperature} if takes else {}), **kind.in_pipeline, **params})
@@ -47,7 +46,7 @@ def make_miner(miner: str, params: Mapping[str, Any]) -> Miner:
     >>> make_miner("density", {"alpha": 10}).alpha
     10
     """
-    kind = _lookup("miner", miner, MINERS, "outword list miners")
+    kind = MINERS[miner]
     checked_params(miner, kind, params, {}, "outword list miners")
     return kind(**params)
 
@@ -77,12 +76,6 @@ def _admits(field: Field[Any], value: object) -> bool:
     words = re.findall(r"\w+", str(field.type))
     kinds = tuple(kind for word in words for kind in _KINDS.get(word, ())) or (type(field.default),)
     return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
-def _lookup(kind: str, name: str, registry: Mapping[str, T], see: str) -> T:
-    if name not in registry:
-        raise unknown(kind, name, registry, see)
-    return registry[name]
 
 
 def check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_images: object, corpus: object) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
+from inspect import signature
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.encoders import hub
 from outword.encoders.base import Coverage, Encoder, check_batch_size
-from outword.encoders.names import ENCODERS, canonical, parse
+from outword.encoders.names import ENCODERS, KNOWN, canonical, parse
 from outword.errors import ParameterError
 
 __all__ = ["ENCODERS", "Coverage", "Encoder", "get_encoder"]
@@ -45,47 +46,58 @@ def get_encoder(
         if not isinstance(value, str | None):
             raise ParameterError(f"{option} must be a string, got {value!r}", hint="leave it out")
     check_batch_size(batch_size)
+    if resize not in (None, "bicubic", "bilinear"):
+        raise ParameterError(f"resize must be bicubic or bilinear, got {resize!r}", hint="leave it out")
     name = canonical(name)
-    with nullcontext() if download or parse(name).library in ("mini", "onnx") else hub.closed(name):
-        return _get(name, resize, device, precision, batch_size)
+    offline = download or parse(name).library in ("mini", "onnx")
+    with nullcontext() if offline else hub.closed(name):
+        return _get(name, resize=resize, device=device, precision=precision, batch_size=batch_size)
 
 
 @lru_cache(maxsize=4)
-def _get(
-    name: str, resize: Resize | None, device: str | None, precision: Precision | None, batch_size: int | None
-) -> Encoder:
+def _get(name: str, **options: Any) -> Encoder:
+    make = ENCODERS[name if ":" not in name else f"{parse(name).library}:"]
+    given = {option: value for option, value in options.items() if value is not None}
+    try:
+        signature(make).bind(name, **given)
+    except TypeError as error:
+        raise ParameterError(f"{name} cannot be made with these options: {error}", hint="leave them out") from None
+    return make(name, **given)
+
+
+@ENCODERS.register("mini", "embedded, offline; knows ImageNet names, their synonyms and broad parents")
+def _mini(name: str, device: str = "cpu", **options: Any) -> Encoder:
+    if device != "cpu" or options:
+        raise ParameterError("mini runs on the CPU as it is, without options", hint="leave them out")
+    from outword.encoders.mini.encoder import Mini
+
+    return Mini()
+
+
+def _towers(name: str, *, resize: Resize | None = None, **options: Any) -> Encoder:
     parsed = parse(name)
-    if resize not in (None, "bicubic", "bilinear"):
-        raise ParameterError(f"resize must be bicubic or bilinear, got {resize!r}", hint="leave it out")
-    if parsed.library == "mini":
-        if device not in (None, "cpu") or resize or precision or batch_size:
-            raise ParameterError("mini runs on the CPU as it is, without options", hint="leave them out")
-        from outword.encoders.mini.encoder import Mini
-
-        return Mini()
-    if parsed.library == "onnx":
-        from outword.encoders.onnx.encoder import OnnxEncoder
-
-        folder = Path(parsed.what)
-        exported = OnnxEncoder(folder, name=name, device=device, precision=precision, batch_size=batch_size)
-        if resize not in (None, exported.card["preprocess"]["interpolation"]):
-            hint = f"leave --resize out, or export it again with --resize {resize}"
-            raise ParameterError(f"{name} was exported with another resize than {resize}", hint=hint)
-        return exported
-    need("torch", name, "hf" if parsed.library == "hf" else "clip")
+    require("torch", name, "hf" if parsed.library == "hf" else "clip")
     from outword.encoders.torch.models import model_of
     from outword.encoders.torch.towers import Towers
 
     model = model_of(parsed)
     if resize:
         model = replace(model, preprocess=replace(model.preprocess, interpolation=resize))
-    options = {"resize": resize} if resize else {}
-    return Towers(
-        model,
-        name=name,
-        options=options,
-        prompts="released",
-        device=device,
-        precision=precision,
-        batch_size=batch_size,
-    )
+    return Towers(model, name=name, options={"resize": resize} if resize else {}, prompts="released", **options)
+
+
+for _known in KNOWN.values():
+    ENCODERS.register(_known.name, _known.about)(_towers)
+ENCODERS.register("open_clip:", "any model of open_clip, with the weights of a tag or a file")(_towers)
+ENCODERS.register("hf:", "any image-text model of transformers, from the hub or a folder")(_towers)
+
+
+@ENCODERS.register("onnx:", 'what "outword export" wrote')
+def _onnx(name: str, *, resize: Resize | None = None, **options: Any) -> Encoder:
+    from outword.encoders.onnx.encoder import OnnxEncoder
+
+    exported = OnnxEncoder(Path(parse(name).what), name=name, **options)
+    if resize not in (None, exported.card["preprocess"]["interpolation"]):
+        hint = f"leave --resize out, or export it again with --resize {resize}"
+        raise ParameterError(f"{name} was exported with another resize than {resize}", hint=hint)
+    return exported

@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from outword.base.extras import need, quiet_logs
+from outword.base.extras import quiet_logs, require
 from outword.errors import InputError
 
 _CUT_OFF = re.compile(
@@ -29,7 +30,10 @@ def closed(name: str) -> Iterator[None]:
 
     The libraries that build models are held to the same: a configuration may name other models in its turn.
     """
-    constants: Any = need("huggingface_hub.constants", name, "hf")
+    if find_spec("huggingface_hub") is None:  # then nothing can be fetched
+        yield
+        return
+    constants: Any = require("huggingface_hub.constants", name)
     before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
     token = _closed.set(name)
     try:
@@ -54,7 +58,7 @@ def _not_asked_for() -> InputError:
 
 def cached(repo: str, names: Sequence[str]) -> Path | None:
     """The first of these files that is in the cache already."""
-    hub = need("huggingface_hub", f"hf:{repo}")
+    hub = require("huggingface_hub", f"hf:{repo}")
     for name in names:
         found = hub.try_to_load_from_cache(repo, name)
         if isinstance(found, str):
@@ -68,7 +72,7 @@ def fetch(repo: str, names: Sequence[str], instead: str) -> Path:
         return found
     if _closed.get():
         raise _not_asked_for()
-    hub = need("huggingface_hub", f"hf:{repo}")
+    hub = require("huggingface_hub", f"hf:{repo}")
     for name in names:
         try:
             with quiet_logs():  # five notes on trying again
@@ -88,7 +92,7 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
     `missing` gives the patterns of the files that a folder still lacks, the first choice first, and none when it is
     complete.
     """
-    hub = need("huggingface_hub", f"hf:{repo}")
+    hub = require("huggingface_hub", f"hf:{repo}")
     try:
         folder = Path(hub.snapshot_download(repo, allow_patterns=SMALL, local_files_only=True))
         if not missing(folder):

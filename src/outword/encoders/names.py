@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from outword.errors import ParameterError, unknown
+from outword.base.registry import Registry
+from outword.errors import ParameterError
 
+if TYPE_CHECKING:
+    from outword.encoders.base import Encoder
+
+# What makes an encoder, by its name or by how its name begins: called with the whole name, and with those options of
+# `get_encoder` that were given. The entry point `mine` of another package makes what is called `mine:...`.
+ENCODERS: Registry[Callable[..., Encoder]] = Registry(
+    "encoder", "outword.encoders", "outword list encoders", suffix=":"
+)
 PREFIXES = {  # the general forms, as they are written
     "open_clip:": "open_clip:ARCH/TAG, open_clip:ARCH@/path/weights.safetensors or open_clip:ARCH/TAG@/path",
     "hf:": "hf:ORG/NAME or hf:/path/to/folder",
@@ -62,18 +73,11 @@ KNOWN = {
         ),
     )
 }
-ENCODERS = {
-    "mini": "embedded, offline; knows ImageNet names, their synonyms and broad parents",
-    **{known.name: known.about for known in KNOWN.values()},
-    "open_clip:": "any model of open_clip, with the weights of a tag or a file",
-    "hf:": "any image-text model of transformers, from the hub or a folder",
-    "onnx:": 'what "outword export" wrote',
-}
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """A name taken apart: `library` is mini, open_clip, hf or onnx; `what` the model, a repository or a path.
+    """A name taken apart: `library` is mini, open_clip, hf, onnx or another package's; `what` is a model or a path.
 
     `tag` and `file` belong to open_clip: which weights, by tag, by path, or a tag's weights that lie at a path.
     """
@@ -108,10 +112,10 @@ def parse(name: str) -> Parsed:
     if name == "mini":
         return Parsed("mini")
     library, colon, what = (KNOWN[name].stands_for if name in KNOWN else name).partition(":")
-    if f"{library}{colon}" not in PREFIXES:
-        raise unknown("encoder", name, ENCODERS, "outword list encoders")
+    if not colon or f"{library}:" not in ENCODERS:
+        raise ENCODERS.unknown(name)
     model, at, file = what.partition("@")
     arch, _, tag = model.partition("/")
     if not what or (library == "open_clip" and not (arch and (file if at else tag))):
-        raise ParameterError(f"{name!r} is not whole", hint=f"write {PREFIXES[library + ':']}")
+        raise ParameterError(f"{name!r} is not whole", hint=f"write {PREFIXES.get(library + ':', library + ':NAME')}")
     return Parsed(library, arch, tag, file) if library == "open_clip" else Parsed(library, what)

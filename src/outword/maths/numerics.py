@@ -61,6 +61,25 @@ def log_sum_exp(values: Array) -> Array:
     return np.asarray(np.log(np.exp(values - top).sum(axis=-1)) + top[..., 0])
 
 
+def largest_probability(logits: Array) -> Array:
+    """The largest entry of each row's softmax.
+
+    >>> largest_probability(np.log([[1.0, 3.0]])).round(4)
+    array([0.75])
+    """
+    return np.asarray(np.exp(logits.max(axis=1) - log_sum_exp(logits)))
+
+
+def negative_entropy(logits: Array) -> Array:
+    """`sum p log p` of the softmax of each row.
+
+    >>> negative_entropy(np.log([[1.0, 1.0, 2.0]])).round(4)    # -(1/4 log 4 + 1/4 log 4 + 1/2 log 2)
+    array([-1.0397])
+    """
+    log_p = logits - log_sum_exp(logits)[:, None]
+    return np.asarray((np.exp(log_p) * log_p).sum(axis=1))
+
+
 def softmax(values: Array) -> Array:
     """`e^v / sum e^v` along the last axis, without overflow.
 

@@ -28,13 +28,14 @@ from itertools import chain, groupby, islice, zip_longest
 from pathlib import Path
 
 from outword.base.files import sha256_bytes, sweep, whole_file
+from outword.base.locks import lock_output, release
 from outword.errors import ImageError, InputError
 from outword.photos.images import SUFFIXES, read_bytes
 from outword.photos.sources import tar
 from outword.photos.sources.base import PART, Files, Item, Piece
 from outword.photos.sources.filesystems import Link, fetched, is_remote
 from outword.photos.sources.patterns import braced, matches
-from outword.scoring.parts import MANIFEST, Parts, check_place, locked
+from outword.scoring.parts import MANIFEST, Parts, check_place
 from outword.scoring.rows import Row, csv_text
 from outword.scoring.stream import Source, Stored
 
@@ -299,15 +300,14 @@ def claimed(folder: Path) -> Iterator[None]:
     """Make the folder if need be, and keep other processes from writing to it; one with anything else is refused."""
     _check_folder(folder)
     folder.mkdir(exist_ok=True)
-    lock = locked(folder)
+    lock = lock_output(folder)
     try:
         sweep(folder)
         yield
     finally:
         with suppress(OSError):
             folder.rmdir()  # if nothing came of it
-        if lock is not None:
-            os.close(lock)
+        release(lock)
 
 
 def _check_folder(folder: Path) -> None:

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from outword.base.extras import pyarrow
-from outword.base.files import lock, parse_json, sha256_bytes, sha256_file, sweep
+from outword.base.files import parse_json, sha256_bytes, sha256_file, sweep
+from outword.base.locks import lock_output, release
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import PART, Piece
 from outword.scoring.rows import Checksum, Row, read_rows, writing
@@ -120,7 +121,7 @@ class Parts:
                 told = f"{self.folder} holds other files ({min(others)}), and no {MANIFEST}"
                 raise InputError(told, hint="choose another folder")
         self.folder.mkdir(exist_ok=True)
-        self._lock = locked(self.folder)
+        self._lock = lock_output(self.folder)
         try:
             self._read()
         except BaseException:
@@ -129,9 +130,8 @@ class Parts:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        release(self._lock)
+        self._lock = None
 
     def progress(self) -> Progress:
         """Of each piece that was begun its mark, and how many of its photos are done; None when it is finished."""
@@ -354,12 +354,3 @@ def check_place(folder: Path) -> None:
         raise InputError(f"{folder.absolute().parent} is not a folder", hint="make it first")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is there and is no folder", hint="choose another name")
-
-
-def locked(folder: Path) -> int | None:
-    """Keep other processes from writing to the folder until what is given is closed; where the system can do that."""
-    try:
-        return lock(folder)
-    except BlockingIOError:
-        told = f"another run is writing to {folder}"
-        raise InputError(told, hint="wait for it, or choose another folder") from None

@@ -31,12 +31,13 @@ from typing import Any
 
 import numpy as np
 
+from outword.base.extras import missing
 from outword.base.processors import usable_cpus
 from outword.detector.detector import Detector
 from outword.detector.loading import load
 from outword.encoders.base import Loader
 from outword.encoders.torch.models import check_here
-from outword.errors import InputError, MissingExtraError, OutwordError
+from outword.errors import InputError, OutwordError
 from outword.scoring.parts import Progress, left_over
 from outword.scoring.stream import Chunk, Scored, Source, load_jobs, score_chunk
 
@@ -45,7 +46,7 @@ try:
     import ray
     from ray.data import ActorPoolStrategy, DataContext
 except ImportError as error:
-    raise MissingExtraError(f"--engine ray needs Ray ({error})", hint='pip install "outword[ray]"') from None
+    raise missing("ray", error) from None
 
 STORE = 256 << 20  # bytes of shared memory for each processor of a cluster that is started here
 A_GPU = 4  # scorers that share one: 2.6 times the images of one scorer with ViT-B/16, and 8 bring little more

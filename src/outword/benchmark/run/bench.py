@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.base.files import whole_file
 from outword.benchmark.run.provenance import commit, versions
 from outword.benchmark.run.results import Outcome, Results
@@ -54,7 +54,7 @@ def bench(
         command: the command line that repeats the run, for the report.
         report: called with (task, done, total).
     """
-    need("matplotlib", "a plot", extra="bench")  # said now, not after hours
+    require("matplotlib")  # said now, not after hours
     results = Results(folder)
     with results.locked(suite.name):
         if suite.theorem is not None:

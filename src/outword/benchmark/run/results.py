@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from outword.base.files import parse_json, whole_file
+from outword.base.locks import lock_output, release
 from outword.benchmark.run.suite import Suite, read_table
 from outword.errors import InputError
 from outword.maths.numerics import Array
-from outword.scoring.parts import locked
 
 ROWS = "rows.jsonl"
 Condition = tuple[str, str, str]  # ID set, encoder, corpus
@@ -153,13 +153,12 @@ class Results:
     def locked(self, suite: str) -> Iterator[None]:
         """Hold the folder for a run of a suite; a second run at the same time, or of another suite, is refused."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle = locked(self.folder)
+        handle = lock_output(self.folder)
         try:
             self._claim(suite)
             yield
         finally:
-            if handle is not None:
-                os.close(handle)
+            release(handle)
 
     def _claim(self, suite: str) -> None:
         """See that the folder is empty, or holds an earlier run of this suite."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.benchmark.run.results import Condition, Outcome, Row
 from outword.benchmark.show.picture import BLUE, DASHES, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Picture
 from outword.benchmark.show.summary import (
@@ -67,7 +67,7 @@ def _dots(outcome: Outcome, condition: Condition, methods: Sequence[str], column
     axes.set_xlabel(label)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    line = need("matplotlib.lines", "a plot", extra="bench").Line2D
+    line = require("matplotlib.lines").Line2D
     named = [kind for kind in MARKERS if kind and kind in kinds]
     return [line([], [], color=GREY, linestyle="", label=kind, **_marker(kind)) for kind in named]
 

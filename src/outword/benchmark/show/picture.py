@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.scoring.page import visible
 
 # Okabe and Ito's colours, which people of any colour vision can tell apart.
@@ -39,7 +39,7 @@ class Picture:
         columns = min(self.columns, len(drawn))
         rows = -(-len(drawn) // columns)
         width, height = columns * self.size[0], rows * self.size[1]
-        figure = need("matplotlib.figure", "a plot", extra="bench").Figure((width, height), layout="constrained")
+        figure = require("matplotlib.figure").Figure((width, height), layout="constrained")
         handles: Sequence[Any] = ()
         for place, paint in enumerate(drawn):
             handles = paint(figure.add_subplot(rows, columns, place + 1))

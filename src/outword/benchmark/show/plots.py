@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.base.files import whole_file
 from outword.benchmark.run.results import Outcome
 from outword.benchmark.show.method_plots import dots, histograms, roc_curves
@@ -40,7 +40,7 @@ def write_plots(outcome: Outcome, folder: Path) -> list[Path]:
     folder = folder / "plots"
     for old in [*folder.glob("*-*.svg"), *folder.glob("*-*.png"), *(folder / PANELS).glob("*-*.svg")]:
         old.unlink()  # an earlier run may have had more of them
-    matplotlib = need("matplotlib", "a plot", extra="bench")
+    matplotlib = require("matplotlib")
     paths: list[Path] = []
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # shown as a box, which will do

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.benchmark.run.results import Condition, Outcome
 from outword.benchmark.show.notes import PAPER_VALUES
 from outword.benchmark.show.picture import BLUE, DASHES, GREY, VERMILLION, Picture
@@ -75,7 +75,7 @@ def _panel(outcome: Outcome, condition: Condition, entry: str, parameter: str, a
 
 
 def _set_handles(outcome: Outcome, sets: list[str]) -> list[Any]:
-    lines = need("matplotlib.lines", "a plot", extra="bench")
+    lines = require("matplotlib.lines")
     return [
         lines.Line2D(
             [], [], color=GREY, linewidth=0.9, linestyle=DASHES[i % len(DASHES)], label=visible(title(outcome, ood))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.benchmark.show.picture import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Picture
 from outword.benchmark.show.plots import STYLE, save
 from outword.benchmark.theory.theory import AXES, BEYOND, GOAL, Axis, Curve
@@ -41,7 +41,7 @@ def theorem_figures(curves: Sequence[Curve], folder: Path) -> list[Path]:
     panels = [
         partial(_panel, [c for c in curves if c.setting == setting], axis) for setting in settings for axis in AXES
     ]
-    with need("matplotlib", "a plot", extra="bench").rc_context(STYLE):
+    with require("matplotlib").rc_context(STYLE):
         return save(Picture(NAME, "", panels, len(AXES), (3.9, 3.5)), folder / "plots")
 
 
@@ -86,7 +86,7 @@ def _power(value: float) -> str:
 
 
 def _legend(scales: Sequence[float]) -> list[Any]:
-    line = need("matplotlib.lines", "a plot", extra="bench").Line2D
+    line = require("matplotlib.lines").Line2D
     styles = [LINES[place % len(LINES)] for place in range(len(scales))]
     return [
         *(

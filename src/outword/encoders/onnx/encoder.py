@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from outword.base.checks import mistyped
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.base.files import parse_json, sha256_bytes, sha256_file
 from outword.base.processors import usable_cpus
 from outword.encoders.base import Encoder, Loader, Pixels, Vectors, check_batch_size, texts_of
@@ -171,7 +171,7 @@ def _in_onnxruntime(path: Path) -> tuple[list[Any], _Run]:
 
 
 def _in_openvino(path: Path, precision: str) -> tuple[list[Any], _Run]:
-    library = need("openvino", 'device "openvino"')
+    library = require("openvino")
     settings = {  # its own default is bf16 where the processor has it
         "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
         "INFERENCE_NUM_THREADS": usable_cpus(),

@@ -21,7 +21,7 @@ from PIL import Image
 from torch import Tensor
 
 from outword._version import __version__
-from outword.base.extras import need, quiet_logs
+from outword.base.extras import quiet_logs, require
 from outword.base.files import free_folder, sha256_file, whole_folder
 from outword.encoders import bpe
 from outword.encoders.base import Vectors
@@ -73,8 +73,8 @@ def export(
             f"an encoder is exported from cpu in fp32, got {encoder.device} in {encoder.precision}",
             hint='get_encoder(name, device="cpu", precision="fp32")',
         )
-    need("onnx", "export")
-    need("onnxscript", "export")
+    require("onnx")
+    require("onnxscript")
     from outword.encoders.onnx import graph
 
     target = check_target(path)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.encoders.bpe import Bpe
 from outword.encoders.texts import Ids
 from outword.encoders.tidy_text import CLEAN
@@ -75,7 +75,7 @@ def _clip(text: str, context: int) -> tuple[_Encode, _Encode]:
 
 
 def _library(text: str, context: int) -> tuple[_Encode, _Encode]:
-    library = need("tokenizers", "this encoder's tokenizer")
+    library = require("tokenizers")
     whole, cut = library.Tokenizer.from_str(text), library.Tokenizer.from_str(text)
     for tokenizer in (whole, cut):
         tokenizer.no_padding()

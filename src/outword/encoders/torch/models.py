@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from outword.base.extras import need
+from outword.base.extras import require
 from outword.base.files import parse_json
 from outword.encoders import hub
 from outword.encoders.names import Parsed, canonical, parse
@@ -37,16 +37,18 @@ def files_of(parsed: Parsed) -> list[Path]:
         folder = Path(parsed.what)
         return [folder / name for name in (CARD, *read_card(folder)["files"])]
     if parsed.library == "open_clip":
-        need("open_clip", f"open_clip:{parsed.what}")
+        require("open_clip", f"open_clip:{parsed.what}")
         from outword.encoders.torch import open_clip
 
         place = open_clip.find(parsed)
         tokens = open_clip.vocabulary(parsed.what)
         return [place.weights, *(sorted(tokens.iterdir()) if tokens else [])]
+    if parsed.library != "hf":
+        raise InputError(f"{parsed.library}: looks after its own files", hint="see the package that brings it")
     folder, _ = _folder(parsed.what)
     small = {path for pattern in hub.SMALL for path in folder.glob(pattern)}
     if kind_of(folder) == "open_clip":
-        need("open_clip", f"hf:{parsed.what}")
+        require("open_clip", f"hf:{parsed.what}")
         from outword.encoders.torch import open_clip
 
         return sorted(small | {open_clip.in_folder(folder, "").weights})

@@ -19,7 +19,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from outword.base.extras import need, quiet_logs
+from outword.base.extras import quiet_logs, require
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import hub
 from outword.encoders.names import KNOWN, Parsed
@@ -54,7 +54,7 @@ class Place:
 
 def find(parsed: Parsed) -> Place:
     """An architecture with the weights of a tag, of a file, or of a tag whose file lies elsewhere."""
-    library = need("open_clip", f"open_clip:{parsed.what}")
+    library = require("open_clip", f"open_clip:{parsed.what}")
     if parsed.what not in library.list_models():
         raise unknown("architecture of open_clip", parsed.what, library.list_models(), "open_clip.list_models()")
     if parsed.file and not Path(parsed.file).is_file():
@@ -135,7 +135,7 @@ def in_folder(folder: Path, source: str) -> Place:
 
 def load(place: Place) -> Model:
     """Build the network, put the weights into it, and read the rest from its configuration."""
-    library = need("open_clip", place.arch)
+    library = require("open_clip", place.arch)
     config = _config(library, place.arch)
     quick = bool(config.get("quick_gelu") if place.quick_gelu is None else place.quick_gelu)
     module = _build(library, place, quick)
@@ -222,7 +222,7 @@ def _first(error: Exception) -> str:
 
 def vocabulary(arch: str) -> Path | None:
     """The folder of a tokenizer that is not open_clip's own, fetched from the hub if need be."""
-    repo = _config(need("open_clip", f"open_clip:{arch}"), arch)["text_cfg"].get("hf_tokenizer_name")
+    repo = _config(require("open_clip", f"open_clip:{arch}"), arch)["text_cfg"].get("hf_tokenizer_name")
     if not repo:
         return None
     instead = (
@@ -246,7 +246,7 @@ def _tokenizer(library: Any, arch: str, text: dict[str, Any]) -> tuple[Any, list
     local = arch.startswith("local-dir:")
     folder = Path(arch.removeprefix("local-dir:")) if local else vocabulary(arch)
     assert folder is not None
-    need("transformers", f"the tokenizer of {arch}")
+    require("transformers", f"the tokenizer of {arch}")
     options = {**text.get("tokenizer_kwargs", {}), "trust_remote_code": False}
     context = text.get("context_length", library.tokenizer.DEFAULT_CONTEXT_LENGTH)
     try:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from outword.base.extras import need, quiet_logs
+from outword.base.extras import quiet_logs, require
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import hub
 from outword.encoders.preprocess import Preprocess
@@ -31,7 +31,7 @@ PASSING = {"transformers_version", "_name_or_path", "architectures", "dtype", "t
 
 def load(folder: Path, source: str) -> Model:
     """Build the model that `config.json` describes, with weights, tokenizer and preprocessing of the same folder."""
-    library = need("transformers", f"hf:{folder}")
+    library = require("transformers", f"hf:{folder}")
     vocabulary = [folder / name for name in (*VOCABULARY, "tokenizer_config.json") if (folder / name).is_file()]
     weights = weights_of(folder)
     for found, what in ((vocabulary, f"tokenizer ({VOCABULARY[0]})"), (weights, "weights (model.safetensors)")):

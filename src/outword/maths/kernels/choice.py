@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from outword.base.extras import require
 from outword.errors import MissingExtraError, ParameterError
 
 VARIABLE = "OUTWORD_KERNELS"
@@ -96,8 +97,8 @@ def _checked(backend: str, precision: str | None) -> Choice:
             f"precision must be one of {', '.join(known)} with {backend}, got {precision!r}",
             hint="leave it out",
         )
-    if backend != "numpy" and not find_spec("torch"):
-        raise MissingExtraError(f"the backend {backend} needs torch", hint="pip install torch")
+    if backend != "numpy":
+        require("torch", f"the backend {backend}")
     if backend == "triton" and not _has_triton():
         raise MissingExtraError("the backend triton needs Triton 3.6 or later", hint='pip install "triton>=3.6"')
     if backend in ("torch-cuda", "triton") and not _has_device():

@@ -1,29 +1,30 @@
 """Detectors by name: vectors in, numbers out, higher means more in-distribution. One method, one file."""
 
-from outword.maths.methods.adaneg import AdaNeg
-from outword.maths.methods.ash import ASH
-from outword.maths.methods.base import VectorDetector
-from outword.maths.methods.csp import CSP
+# An import registers: the order here is that of lists.
+# isort: off
 from outword.maths.methods.debiased import Debiased
+from outword.maths.methods.neglabel import NegLabel
+from outword.maths.methods.csp import CSP
+from outword.maths.methods.adaneg import AdaNeg
+from outword.maths.methods.eoe import EOE
+from outword.maths.methods.mcm import MCM
+from outword.maths.methods.glmcm import GLMCM
+from outword.maths.methods.maxlogit import MaxLogit
+from outword.maths.methods.msp import MSP
 from outword.maths.methods.energy import Energy
 from outword.maths.methods.entropy import Entropy
-from outword.maths.methods.eoe import EOE
-from outword.maths.methods.glmcm import GLMCM
-from outword.maths.methods.gradnorm import GradNorm
-from outword.maths.methods.knn import KNN
-from outword.maths.methods.mahalanobis import Mahalanobis
-from outword.maths.methods.maxlogit import MaxLogit
-from outword.maths.methods.mcm import MCM
-from outword.maths.methods.msp import MSP
-from outword.maths.methods.needs import Need
-from outword.maths.methods.neglabel import NegLabel
-from outword.maths.methods.npos import NPOS
-from outword.maths.methods.odin import ODIN
-from outword.maths.methods.plugins import plugins
-from outword.maths.methods.react import ReAct
 from outword.maths.methods.var import Var
+from outword.maths.methods.mahalanobis import Mahalanobis
+from outword.maths.methods.knn import KNN
 from outword.maths.methods.vim import ViM
+from outword.maths.methods.gradnorm import GradNorm
+from outword.maths.methods.odin import ODIN
+from outword.maths.methods.react import ReAct
+from outword.maths.methods.ash import ASH
 from outword.maths.methods.vos import VOS
+from outword.maths.methods.npos import NPOS
+from outword.maths.methods.base import DETECTORS, VectorDetector
+from outword.maths.methods.needs import Need
 
 __all__ = [
     "ASH",
@@ -51,28 +52,3 @@ __all__ = [
     "VectorDetector",
     "ViM",
 ]
-
-DETECTORS: dict[str, type[VectorDetector]] = {
-    "debiased": Debiased,
-    "neglabel": NegLabel,
-    "csp": CSP,
-    "adaneg": AdaNeg,
-    "eoe": EOE,
-    "mcm": MCM,
-    "glmcm": GLMCM,
-    "maxlogit": MaxLogit,
-    "msp": MSP,
-    "energy": Energy,
-    "entropy": Entropy,
-    "var": Var,
-    "mahalanobis": Mahalanobis,
-    "knn": KNN,
-    "vim": ViM,
-    "gradnorm": GradNorm,
-    "odin": ODIN,
-    "react": ReAct,
-    "ash": ASH,
-    "vos": VOS,
-    "npos": NPOS,
-}
-DETECTORS.update(plugins(DETECTORS))

@@ -10,15 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from outword.base.checks import number, whole_number
-from outword.maths.methods.entropy import negative_entropy
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.memory import Memory
 from outword.maths.methods.neglabel import NegLabel
-from outword.maths.numerics import Array, grouped_log_sum_exp
+from outword.maths.numerics import Array, grouped_log_sum_exp, negative_entropy
 
 BLOCK = 256  # images whose logits are held at a time
 TIE = 1e-9  # logits this close are equal: rounding must not choose between two labels of one name
 
 
+@DETECTORS.register("adaneg")
 @dataclass
 class AdaNeg(NegLabel):
     """NegLabel with proxies that adapt to the test stream, plus a part of NegLabel itself.

@@ -10,10 +10,12 @@ import numpy as np
 
 from outword.base.checks import number
 from outword.errors import ParameterError
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.numerics import Array, log_sum_exp
 
 
+@DETECTORS.register("ash")
 @dataclass
 class ASH(HeadedDetector):
     """Energy of the head on shaped activations: the small ones are removed, the others kept or changed.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.base.checks import number
+from outword.base.registry import Registry
 from outword.errors import InputError
 from outword.maths.kernels import using
 from outword.maths.kernels.rows import in_blocks
@@ -228,3 +229,14 @@ class VectorDetector(ABC):
     @abstractmethod
     def _score(self, images: Array) -> Array:
         """Score unit image vectors (n_images, dim)."""
+
+
+def _problem(kind: Any) -> str:
+    """Why a thing of another package cannot be a method; "" if it can."""
+    if not (isinstance(kind, type) and issubclass(kind, VectorDetector) and hasattr(kind, "__dataclass_fields__")):
+        return "it is no dataclass that derives from VectorDetector"
+    kind()  # an abstract method, a parameter without a default, a fault of its own
+    return "" if getattr(kind, "summary", "") else "it has no summary"
+
+
+DETECTORS: Registry[type[VectorDetector]] = Registry("method", "outword.detectors", "outword list methods", _problem)

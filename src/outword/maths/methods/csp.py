@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.neglabel import NegLabel
 
 
+@DETECTORS.register("csp")
 @dataclass
 class CSP(NegLabel):
     """NegLabel whose adjectives are joined to broad nouns: "fluffy" becomes "fluffy scene".

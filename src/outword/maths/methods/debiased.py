@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from outword.base.checks import number
 from outword.errors import InputError, ParameterError
-from outword.maths.methods.base import Classes
+from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.grouped import GroupedDetector, check_groups, exp, mean_share, natural_odds
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
 
@@ -21,6 +21,7 @@ SMALLEST_TERM = 1e-12  # of 1 - c tau r: at tau = K / (K + |G|) itself S has no 
 PULL = (1 + CAP_RATIO) * 0.5  # tau (1 + |G|/K) at the paper's tau where the cap begins; tau="auto" has it for all K
 
 
+@DETECTORS.register("debiased")
 @dataclass
 class Debiased(GroupedDetector):
     """Share of the softmax mass on the ID labels, with the positives among the wild words taken out (Eq. 18).

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.numerics import Array, log_sum_exp
 
 
+@DETECTORS.register("energy")
 @dataclass
 class Energy(HeadedDetector):
     """Log of the ID mass.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.numerics import Array, log_sum_exp
+from outword.maths.numerics import Array, negative_entropy
 
 
+@DETECTORS.register("entropy")
 @dataclass
 class Entropy(HeadedDetector):
     """How far the softmax is from undecided: its negative entropy.
@@ -36,13 +36,3 @@ class Entropy(HeadedDetector):
 
     def _score(self, images: Array) -> Array:
         return negative_entropy(self._logits(images))
-
-
-def negative_entropy(logits: Array) -> Array:
-    """`sum p log p` of the softmax of each row.
-
-    >>> negative_entropy(np.log([[1.0, 1.0, 2.0]])).round(4)    # -(1/4 log 4 + 1/4 log 4 + 1/2 log 2)
-    array([-1.0397])
-    """
-    log_p = logits - log_sum_exp(logits)[:, None]
-    return np.asarray((np.exp(log_p) * log_p).sum(axis=1))

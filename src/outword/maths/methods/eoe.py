@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from outword.base.checks import number
-from outword.maths.methods.base import VectorDetector
+from outword.maths.methods.base import DETECTORS, VectorDetector
 from outword.maths.methods.needs import Need
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
 
 
+@DETECTORS.register("eoe")
 @dataclass
 class EOE(VectorDetector):
     """Largest probability of a label, less a part of the largest probability of an outlier word.

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from outword.base.checks import number
 from outword.errors import InputError
 from outword.maths.kernels.rows import in_blocks
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.mcm import MCM
 from outword.maths.methods.needs import Need
 from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 
+@DETECTORS.register("glmcm")
 @dataclass
 class GLMCM(MCM):
     """Global and local maximum concept matching: an ID object anywhere in the image counts.

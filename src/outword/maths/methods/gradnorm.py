@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.numerics import Array, softmax
 
 
+@DETECTORS.register("gradnorm")
 @dataclass
 class GradNorm(HeadedDetector):
     """L1 norm of the gradient of KL(uniform || softmax(z)) by the weights of the head, in closed form.

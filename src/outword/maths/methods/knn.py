@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.checks import whole_number
-from outword.maths.methods.base import Classes, VectorDetector
+from outword.maths.methods.base import DETECTORS, Classes, VectorDetector
 from outword.maths.methods.needs import Need
 from outword.maths.numerics import Array, blocks
 
 
+@DETECTORS.register("knn")
 @dataclass
 class KNN(VectorDetector):
     """Minus the distance to the k-th nearest ID image, among all of them.

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.base.checks import number
-from outword.maths.methods.base import Classes, VectorDetector
+from outword.maths.methods.base import DETECTORS, Classes, VectorDetector
 from outword.maths.methods.gaussians import class_means, spectrum, tied_covariance
 from outword.maths.methods.needs import Need
 from outword.maths.numerics import Array
 
 
+@DETECTORS.register("mahalanobis")
 @dataclass
 class Mahalanobis(VectorDetector):
     """Minus the squared distance to the nearest class mean, in units of the spread that all classes share.

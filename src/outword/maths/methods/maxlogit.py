@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.numerics import Array
 
 
+@DETECTORS.register("maxlogit")
 @dataclass
 class MaxLogit(HeadedDetector):
     """The largest logit; without a probe, the cosine of the nearest ID label.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from outword.maths.methods.base import VectorDetector
-from outword.maths.methods.msp import largest_probability
-from outword.maths.numerics import Array
+from outword.maths.methods.base import DETECTORS, VectorDetector
+from outword.maths.numerics import Array, largest_probability
 
 
+@DETECTORS.register("mcm")
 @dataclass
 class MCM(VectorDetector):
     """MSP with the softmax taken over the cosines themselves.

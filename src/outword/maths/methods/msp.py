@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.numerics import Array, log_sum_exp
+from outword.maths.numerics import Array, largest_probability
 
 
+@DETECTORS.register("msp")
 @dataclass
 class MSP(HeadedDetector):
     """Maximum softmax probability.
@@ -32,12 +32,3 @@ class MSP(HeadedDetector):
 
     def _score(self, images: Array) -> Array:
         return largest_probability(self._logits(images))
-
-
-def largest_probability(logits: Array) -> Array:
-    """The largest entry of each row's softmax.
-
-    >>> largest_probability(np.log([[1.0, 3.0]])).round(4)
-    array([0.75])
-    """
-    return np.asarray(np.exp(logits.max(axis=1) - log_sum_exp(logits)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.grouped import GroupedDetector, mean_share, natural_odds
 
 
+@DETECTORS.register("neglabel")
 @dataclass
 class NegLabel(GroupedDetector):
     """Share of the softmax mass that falls on the ID labels, averaged over groups of negative words.

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from outword.base.checks import number, whole_number
-from outword.maths.methods.base import Classes
+from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.knn import kth_distance
 from outword.maths.methods.virtual import VirtualOutliers
 from outword.maths.numerics import Array, unit_rows
@@ -16,6 +16,7 @@ from outword.maths.numerics import Array, unit_rows
 MOST = 10_000  # outliers, or two a class, where each class has its own; more cost memory and time
 
 
+@DETECTORS.register("npos")
 @dataclass
 class NPOS(VirtualOutliers):
     """Energy of a linear head fitted to ID images, with outliers around the images on the boundary.

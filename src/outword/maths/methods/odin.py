@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from outword.base.checks import number
 from outword.maths.kernels.rows import in_blocks
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.methods.msp import largest_probability
 from outword.maths.methods.needs import Need
-from outword.maths.numerics import Array, softmax
+from outword.maths.numerics import Array, largest_probability, softmax
 
 
+@DETECTORS.register("odin")
 @dataclass
 class ODIN(HeadedDetector):
     """Largest softmax probability at a high temperature, on the vectors of perturbed images.

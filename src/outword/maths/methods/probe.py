@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from outword.errors import InputError, MissingExtraError
+from outword.base.extras import require
+from outword.errors import InputError
 from outword.maths.methods.base import Classes
 from outword.maths.numerics import Array, blocks, log_sum_exp
 
@@ -135,22 +135,11 @@ def _minimise(loss: Loss) -> Array:
     start = loss.start()
     past = int(np.clip(MEMORY // (2 * len(start)), 3, 30))
     options = {"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "maxcor": past, "ftol": 1e-13, "gtol": 1e-9}
-    minimize, limited = _tools()
-    with limited(limits=1 if loss.cost < SMALL else None):
+    minimize = require("scipy.optimize").minimize
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1 if loss.cost < SMALL else None):
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     if found.status == 1:
         warnings.warn(f"the linear head is not quite fitted after {found.nit} steps", stacklevel=4)
     return np.asarray(found.x)
-
-
-def _tools() -> tuple[Any, Any]:
-    """scipy's minimize and a limit for the threads of matrix products, or an error that says how to get them."""
-    try:
-        from scipy.optimize import minimize
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        raise MissingExtraError(
-            'fitting a linear head needs scipy: pip install "outword[fit]"',
-            hint="or choose another method",
-        ) from None
-    return minimize, threadpool_limits

@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from outword.base.checks import number
-from outword.maths.methods.base import Classes
+from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.methods.needs import Need
 from outword.maths.numerics import Array, log_sum_exp
 
 
+@DETECTORS.register("react")
 @dataclass
 class ReAct(HeadedDetector):
     """Energy of the head on activations that are cut off at a quantile of the ID images'.

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.numerics import Array, softmax
 
 
+@DETECTORS.register("var")
 @dataclass
 class Var(HeadedDetector):
     """How unequal the classes are: the variance of their softmax probabilities.

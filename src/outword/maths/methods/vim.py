@@ -9,7 +9,7 @@ import numpy as np
 
 from outword.base.checks import number
 from outword.errors import InputError
-from outword.maths.methods.base import Classes
+from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.methods.needs import Need
 from outword.maths.numerics import Array, blocks, log_sum_exp
@@ -17,6 +17,7 @@ from outword.maths.numerics import Array, blocks, log_sum_exp
 LEAST_RESIDUAL = 1e-9  # of unit vectors: less is rounding
 
 
+@DETECTORS.register("vim")
 @dataclass
 class ViM(HeadedDetector):
     """Energy of the head, less the scaled length of the image's part outside the principal space of the ID images.

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from outword.base.checks import whole_number
-from outword.maths.methods.base import Classes
+from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.gaussians import class_means, spectrum, tied_covariance
 from outword.maths.methods.virtual import VirtualOutliers
 from outword.maths.numerics import Array
@@ -17,6 +17,7 @@ MOST = 10_000  # outliers, or one a class; more cost memory and time
 RIM = 0.01  # the largest share of the draws that may count as low density
 
 
+@DETECTORS.register("vos")
 @dataclass
 class VOS(VirtualOutliers):
     """Energy of a linear head fitted to ID images, with outliers from where the classes' Gaussians are thin.

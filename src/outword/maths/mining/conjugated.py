@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.maths.kernels.threads import Progress
-from outword.maths.mining.base import fraction
+from outword.maths.mining.base import MINERS, fraction
 from outword.maths.mining.quantile import Quantile
 from outword.maths.numerics import Array
 
 
+@MINERS.register("conjugated")
 @dataclass
 class Conjugated(Quantile):
     """Keep the words far from the ID labels, nouns and adjectives apart; near copies of a label come last.

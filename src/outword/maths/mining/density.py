@@ -12,12 +12,13 @@ from outword.base.checks import whole_number
 from outword.errors import ParameterError
 from outword.maths.kernels import neighbour_density
 from outword.maths.kernels.threads import Progress
-from outword.maths.mining.base import Indices, Miner, adjective_mask, fraction, ranked
+from outword.maths.mining.base import MINERS, Indices, Miner, Pool, fraction, ranked
 from outword.maths.numerics import Array, blocks, matrix, unit_rows
 
 SMALLEST_SUM = 1e-12  # equal words are at distance 0, less rounding
 
 
+@MINERS.register("density")
 @dataclass
 class Density(Miner):
     """Keep the words whose nearest neighbours are nearest.
@@ -70,25 +71,13 @@ class Density(Miner):
         whole_number("size", self.size, hint="the paper's is 12,000")
         return order[: self.size]
 
-    def select(
-        self,
-        words: ArrayLike,
-        *,
-        labels: ArrayLike | None = None,
-        adjectives: ArrayLike | None = None,
-        progress: Progress | None = None,
-    ) -> Indices:
-        """Indices of the chosen words, most representative first; labels are not looked at."""
-        order = ranked(self.rep(words, progress=progress))
+    def _select(self, pool: Pool) -> Indices:
+        order = ranked(self.rep(pool.words, progress=pool.progress))
         if self.preset == "paper":
             return self.first(order)
         fraction("noun_share", self.noun_share)
         fraction("adjective_share", self.adjective_share)
-        is_adjective = adjective_mask(adjectives, len(order))[order]
-        nouns, others = order[~is_adjective], order[is_adjective]
-        return np.concatenate(
-            [nouns[: int(self.noun_share * len(nouns))], others[: int(self.adjective_share * len(others))]]
-        )
+        return pool.shares(order, self.noun_share, self.adjective_share)
 
 
 def _released_log_density(words: ArrayLike, alpha: int, progress: Progress | None) -> Array:

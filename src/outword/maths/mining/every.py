@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from outword.maths.kernels.threads import Progress
-from outword.maths.mining.base import Indices, Miner
-from outword.maths.numerics import matrix
+from outword.maths.mining.base import MINERS, Indices, Miner, Pool
 
 
+@MINERS.register("all")
 @dataclass
 class Every(Miner):
     """Keep every word, in the order of the corpus.
@@ -20,13 +18,5 @@ class Every(Miner):
     array([0, 1, 2])
     """
 
-    def select(
-        self,
-        words: ArrayLike,
-        *,
-        labels: ArrayLike | None = None,
-        adjectives: ArrayLike | None = None,
-        progress: Progress | None = None,
-    ) -> Indices:
-        """Indices of all words; nothing but their number is looked at."""
-        return np.arange(len(matrix(words, "words")))
+    def _select(self, pool: Pool) -> Indices:
+        return np.arange(len(pool.words))

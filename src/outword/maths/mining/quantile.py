@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from outword.errors import InputError
 from outword.maths.kernels.threads import Progress
-from outword.maths.mining.base import Indices, Miner, adjective_mask, fraction, ranked
+from outword.maths.mining.base import MINERS, Indices, Miner, Pool, fraction, ranked
 from outword.maths.numerics import Array, matrix, unit_rows
 
 CELLS = 8_000_000  # cosines held at a time: 64 MB
 
 
+@MINERS.register("quantile")
 @dataclass
 class Quantile(Miner):
     """Keep the words whose `quantile` of cosines to the ID labels is smallest, nouns and adjectives apart.
@@ -55,19 +56,9 @@ class Quantile(Miner):
         """`d` of words, from their cosines to the labels, (n_words, n_labels)."""
         return np.asarray(np.quantile(cosines, self.quantile, axis=1))
 
-    def select(
-        self,
-        words: ArrayLike,
-        *,
-        labels: ArrayLike | None = None,
-        adjectives: ArrayLike | None = None,
-        progress: Progress | None = None,
-    ) -> Indices:
-        """Indices of the chosen words, nouns first, farthest from the labels first."""
+    def _select(self, pool: Pool) -> Indices:
         fraction("share", self.share)
-        if labels is None:
+        if pool.labels is None:
             raise InputError("labels must be given: this miner looks at the ID labels", hint="pass labels=")
-        order = ranked(-self.closeness(words, labels, progress=progress))
-        is_adjective = adjective_mask(adjectives, len(order))[order]
-        parts = (order[~is_adjective], order[is_adjective])
-        return np.concatenate([part[: int(self.share * len(part))] for part in parts])
+        order = ranked(-self.closeness(pool.words, pool.labels, progress=pool.progress))
+        return pool.shares(order, self.share, self.share)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from outword.base.checks import whole_number
-from outword.maths.kernels.threads import Progress
-from outword.maths.mining.base import Indices, Miner
-from outword.maths.numerics import matrix
+from outword.maths.mining.base import MINERS, Indices, Miner, Pool
 
 
+@MINERS.register("random")
 @dataclass
 class Random(Miner):
     """Keep `size` words drawn without replacement from the seed.
@@ -28,15 +26,7 @@ class Random(Miner):
     size: int = 12_000
     seed: int = 0
 
-    def select(
-        self,
-        words: ArrayLike,
-        *,
-        labels: ArrayLike | None = None,
-        adjectives: ArrayLike | None = None,
-        progress: Progress | None = None,
-    ) -> Indices:
-        """Indices of the chosen words, in the order drawn; nothing but their number is looked at."""
+    def _select(self, pool: Pool) -> Indices:
         whole_number("size", self.size, hint="the paper's is 12,000")
         whole_number("seed", self.seed, least=0, hint="use seed=0")
-        return np.random.default_rng(self.seed).permutation(len(matrix(words, "words")))[: self.size]
+        return np.random.default_rng(self.seed).permutation(len(pool.words))[: self.size]

@@ -14,8 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
+from outword.base.registry import Registry
 from outword.errors import ImageError
 from outword.photos.images import read_bytes
 from outword.photos.sources import arrow, filesystems, folder, huggingface, listing, parquet, tar
@@ -38,6 +40,14 @@ __all__ = [
 
 KINDS: tuple[Kind, ...] = (tar.KIND, parquet.KIND, arrow.KIND, listing.KIND, huggingface.KIND, folder.KIND)
 """The kinds of sources; the first that takes a path is the one that reads it."""
+
+
+def _problem(kind: object) -> str:
+    return "" if isinstance(kind, Kind) else "it is no Kind"
+
+
+SOURCES: Registry[Kind] = Registry("source", "outword.sources", "docs/scale.md", _problem)
+"""The kinds of other packages, asked before the last of ours, which takes any path."""
 
 ARCHIVES = tuple(suffix for kind in KINDS for suffix in kind.suffixes)
 _is_archive = filesystems.named(ARCHIVES)
@@ -138,7 +148,7 @@ def _entries(path: str, wish: Wish) -> Iterator[str | Piece]:
 
 
 def _kind(path: str) -> Kind:
-    return next(kind for kind in KINDS if kind.takes(path))
+    return next(kind for kind in chain(KINDS[:-1], SOURCES.values(), KINDS[-1:]) if kind.takes(path))
 
 
 def _gathered(entries: Iterable[str | Piece]) -> Iterator[Piece]:

@@ -18,6 +18,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from outword.base.extras import require
 from outword.errors import ImageError, MissingExtraError, UnreachableError
 from outword.photos import images
 from outword.photos.images import Blob, check_bytes, read_bytes
@@ -233,10 +234,7 @@ def _kind(url: str) -> Any:
     """The class of file systems behind a URL."""
     name = protocol(url)
     extra = "s3" if name in ("s3", "s3a") else "remote"
-    try:
-        import fsspec
-    except ImportError:
-        raise MissingExtraError(f"{name}:// needs fsspec", hint=f'pip install "outword[{extra}]"') from None
+    fsspec = require("fsspec", f"{name}://", extra)
     try:
         return fsspec.get_filesystem_class(name)
     except ImportError as error:

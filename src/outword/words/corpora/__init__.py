@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
-from outword.errors import InputError, ParameterError, unknown
+from outword.base.registry import Registry
+from outword.errors import InputError, ParameterError
 from outword.words.corpora.conjugated import conjugate
 from outword.words.corpora.corpus import Corpus, make_corpus
 from outword.words.corpora.textfile import read_corpus
@@ -15,10 +17,9 @@ from outword.words.corpora.wordnet import LEXFILES, SETS, named_corpus
 __all__ = ["CORPORA", "LEXFILES", "Corpus", "get_corpus", "is_named", "make_corpus"]
 
 CONJUGATED = "conjugated:"
-CORPORA = {
-    **{name: chosen.about for name, chosen in SETS.items()},
-    f"{CONJUGATED}NAME": 'another of these, its adjectives joined to broad nouns ("fluffy scene"); CSP\'s pool',
-}
+CORPORA: Registry[Callable[[], Corpus]] = Registry("corpus", "outword.corpora", "outword list corpora")
+for _name, _set in SETS.items():
+    CORPORA.register(_name, _set.about)(partial(named_corpus, _name))
 
 
 def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[str] | None = None) -> Corpus:
@@ -47,11 +48,13 @@ def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[
         return conjugate(get_corpus(_unconjugated(name), exclude_files=exclude_files))
     if isinstance(name_or_path, str) and name in SETS:
         return named_corpus(name, exclude_files or ())
+    if isinstance(name_or_path, str) and name in CORPORA and not exclude_files:
+        return CORPORA[name]()
     path = Path(name)
     if not path.exists() and (path.suffix or os.sep in name):
         raise InputError(f"there is no corpus file {name}", hint="write one word a line into it")
     if not path.exists():
-        raise unknown("corpus", name, CORPORA, "outword list corpora")
+        raise CORPORA.unknown(name)
     if exclude_files:
         hint = "leave exclude_files out, or remove those words from the file"
         raise ParameterError(f"exclude_files is for named corpora, got it with the text file {path}", hint=hint)
@@ -59,12 +62,12 @@ def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[
 
 
 def is_named(name: str) -> bool:
-    """Whether a corpus comes with the package, rather than from a text file.
+    """Whether a corpus comes with this package or another, rather than from a text file.
 
     >>> is_named("conjugated:wordnet"), is_named("words.txt")
     (True, False)
     """
-    return name.removeprefix(CONJUGATED) in SETS
+    return name.removeprefix(CONJUGATED) in CORPORA
 
 
 def _unconjugated(name: str) -> str:

@@ -1,0 +1,106 @@
+"""Things by name: ours by a decorator, those of other packages by an entry point."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
+from threading import RLock
+from typing import Any, TypeVar
+
+from outword.errors import ParameterError, unknown
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+def no_function(thing: Any) -> str:
+    """Why a thing of another package cannot be called; "" if it can."""
+    return "" if callable(thing) else "it is no function"
+
+
+class Registry(Mapping[str, T]):
+    """Names and what they stand for, in the order of registering; those of other packages come last.
+
+    A package offers its own in its `pyproject.toml`. They are loaded when all are listed, or when a name is looked up
+    that is not ours; one that cannot be loaded or used, or takes a name of ours, is left out with a warning.
+
+        [project.entry-points."outword.detectors"]
+        topk = "outword_topk:TopK"
+
+    Args:
+        kind: what a name stands for, in messages.
+        group: the group of entry points.
+        see: the command or page that lists the names.
+        problem: gives why a thing of another package cannot be used; "" if it can.
+        suffix: what follows the name of an entry point in the registry.
+    """
+
+    def __init__(
+        self, kind: str, group: str, see: str, problem: Callable[[Any], str] = no_function, suffix: str = ""
+    ) -> None:
+        self.kind, self.group, self.see, self._problem, self._suffix = kind, group, see, problem, suffix
+        self._things: dict[str, T] = {}
+        self._about: dict[str, str] = {}
+        self._loaded, self._lock = False, RLock()
+
+    def register(self, name: str, about: str = "") -> Callable[[K], K]:
+        """Give what is decorated a name; `about` is a line for lists, by default its `summary`, or its docstring's."""
+
+        def keep(thing: Any) -> Any:
+            self._things[name] = thing
+            self._about[name] = about or getattr(thing, "summary", "") or (thing.__doc__ or "").partition("\n")[0]
+            return thing
+
+        return keep
+
+    def about(self) -> dict[str, str]:
+        """A line on each, by name."""
+        self._load()
+        return dict(self._about)
+
+    def unknown(self, name: str) -> ParameterError:
+        """Say that nothing has the name, with the nearest one as a suggestion."""
+        return unknown(self.kind, name, self, self.see)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """What has the name, or `default`."""
+        return self._things[name] if name in self else default
+
+    def __getitem__(self, name: str) -> T:
+        """What has the name; `ParameterError` with the nearest name where nothing has."""
+        if name not in self:
+            raise self.unknown(name)
+        return self._things[name]
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._things:
+            self._load()
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(dict(self._things))
+
+    def __len__(self) -> int:
+        self._load()
+        return len(self._things)
+
+    def _load(self) -> None:
+        with self._lock:  # of the same thread: a plugin may look something up while it is imported
+            if self._loaded:
+                return
+            self._loaded = True
+            for point in sorted(entry_points(group=self.group)):
+                name = point.name + self._suffix
+                try:
+                    thing = point.load()
+                    taken = self._things.get(name, thing) is not thing
+                    problem = f"there is a {self.kind} of that name already" if taken else self._problem(thing)
+                except Exception as error:  # a broken plugin must not take the others with it
+                    problem = str(error) or type(error).__name__
+                if problem:
+                    told = f"the {self.kind} {name} ({point.value}) is left out: {problem}"
+                    warnings.warn(told, stacklevel=2)
+                else:
+                    self.register(name)(thing)
