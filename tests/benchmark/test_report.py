@@ -7,7 +7,7 @@ import pytest
 
 from helpers.bad_images import encoded, picture
 from helpers.fabricated import MINI, config, row, run, suite, wrong
-from helpers.pages import HOSTILE, Page
+from helpers.pages import HOSTILE, STYLE, Page
 from outword.benchmark.run.results import Outcome, Skipped
 from outword.benchmark.run.suite import Entry, Sweep
 from outword.benchmark.show.plots import write_plots
@@ -16,7 +16,6 @@ from outword.benchmark.show.summary import leads, ranking
 from outword.benchmark.show.table import Column, Line, Table
 from outword.benchmark.show.verdict import weakness
 from outword.errors import ImageError
-from outword.scoring.page import shared_style
 
 PAPER = ("imagenet-1k", "clip-vit-b-16", "")
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -166,7 +165,7 @@ def test_the_page_asks_nobody_and_is_well_formed(tmp_path):
     )
     assert ("meta", "content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in page.attributes
     assert any(name == "viewport" for _, _, name in page.attributes)
-    assert shared_style() in text
+    assert STYLE in text
     assert not {"script", "link", "iframe", "form", "object"} & set(page.tags)
     assert not re.search(r"https?:|//|url\(|@import", re.sub('base64,[^"]*', "", text))
     sources = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]

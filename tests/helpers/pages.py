@@ -1,8 +1,12 @@
 """A page, parsed: its tags are balanced; and a text that tries everything."""
 
 from html.parser import HTMLParser
+from pathlib import Path
 
-HOSTILE = "<script>alert(\"x\")</script>' onerror='y\n\u202egpj.exe \udce9 & $title.jpg"
+import outword
+
+HOSTILE = "<script>alert(\"x\")</script>' onerror='y\n\u202egpj.exe \udce9 & {{ title }} {% raw %}.jpg"
+STYLE = (Path(outword.__file__).parent / "scoring" / "style.css").read_text(encoding="utf-8").rstrip()
 VOID = {"meta", "img"}
 
 

@@ -24,7 +24,7 @@ from outword.photos.sources.tar import Tar
 from outword.scoring import filtering as clean
 from outword.scoring import page
 from outword.scoring.filtering import Images, Tally, claimed, copy_kept, folder_names, is_kept, link_kept, safe_name
-from outword.scoring.page import Borderline, PageRow, Spread, Summary, write_page
+from outword.scoring.page import Borderline, PageRow, StreamingHistogram, Summary, write_page
 from outword.scoring.parts import Parts
 from outword.scoring.rows import Row
 from outword.scoring.stream import Scored, Source
@@ -585,7 +585,7 @@ def test_borderline_stays_small():
     for score in scores:
         sample.add(page_row(float(score)))
     assert [len(heap) for heap in sample._heaps()] == [3, 3]
-    middles, counts = sample.spread.values()
+    middles, counts = sample.scores.values()
     assert len(middles) <= 4096 and counts.sum() == len(scores)
     width = np.diff(middles).min()
     assert np.abs(np.repeat(middles, counts) - np.sort(scores)).max() <= width / 2
@@ -593,10 +593,10 @@ def test_borderline_stays_small():
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=40), st.integers(2, 9))
 def test_spread_keeps_its_count(scores, most):
-    spread = Spread(most)
+    counted = StreamingHistogram(most)
     for score in [*scores, float("nan"), float("inf")]:
-        spread.add(score)
-    middles, counts = spread.values()
+        counted.add(score)
+    middles, counts = counted.values()
     assert counts.sum() == len(scores) and len(middles) <= max(most, 2)
     if len(set(scores)) <= most:
         assert np.repeat(middles, counts).tolist() == sorted(scores)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 import outword
 from helpers.bad_images import picture
-from helpers.pages import HOSTILE, Page
+from helpers.pages import HOSTILE, STYLE, Page
 from outword.photos.images import open_image, thumbnail
 from outword.scoring import rows
-from outword.scoring.page import PageRow, Sample, Summary, shared_style, write_page
+from outword.scoring.page import PageRow, Sample, Summary, write_page
 
 SUMMARY = Summary(labels=1234, encoder="mini", method="debiased", threshold=0.5)
 
@@ -46,7 +46,7 @@ def test_the_page_holds_everything_and_asks_nobody(tmp_path):
     assert [base64.b64decode(source.removeprefix("data:image/jpeg;base64,")) for source in images] == [photo]
     assert [value for tag, name, value in page.attributes if (tag, name) == ("img", "alt")] == ["cat.jpg"]
     assert ("meta", "content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in page.attributes
-    assert shared_style() in text
+    assert STYLE in text
     assert not {"script", "link", "iframe", "form", "object"} & set(page.tags)
     assert not re.search(r"https?:|//|url\(|@import", re.sub('base64,[^"]*', "", text))
     targets = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]

@@ -1,55 +1,58 @@
-"""One self-contained HTML page of scored images: no script, no request to anywhere, everything escaped."""
+"""One self-contained HTML page of scored images (page.html): no script, no request to anywhere."""
 
 from __future__ import annotations
 
-import base64
 import heapq
-import html
 import math
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from itertools import groupby, pairwise
 from pathlib import Path
-from string import Template
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from outword.base.files import whole_file
+from outword.base.html import render, score_text
+from outword.detector.detector import Detector
+from outword.encoders.base import Pixels
+from outword.errors import ImageError, OutwordError
+from outword.photos.images import thumbnail, with_image
+from outword.scoring.rows import Row
 
-_BINS = 48
 _FINE = 4096  # bins in which scores are counted that are too many to be kept
 _Heap = list[tuple[float, int, "PageRow"]]
 
 
 @dataclass(frozen=True)
-class PageRow:
-    """One image on the page.
+class PageRow(Row):
+    """A row as the page shows it: with a thumbnail, JPEG bytes or b"", and a remark on its label."""
 
-    Attributes:
-        path: its name; anything may be in it.
-        score: higher means more in-distribution; None for an image that could not be scored.
-        verdict: begins with "in" or "out", such as "in (uncalibrated)".
-        label: the nearest label.
-        words: the wild words that fired, each with its share, 0 to 1.
-        error: why it could not be scored, else "".
-        thumbnail: JPEG bytes, or b"".
-        note: a remark on the label, such as its coverage flag.
-    """
-
-    path: str
-    score: float | None
-    verdict: str
-    label: str
-    words: Sequence[tuple[str, float]]
-    error: str
-    thumbnail: bytes
+    thumbnail: bytes = b""
     note: str = ""
+
+
+def page_row(detector: Detector, row: Row, pixels: Pixels | None = None) -> PageRow:
+    """What the page shows of a row; the remark is on how well the encoder knows the label."""
+    view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
+    return PageRow(**vars(row), thumbnail=view, note=detector.coverage.get(row.label, ""))
+
+
+def thumbnails(photos: Iterable[tuple[str, bytes | ImageError]]) -> dict[str, bytes]:
+    """JPEG bytes by path, b"" for a photo that cannot be read any more."""
+    return {path: _thumbnail(data) for path, data in photos}
+
+
+def _thumbnail(data: bytes | ImageError) -> bytes:
+    try:
+        return b"" if isinstance(data, ImageError) else with_image(data, thumbnail, min_side=160)
+    except OutwordError:
+        return b""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,87 @@ class Summary:
     method: str
     threshold: float | None
     calibration: str = ""
+
+    @classmethod
+    def of(cls, detector: Detector) -> Summary:
+        """What there is to say of a detector."""
+        how = detector.calibration_.told if detector.calibration_ else ""
+        return cls(len(detector.labels), detector.card["encoder"]["name"], detector.method, detector.cut, how)
+
+    def facts(self) -> dict[str, str]:
+        """By name, as the page has them."""
+        threshold = "none" if self.threshold is None else score_text(self.threshold)
+        return {
+            "labels": f"{self.labels:,}",
+            "encoder": self.encoder,
+            "method": self.method,
+            "threshold": f"{threshold} ({self.calibration or 'uncalibrated'})",
+        }
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Of a histogram: the kind of verdict there, its place among the bins, percent of the height, scores, how many."""
+
+    kind: str
+    place: int
+    height: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many images have which score.
+
+    Attributes:
+        total, least, most: of the scores.
+        low, high: ends of the axis, where the threshold is too.
+        thresholds: the one there is, if any.
+        bars: those of the bins that have scores.
+    """
+
+    total: int
+    least: float
+    most: float
+    low: float
+    high: float
+    thresholds: list[float]
+    bars: list[Bar]
+    bins: ClassVar[int] = 48
+
+    def place(self, score: float) -> float:
+        """Where a score stands, in bins from the left."""
+        return self.bins * (score - self.low) / (self.high - self.low)
+
+
+def histogram(
+    scores: Sequence[float] | NDArray[np.float64], times: NDArray[np.int64], threshold: float | None
+) -> Histogram | None:
+    """The histogram of scores, each so many times; None where none is finite."""
+    values = np.asarray(scores, dtype=np.float64)
+    values, times = values[np.isfinite(values)], times[np.isfinite(values)]
+    if not values.size:
+        return None
+    least, most = float(values.min()), float(values.max())
+    thresholds = [] if threshold is None or not np.isfinite(threshold) else [threshold]
+    low, high = min([least, *thresholds]), max([most, *thresholds])
+    high = max(high, low + 1e-9 * (max(abs(low), abs(high)) or 1.0))  # 48 bins need room between floats
+    counts, edges = np.histogram(values, bins=Histogram.bins, range=(low, high), weights=times)
+    bars = [
+        Bar(
+            "in" if threshold is not None and left + right >= 2 * threshold else "out",
+            place,
+            max(100 * count / counts.max(), 1.5),
+            left,
+            right,
+            count,
+        )
+        for place, (count, (left, right)) in enumerate(zip(counts.tolist(), pairwise(edges.tolist()), strict=True))
+        if count
+    ]
+    return Histogram(int(times.sum()), least, most, float(edges[0]), float(edges[-1]), thresholds, bars)
 
 
 class _Shown(ABC):
@@ -102,11 +186,11 @@ class _Shown(ABC):
         """The rows that were kept, in the order in which they are shown, without the errors."""
 
     @abstractmethod
-    def histogram(self, threshold: float | None) -> str:
-        """How many images have which score, as SVG."""
+    def histogram(self, threshold: float | None) -> Histogram | None:
+        """How many images have which score."""
 
     @abstractmethod
-    def told(self) -> str:
+    def description(self) -> str:
         """What the page says where it does not show all rows; else ""."""
 
     @abstractmethod
@@ -144,11 +228,11 @@ class Sample(_Shown):
         low = sorted(self._lowest, key=lambda kept: kept[:2])
         return [row for _, _, row in high + low]
 
-    def histogram(self, threshold: float | None) -> str:
+    def histogram(self, threshold: float | None) -> Histogram | None:
         """All scores."""
-        return _histogram(self.scores, np.ones(len(self.scores), dtype=np.int64), threshold)
+        return histogram(self.scores, np.ones(len(self.scores), dtype=np.int64), threshold)
 
-    def told(self) -> str:
+    def description(self) -> str:
         """How many images are shown."""
         shown, total = len(self.rows()), len(self.scores)
         if shown == total:
@@ -185,7 +269,7 @@ class Borderline(_Shown):
     def __init__(self, limit: int = 60, error_limit: int = 100) -> None:
         super().__init__(error_limit)
         self.limit = limit
-        self.spread = Spread()
+        self.scores = StreamingHistogram()
         self._near: dict[str, _Heap] = {"in": [], "out": []}
 
     def rows(self) -> list[PageRow]:
@@ -193,11 +277,11 @@ class Borderline(_Shown):
         ranked = (sorted(near, key=lambda kept: kept[:2], reverse=True) for near in self._near.values())
         return [row for near in ranked for _, _, row in near]
 
-    def histogram(self, threshold: float | None) -> str:
+    def histogram(self, threshold: float | None) -> Histogram | None:
         """All scores, in bins that are finer than those that are drawn."""
-        return _histogram(*self.spread.values(), threshold)
+        return histogram(*self.scores.values(), threshold)
 
-    def told(self) -> str:
+    def description(self) -> str:
         """How many images are shown."""
         shown, total = len(self.rows()), self.counts["in"] + self.counts["out"]
         if shown == total:
@@ -205,7 +289,7 @@ class Borderline(_Shown):
         return f"Showing {shown:,} of {total:,} scored images: those nearest to the threshold on either side."
 
     def _take(self, row: PageRow, score: float) -> None:
-        self.spread.add(score)
+        self.scores.add(score)
         kind = _kind(row)
         near = self._near[kind]
         heapq.heappush(near, (-score if kind == "in" else score, -self.counts[kind], row))
@@ -216,15 +300,15 @@ class Borderline(_Shown):
         return self._near.values()
 
 
-class Spread:
+class StreamingHistogram:
     """How often there is which score, for any number of them: up to `most` different ones, or else so many bins.
 
     The width of a bin is a power of two, which grows with what comes in, so that bins only ever merge.
 
-    >>> spread = Spread(most=4)
+    >>> counted = StreamingHistogram(most=4)
     >>> for score in (0.25, 0.75, 1.5, 2.0, 2.5, 2.5, float("inf")):
-    ...     spread.add(score)
-    >>> spread.values()
+    ...     counted.add(score)
+    >>> counted.values()
     (array([1., 3.]), array([3, 3]))
     """
 
@@ -257,162 +341,18 @@ class Spread:
 
 def write_page(path: Path, sample: Sample | Borderline, *, title: str, summary: Summary) -> None:
     """Write the page of a sample of scored images to `path`; the file appears whole or not at all."""
-    template = Template(resources.files("outword.scoring").joinpath("page.html").read_text(encoding="utf-8"))
-    sections = (_section(kind, list(group), sample) for kind, group in groupby(sample.rows(), key=_kind))
-    told = sample.told()
-    page = template.substitute(
-        title=escape(title),
-        style=shared_style(),
-        facts=_facts(summary),
-        notice="" if summary.calibration else _NOTICE,
-        tallies=_tallies(sample.counts),
+    page = render(
+        "scoring/page.html",
+        title=title,
+        summary=summary,
+        sample=sample,
         histogram=sample.histogram(summary.threshold),
-        shown=f"<p>{told}</p>" if told else "",
-        sections="\n".join(sections),
-        errors=_errors(sample.errors, sample.counts["error"]),
+        sections=[(kind, list(group)) for kind, group in groupby(sample.rows(), key=_kind)],
     )
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def shared_style() -> str:
-    """The style that all pages have in common, to be put into one that stands alone."""
-    return resources.files("outword.scoring").joinpath("style.css").read_text(encoding="utf-8").rstrip()
-
-
-_NOTICE = (
-    '<p class="notice" role="note"><b>uncalibrated</b>: no threshold was fitted to photos. If there is one, it is the '
-    "score's natural cut, classes against wild words. With a few photos of your classes, "
-    "<code>outword calibrate DETECTOR PHOTOS...</code> fits it.</p>"
-)
-
-
-def _kind(row: PageRow) -> str:
+def _kind(row: Row) -> str:
     """The first word of the verdict: "in" or "out"."""
     return row.verdict.split(" ")[0]
-
-
-def escape(text: str) -> str:
-    """Escape for HTML, inside quotes too; control, bidirectional and undecodable characters become visible escapes."""
-    return html.escape(visible(text), quote=True)
-
-
-def visible(text: str) -> str:
-    """A text in one line, with what cannot be seen or encoded as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-def score_text(value: float) -> str:
-    """A score in a few digits."""
-    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
-
-
-def _facts(summary: Summary) -> str:
-    found = summary.calibration or "uncalibrated"
-    facts = {
-        "labels": f"{summary.labels:,}",
-        "encoder": summary.encoder,
-        "method": summary.method,
-        "threshold": f"{'none' if summary.threshold is None else score_text(summary.threshold)} ({found})",
-    }
-    return "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
-
-
-def _tallies(counts: Counter[str]) -> str:
-    words = {"in": "in", "out": "out", "uncalibrated": "without a verdict", "error": "errors"}
-    return "".join(
-        f'<li><a class="{kind}" href="#{kind}"><b>{counts[kind]:,}</b> {word}</a></li>'
-        for kind, word in words.items()
-        if counts[kind]
-    )
-
-
-def _histogram(scores: Sequence[float] | NDArray[np.float64], times: NDArray[np.int64], threshold: float | None) -> str:
-    """Draw how many images have which score, as inline SVG with the threshold, if there is one, as a dashed line."""
-    values = np.asarray(scores, dtype=np.float64)
-    values, times = values[np.isfinite(values)], times[np.isfinite(values)]
-    if not values.size:
-        return ""
-    least, most = float(values.min()), float(values.max())
-    cuts = [] if threshold is None or not np.isfinite(threshold) else [threshold]
-    low, high = min([least, *cuts]), max([most, *cuts])
-    high = max(high, low + 1e-9 * (max(abs(low), abs(high)) or 1.0))  # 48 bins need room between floats
-    counts, edges = np.histogram(values, bins=_BINS, range=(low, high), weights=times)
-    kinds = ["in" if threshold is not None and a + b >= 2 * threshold else "out" for a, b in pairwise(edges)]
-    bars = "".join(_bar(place, counts, edges, kinds[place]) for place in np.flatnonzero(counts).tolist())
-    places = [_BINS * (cut - edges[0]) / (edges[-1] - edges[0]) for cut in cuts]
-    lines = "".join(f'<line x1="{x:.3f}" x2="{x:.3f}" y1="-6" y2="100"/>' for x in places)
-    told = "".join(
-        f" The dashed line is the threshold, {score_text(cut)}: out on its left, in on its right." for cut in cuts
-    )
-    return (
-        f'<figure class="histogram"><figcaption>Images by score.{told}</figcaption>'
-        f'<svg viewBox="0 0 {_BINS} 100" preserveAspectRatio="none" role="img" aria-label="Histogram of '
-        f'{times.sum():,} scores from {score_text(least)} to {score_text(most)}">{bars}{lines}</svg>'
-        f"<p><span>{score_text(edges[0])}</span><span>{score_text(edges[-1])}</span></p></figure>"
-    )
-
-
-def _bar(place: int, counts: NDArray[np.intp], edges: NDArray[np.float64], kind: str) -> str:
-    height = max(100 * counts[place] / counts.max(), 1.5)
-    return (
-        f'<rect class="{kind}" x="{place + 0.06}" y="{100 - height:.1f}" width="0.88" height="{height:.1f}">'
-        f"<title>{score_text(edges[place])} to {score_text(edges[place + 1])}: {counts[place]:,}</title></rect>"
-    )
-
-
-def _section(kind: str, rows: list[PageRow], sample: _Shown) -> str:
-    total = sample.counts[kind]
-    number = f"{len(rows):,}" if len(rows) == total else f"{len(rows):,} of {total:,}"
-    cards = "\n".join(_card(row) for row in rows)
-    return (
-        f'<section><h2 id="{escape(kind)}"><span class="{escape(kind)}">{escape(kind.capitalize())} ({number})</span> '
-        f'<small>{sample.meaning.get(kind, "")}</small></h2>\n<ol class="cards">\n{cards}\n</ol></section>'
-    )
-
-
-def _card(row: PageRow) -> str:
-    kind = _kind(row)
-    remark = row.verdict.removeprefix(kind).strip()
-    note = f" <small>({escape(row.note)})</small>" if row.note else ""
-    score = "" if row.score is None else score_text(row.score)
-    return (
-        f'<li class="card"><div class="photo">{photo(row.path, row.thumbnail)}</div><div class="text">'
-        f'<p class="verdict"><b class="{escape(kind)}">{escape(kind)}</b> <span>{score}</span> '
-        f"<small>{escape(remark)}</small></p>"
-        f'<p class="label"><small>nearest</small> {escape(row.label)}{note}</p>{wild_words(row.words)}'
-        f'<p class="name">{escape(row.path)}</p></div></li>'
-    )
-
-
-def photo(path: str, jpeg: bytes) -> str:
-    """An image that is part of the page; "" of no bytes."""
-    if not jpeg:
-        return ""
-    data = base64.b64encode(jpeg).decode("ascii")
-    return f'<img alt="{escape(path)}" loading="lazy" src="data:image/jpeg;base64,{data}">'
-
-
-def wild_words(words: Sequence[tuple[str, float]]) -> str:
-    """The words that fired as a list with bars; "" of none."""
-    items = "".join(
-        f"<li><span>{escape(word)}</span><span>{_percent(share)}</span>"
-        f'<i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></li>'
-        for word, share in words
-    )
-    return f'<p class="wild">wild words that fired</p><ul class="words">{items}</ul>' if items else ""
-
-
-def _errors(rows: list[PageRow], total: int) -> str:
-    if not rows:
-        return ""
-    number = f"{total:,}" if len(rows) == total else f"the first {len(rows):,} of {total:,}"
-    items = "\n".join(f"<li><code>{escape(row.path)}</code> {escape(row.error)}</li>" for row in rows)
-    return (
-        f'<section><h2 id="error"><span class="error">Errors ({number})</span> <small>could not be read</small></h2>\n'
-        f'<ul class="errors">\n{items}\n</ul></section>'
-    )

@@ -21,7 +21,7 @@ from outword.maths.thresholds import Threshold, by_hand, fit_marks
 from outword.photos.images import Blob
 from outword.scoring.stream import FIRED
 from outword.serve import refusals, schemas
-from outword.serve.api_page import handbook
+from outword.serve.api_page import api_page
 from outword.serve.bodies import read_images
 from outword.serve.guard import Guard
 from outword.serve.judge import Judgement, Vector, takes_vectors
@@ -227,7 +227,7 @@ def _add_pages(app: FastAPI) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
-        return HTMLResponse(handbook(app.openapi()))
+        return HTMLResponse(api_page(app.openapi()))
 
 
 def _file(known: Mapping[str, Path], name: str) -> Response:

@@ -8,11 +8,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
+from outword.base.html import render
 from outword.benchmark.show.summary import Value
 from outword.benchmark.show.table import Cell, Column, Interval, Label, Line, Table
-from outword.scoring.page import escape
 from outword.scoring.rows import csv_text
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 NOTHING = "–"
 LONG = 40  # rows that a page of LaTeX holds
@@ -60,6 +64,12 @@ def _seen(table: Table) -> Table:
 
 def _best(cell: Cell) -> bool:
     return isinstance(cell, Value) and cell.best
+
+
+def _groups(columns: Sequence[Column]) -> Iterator[tuple[str, int]]:
+    """The groups that columns stand in, "" for none, and how many columns wide each is."""
+    for name, group in groupby(columns, key=lambda column: column.group):
+        yield name, len(list(group))
 
 
 # Markdown
@@ -139,8 +149,7 @@ def to_latex(table: Table) -> str:
 def _tex_head(columns: Sequence[Column]) -> Iterator[str]:
     if any(column.group for column in columns):
         cells, rules, place = [], [], 1
-        for name, group in groupby(columns, key=lambda column: column.group):
-            width = len(list(group))
+        for name, width in _groups(columns):
             cells += [rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}"] if name else [""] * width
             rules += [rf"\cmidrule(lr){{{place}-{place + width - 1}}}"] if name else []
             place += width
@@ -168,42 +177,23 @@ def _tex(text: str) -> str:
 # HTML
 
 
-def to_html(table: Table) -> str:
+def to_html(table: Table) -> Markup:
     """A table that scrolls sideways, its first column in place; a condition is a heading of its block."""
     table = _seen(table)
-    start, width = table.axes, len(table.columns) - table.axes
-    body = ""
+    columns = table.columns[table.axes :]
+    blocks = []
     for _, group in groupby(table.rows, key=lambda line: line.block):
         lines = list(group)
-        named = zip(table.columns, lines[0].cells[:start], strict=False)
-        told = escape("; ".join(f"{column.name}: {shown(cell)}" for column, cell in named))
-        body += f'<tr class="block"><th colspan="{width}"><span>{told}</span></th></tr>\n' if told else ""
-        body += "".join(_html_row(table, line) for line in lines)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
-    return (
-        f'<div class="scroll" tabindex="0"><table>\n<thead>\n{_html_head(table.columns[start:])}</thead>\n'
-        f'<tbody>\n{body}</tbody>\n</table></div>\n<ul class="notes">{notes}</ul>'
+        named = zip(table.columns, lines[0].cells[: table.axes], strict=False)
+        cells = [(line.source, _html_cells(columns, line.cells[table.axes :])) for line in lines]
+        blocks.append(("; ".join(f"{column.name}: {shown(cell)}" for column, cell in named), cells))
+    return render(
+        "benchmark/show/table.html", columns=columns, groups=list(_groups(columns)), blocks=blocks, notes=table.notes
     )
 
 
-def _html_head(columns: Sequence[Column]) -> str:
-    names = "".join(f'<th scope="col">{escape(column.name)}</th>' for column in columns)
-    if not any(column.group for column in columns):
-        return f"<tr>{names}</tr>\n"
-    groups = ""
-    for name, group in groupby(columns, key=lambda column: column.group):
-        width = len(list(group))
-        groups += f'<th scope="colgroup" colspan="{width}">{escape(name)}</th>' if name else "<td></td>" * width
-    return f'<tr class="groups">{groups}</tr>\n<tr>{names}</tr>\n'
-
-
-def _html_row(table: Table, line: Line) -> str:
-    cells = ""
-    for place, cell in list(enumerate(line.cells))[table.axes :]:
-        text = f"<b>{escape(shown(cell))}</b>" if _best(cell) else escape(shown(cell))
-        kind = "" if table.columns[place].kind == "text" else ' class="number"'
-        cells += f'<th scope="row">{text}</th>' if place == table.axes else f"<td{kind}>{text}</td>"
-    return f'<tr class="{line.source}">{cells}</tr>\n'
+def _html_cells(columns: Sequence[Column], cells: Sequence[Cell]) -> list[tuple[str, str, bool]]:
+    return [(column.kind, shown(cell), _best(cell)) for column, cell in zip(columns, cells, strict=True)]
 
 
 WRITERS: dict[str, Callable[[Table], str]] = {"md": to_markdown, "csv": to_csv, "tex": to_latex}

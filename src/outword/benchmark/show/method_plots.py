@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from outword.base.extras import require
+from outword.base.html import visible
 from outword.benchmark.run.results import Condition, Outcome, Row
 from outword.benchmark.show.picture import BLUE, DASHES, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Picture
 from outword.benchmark.show.summary import (
@@ -26,7 +27,6 @@ from outword.benchmark.show.summary import (
 )
 from outword.maths.metrics import auroc, threshold_at_tpr
 from outword.maths.numerics import Array
-from outword.scoring.page import visible
 
 BEST = 5  # methods with a ROC curve, besides the paper's
 POINTS = 400  # of a curve

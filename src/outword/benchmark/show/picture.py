@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from outword.base.extras import require
-from outword.scoring.page import visible
+from outword.base.html import visible
 
 # Okabe and Ito's colours, which people of any colour vision can tell apart.
 BLUE, VERMILLION, GREEN, SKY, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#56B4E9", "#CC79A7", "#E69F00"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from outword.base.extras import require
+from outword.base.html import visible
 from outword.benchmark.run.results import Condition, Outcome
 from outword.benchmark.show.notes import PAPER_VALUES
 from outword.benchmark.show.picture import BLUE, DASHES, GREY, VERMILLION, Picture
 from outword.benchmark.show.summary import average, measured_sets, on_set, points, title
 from outword.maths.numerics import Array
-from outword.scoring.page import visible
 
 LABELS = {
     "alpha": "α, number of neighbours",

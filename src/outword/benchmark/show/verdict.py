@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from markupsafe import Markup
+
+from outword.base.html import fill
 from outword.benchmark.run.results import Condition, Outcome
 from outword.benchmark.show.summary import (
     Lead,
@@ -15,34 +18,32 @@ from outword.benchmark.show.summary import (
     terms,
     title,
 )
-from outword.scoring.page import escape
 
 NAMED = 5  # methods that are ahead somewhere
 OWN = "the paper's method"
 
 
-def verdict(outcome: Outcome, condition: Condition) -> str:
+def verdict(outcome: Outcome, condition: Condition) -> Markup:
     """Who has the highest mean AUROC, by how much, how sure that is, and whether FPR95 agrees."""
     ranked, sets = ranking(outcome, condition), len(measured_sets(outcome))
     if not ranked:
-        return "No method has figures on all OOD sets."
+        return Markup("No method has figures on all OOD sets.")
     best, figure = ranked[0]
     over = f"mean AUROC over {sets} OOD sets" if sets > 1 else "AUROC"
-    first = (
-        f"<b>{escape(best)}</b>{_marks(outcome, condition, best)} has the highest {over}, <b>{_percent(figure)}</b>."
-    )
+    marks = _marks(outcome, condition, best)
+    first = fill("<b>{}</b>{} has the highest {}, <b>{}</b>.", best, marks, over, _percent(figure))
     if len(ranked) == 1:
-        return f"{first} No other method was measured."
-    return " ".join([first, *_leads(outcome, condition), _by_fpr95(outcome, condition, best)])
+        return first + " No other method was measured."
+    return Markup(" ").join([first, *_leads(outcome, condition), _by_fpr95(outcome, condition, best)])
 
 
-def _leads(outcome: Outcome, condition: Condition) -> Iterator[str]:
+def _leads(outcome: Outcome, condition: Condition) -> Iterator[Markup]:
     """A sentence on those that are as good, on the next one, the paper's method and the best that needs names only."""
     (best, figure), *others = ranking(outcome, condition)
     found_leads = leads(outcome, condition)
     tied = [name for name, own in others if _same(own, figure)]
     if tied:
-        yield f"It is tied with {_listed([_named(outcome, condition, name) for name in tied])}."
+        yield fill("It is tied with {}.", _listed([_named(outcome, condition, name) for name in tied]))
     behind = [name for name, _ in others if name not in tied]
     plain = [name for name in behind if not _terms(outcome, condition, name)][:1]
     if any(not _terms(outcome, condition, name) for name in (best, *tied)):
@@ -50,42 +51,39 @@ def _leads(outcome: Outcome, condition: Condition) -> Iterator[str]:
     own = [name for name in paper_entries(outcome, condition)[:1] if name in behind]
     for rival in dict.fromkeys([*behind[:1], *own, *plain]):
         found, marks = found_leads[rival], _marks(outcome, condition, rival)
+        points, doubt = _points(found), _doubt(found)
         if rival in plain:
-            told = (
-                f"<b>{escape(rival)}</b>{marks} is the best, {_percent(dict(others)[rival])}: {_points(found)} behind"
-            )
-            yield f"Of the methods that need names only, {told} {_doubt(found)}"
+            first = "Of the methods that need names only, <b>{}</b>{} is the best, {}: {} behind {}"
+            yield fill(first, rival, marks, _percent(dict(others)[rival]), points, doubt)
         else:
-            yield f"It leads {escape(rival)}{marks} by {_points(found)} {_doubt(found)}"
+            yield fill("It leads {}{} by {} {}", rival, marks, points, doubt)
 
 
-def _by_fpr95(outcome: Outcome, condition: Condition, best: str) -> str:
+def _by_fpr95(outcome: Outcome, condition: Condition, best: str) -> Markup:
     ranked = ranking(outcome, condition, "fpr95_id")
     (other, lowest), own = ranked[0], dict(ranked)[best]
     if _same(own, lowest):
-        return f"{escape(best)} is the best by FPR95, too: {_percent(own)}."
+        return fill("{} is the best by FPR95, too: {}.", best, _percent(own))
     named = _named(outcome, condition, other)
-    return f"By FPR95 the best is {named}, {_percent(lowest)}; {escape(best)} has {_percent(own)}."
+    return fill("By FPR95 the best is {}, {}; {} has {}.", named, _percent(lowest), best, _percent(own))
 
 
-def weakness(outcome: Outcome, condition: Condition, method: str) -> str:
+def weakness(outcome: Outcome, condition: Condition, method: str) -> Markup:
     """The OOD set with a method's lowest AUROC, and who is ahead of it there."""
     sets = measured_sets(outcome)
     figures = {ood: _on_set(outcome, condition, method, ood) for ood in sets}
     ood = min(sets, key=lambda name: figures[name])
     others = {name: _on_set(outcome, condition, name, ood) for name, _ in ranking(outcome, condition)}
     ahead = sorted((name for name in others if others[name] > figures[ood]), key=lambda name: -others[name])
-    place = (
-        f"weakest on {escape(title(outcome, ood))}" if len(sets) > 1 else f"measured on {escape(title(outcome, ood))}"
-    )
-    first = f"{escape(method)} is {place}: AUROC {_percent(figures[ood])}."
+    how = "weakest" if len(sets) > 1 else "measured"
+    first = fill("{} is {} on {}: AUROC {}.", method, how, title(outcome, ood), _percent(figures[ood]))
     if not ahead:
-        return f"{first} No other method is ahead of it there."
+        return first + " No other method is ahead of it there."
     top, *rest = ahead
-    named = [f"<b>{escape(top)}</b>{_marks(outcome, condition, top)} with {_percent(others[top])}"]
+    named = [fill("<b>{}</b>{} with {}", top, _marks(outcome, condition, top), _percent(others[top]))]
     named += [_named(outcome, condition, name) for name in rest[: NAMED - 1]]
-    more = [f"{len(ahead) - NAMED} more"] if len(ahead) > NAMED else []
-    return f"{first} Ahead of it there: {_listed([*named, *more])}."
+    more = [fill("{} more", len(ahead) - NAMED)] if len(ahead) > NAMED else []
+    return fill("{} Ahead of it there: {}.", first, _listed([*named, *more]))
 
 
 def _on_set(outcome: Outcome, condition: Condition, method: str, ood: str) -> float:
@@ -105,19 +103,21 @@ def _marks(outcome: Outcome, condition: Condition, method: str) -> str:
     return f" ({told})" if told else ""
 
 
-def _named(outcome: Outcome, condition: Condition, method: str) -> str:
-    return escape(method) + _marks(outcome, condition, method)
+def _named(outcome: Outcome, condition: Condition, method: str) -> Markup:
+    return fill("{}{}", method, _marks(outcome, condition, method))
 
 
 def _points(found: Lead) -> str:
     return f"{100 * found.points:.2f} points" if found.points >= 0.00005 else "less than 0.01 points"
 
 
-def _doubt(found: Lead) -> str:
-    told = "" if found.separable else ": <b>not separable</b>, as the interval contains 0"
-    return (
-        f"(95 % interval for all pairs at once {100 * found.low:.2f} to {100 * found.high:.2f}; "
-        f"{escape(found.ahead)} is ahead in {100 * found.share:.1f} % of the samples){told}."
+def _doubt(found: Lead) -> Markup:
+    return fill(
+        "(95 % interval for all pairs at once {} to {}; {} is ahead in {} % of the samples){}.",
+        *(f"{100 * end:.2f}" for end in (found.low, found.high)),
+        found.ahead,
+        f"{100 * found.share:.1f}",
+        "" if found.separable else Markup(": <b>not separable</b>, as the interval contains 0"),
     )
 
 
@@ -125,14 +125,14 @@ def _same(one: float, other: float) -> bool:
     return abs(one - other) < 1e-12  # rounding of a mean
 
 
-def _percent(figure: float) -> str:
-    return f"{100 * figure:.2f}\N{NO-BREAK SPACE}%"
+def _percent(figure: float) -> Markup:
+    return Markup(f"{100 * figure:.2f}\N{NO-BREAK SPACE}%")
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[str]) -> Markup:
     """Names in a sentence.
 
-    >>> _listed(["a"]), _listed(["a", "b"]), _listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
+    >>> print(_listed(["a"]), _listed(["a", "b"]), _listed(["a", "b", "c"]), sep="; ")
+    a; a and b; a, b and c
     """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return Markup(" and ").join([Markup(", ").join(names[:-1]), names[-1]] if len(names) > 1 else names)
