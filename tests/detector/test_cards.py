@@ -11,11 +11,11 @@ import outword
 from outword.base.checks import mistyped
 from outword.benchmark.run.results import ROWS, Results
 from outword.benchmark.run.suite import read_suite
-from outword.cli.score_verb import page_summary
 from outword.detector import artifact
 from outword.detector.artifact import Saved
 from outword.errors import ArtifactError, InputError, OutwordError
 from outword.maths.thresholds import by_hand, read_threshold
+from outword.scoring.page import Summary
 from outword.words.labels import read_labels
 
 GONE = object()
@@ -70,7 +70,7 @@ def use_detector(path):
         found.verdict(score)
     found.evidence(np.eye(2, 512, dtype=np.float32))
     assert found.encoder.name == "mini"
-    assert all([repr(found), page_summary(found), found.fingerprint]) and found.audit() == []
+    assert all([repr(found), Summary.of(found), found.fingerprint]) and found.audit() == []
     assert ", ".join(found.card.get("corpus", {"left_out": []})["left_out"]) in ("", "x")
     found.coverage.items()
 

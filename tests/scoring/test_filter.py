@@ -22,7 +22,7 @@ from outword.errors import InputError
 from outword.photos.sources import filesystems
 from outword.photos.sources.tar import Tar
 from outword.scoring import filtering as clean
-from outword.scoring import page
+from outword.scoring import runs
 from outword.scoring.filtering import Images, Tally, claimed, copy_kept, folder_names, is_kept, link_kept, safe_name
 from outword.scoring.page import Borderline, PageRow, StreamingHistogram, Summary, write_page
 from outword.scoring.parts import Parts
@@ -224,7 +224,7 @@ def killing(monkeypatch, owner, name, after):
         (Path, "replace", 3),
         (Tally, "add", 3),
         (Tally, "csv", 0),
-        (page, "write_page", 0),
+        (runs, "write_page", 0),
     ],
 )
 def test_killed_run_goes_on(photos, judge, done, tmp_path, monkeypatch, where, name, after):

@@ -14,7 +14,7 @@ from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import Piece
 from outword.scoring import parts as module
 from outword.scoring.parts import MANIFEST, Parts, left_over
-from outword.scoring.rows import Checksum, Row
+from outword.scoring.rows import Checksum, Row, Totals, csv_line
 from outword.scoring.stream import End, Scored
 
 ABOUT = {"detector": "d" * 64}
@@ -84,8 +84,8 @@ def test_rows_come_back_in_the_order_of_the_source(tmp_path, kind):
     assert rows == [row(name) for name in names]
     checksum = Checksum()
     for one in rows:
-        checksum.add(one)
-    assert totals == {"rows": 48, "counts": {"error": 5, "in": 43}, "checksum": checksum.hex}
+        checksum.add(csv_line(one))
+    assert totals == Totals(48, {"error": 5, "in": 43}, checksum.hex)
     expected = ["000000-0000", "000000-0001", "000000-0002", "000002-0000", "000002-0001", "000003-0000"]
     assert sorted(contents(tmp_path / "s")) == [MANIFEST, *(f"part-{part}.{kind}" for part in expected)]
 
@@ -98,7 +98,7 @@ def test_checksum_is_that_of_lines_by_any_tool(tmp_path):
         line for name, data in contents(tmp_path / "s").items() if name != MANIFEST for line in data.splitlines(True)
     ]
     sums = (int(sha256(line).hexdigest(), 16) for line in lines if not line.startswith(b"path,"))
-    assert totals["checksum"] == f"{sum(sums) % (1 << 256):064x}"
+    assert totals.checksum == f"{sum(sums) % (1 << 256):064x}"
 
 
 @pytest.mark.parametrize("order", range(5))
@@ -115,7 +115,7 @@ def test_run_that_ends_anywhere_goes_on(tmp_path, stop, order):
     _, _, _, before = run(tmp_path / "s", stop=stop, order=order)
     _, totals, _, left = run(tmp_path / "s", order=order)
     assert contents(tmp_path / "whole") == contents(tmp_path / "s")
-    assert totals["rows"] == 48 and left <= before
+    assert totals.rows == 48 and left <= before
     _, _, _, again = run(tmp_path / "s")
     assert again == 1  # the end alone: nothing is scored twice
     assert contents(tmp_path / "whole") == contents(tmp_path / "s")
@@ -140,7 +140,7 @@ def test_lost_part_is_made_again(tmp_path, damage):
     part = tmp_path / "s" / "part-000000-0001.csv"
     part.write_bytes(part.read_bytes()[:-1]) if damage == "changed" else part.unlink()
     _, totals, redone, scored = run(tmp_path / "s")
-    assert redone == ["part-000000-0001.csv"] and totals["rows"] == 48
+    assert redone == ["part-000000-0001.csv"] and totals.rows == 48
     assert scored == 3 + 2 + 1  # the second and the third part of that piece, and the end
     assert contents(tmp_path / "s") == whole
 
@@ -149,7 +149,7 @@ def test_source_that_grew_at_its_end_is_gone_on_with(tmp_path):
     run(tmp_path / "s", PIECES[:2])
     _, totals, _, _ = run(tmp_path / "s")
     run(tmp_path / "whole")
-    assert totals["rows"] == 48 and contents(tmp_path / "s") == contents(tmp_path / "whole")
+    assert totals.rows == 48 and contents(tmp_path / "s") == contents(tmp_path / "whole")
 
 
 def test_source_that_changed_is_refused(tmp_path):
@@ -159,7 +159,7 @@ def test_source_that_changed_is_refused(tmp_path):
             run(tmp_path / "s", pieces)
     with pytest.raises(InputError, match="c is not in the source any more"):
         run(tmp_path / "s", PIECES[:3])
-    assert run(tmp_path / "s")[1]["rows"] == 48
+    assert run(tmp_path / "s")[1].rows == 48
 
 
 def test_another_run_is_refused(tmp_path):
@@ -224,7 +224,7 @@ def test_run_is_not_complete_while_a_chunk_is_missing(tmp_path, lost):
         with pytest.raises((ArtifactError, InputError)):
             parts.finish()
     assert b"complete" not in (tmp_path / "s" / MANIFEST).read_bytes()
-    assert run(tmp_path / "s")[1]["rows"] == 48
+    assert run(tmp_path / "s")[1].rows == 48
 
 
 def test_part_that_no_manifest_knows_is_removed(tmp_path):
@@ -237,7 +237,7 @@ def test_part_that_no_manifest_knows_is_removed(tmp_path):
 
 def test_run_without_parts_may_become_another(tmp_path):
     run(tmp_path / "s", stop=0, about={"column": None})
-    assert run(tmp_path / "s")[1]["rows"] == 48
+    assert run(tmp_path / "s")[1].rows == 48
 
 
 def test_refused_run_changes_nothing(tmp_path):
@@ -252,7 +252,7 @@ def test_refused_run_changes_nothing(tmp_path):
 def test_one_writer_at_a_time(tmp_path):
     with Parts(tmp_path / "s", "csv", ABOUT), pytest.raises(InputError, match="another run is writing"):
         run(tmp_path / "s")
-    assert run(tmp_path / "s")[1]["rows"] == 48
+    assert run(tmp_path / "s")[1].rows == 48
 
 
 def test_manifest_can_be_read(tmp_path):

@@ -15,7 +15,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import resize_option, runtime_options, trust_option
-from outword.cli.progress import Meter, console
+from outword.cli.progress import Progress, console
 from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def command(
         given = "nothing" if root is None else root
         raise InputError(f"--data must be a folder with data sets, got {given}", hint="--data ROOT; see the help")
     try:
-        with Meter("items") as meter:
+        with Progress("items") as meter:
             tables = bench(
                 chosen,
                 Path(root or ""),

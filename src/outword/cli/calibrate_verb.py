@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.options import column_option, elsewhere_option, runtime_options, trust_option
-from outword.cli.progress import Meter, console, note_order
+from outword.cli.progress import Progress, console, note_order
 
 
 @click.command("calibrate")
@@ -60,7 +60,7 @@ def command(
     source = open_source(found, photos, column=column)
     check_unfitted(found, source)
     scores: list[float] = []
-    with Meter("images") as meter, found.afresh():
+    with Progress("images") as meter, found.afresh():
         for count, (row, _) in enumerate(score_source(found, source), start=1):
             meter("calibrate", count, None)
             if row.score is None:

@@ -17,7 +17,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
-from outword.cli.progress import Meter, console
+from outword.cli.progress import Progress, console
 from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def command(
     _warn_of_overlap(inside, id_images)
     store = next(filter(is_store, [*inside, *outside]), None)
     left_out: list[tuple[str, str]] = []
-    with Meter("images") as meter:
+    with Progress("images") as meter:
         known = read_id_images(tower, id_images, [*names], with_classes=False, report=meter) if id_images else None
-    with Meter("words") as meter:
+    with Progress("words") as meter:
         entrants, _ = enter(
             names,
             tower,
@@ -110,7 +110,7 @@ def command(
         )
     _tell(entrants)
     patches = any(Need.PATCHES in entrant.vectors.wants() for entrant in entrants)
-    with Meter("images") as meter:
+    with Progress("images") as meter:
 
         def images(task: str, paths: Sequence[str]) -> Iterator[Chunk]:
             told = partial(meter, task, total=None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from outword.cli.choices import Named
-from outword.cli.progress import Meter, console
+from outword.cli.progress import Progress, console
 
 if TYPE_CHECKING:
     from outword.benchmark.run.catalogue import Found
@@ -89,7 +89,7 @@ def _verified(root: Path, sets: Sequence[Found]) -> dict[Path, bool]:
     from outword.benchmark.run.catalogue import archives
 
     verified = {}
-    with Meter("MB") as meter:
+    with Progress("MB") as meter:
         for found in sets:
             for path, checksum in archives(root, found.data_set).items():
                 kind, _, wanted = checksum.partition(":")
@@ -97,7 +97,7 @@ def _verified(root: Path, sets: Sequence[Found]) -> dict[Path, bool]:
     return verified
 
 
-def _digest(path: Path, kind: str, meter: Meter) -> str:
+def _digest(path: Path, kind: str, meter: Progress) -> str:
     digest, done, total = hashlib.new(kind, usedforsecurity=False), 0, path.stat().st_size
     with path.open("rb") as file:
         while block := file.read(BLOCK):

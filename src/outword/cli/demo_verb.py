@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from outword.cli.progress import Meter, console
+from outword.cli.progress import Progress, console
 
 
 @click.command("demo")
@@ -24,17 +24,17 @@ def command(html: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from outword.cli.score_verb import check_outputs, page_row, page_summary
     from outword.detector.fitting import fit
     from outword.photos.images import find_images
-    from outword.scoring.page import Sample, write_page
+    from outword.scoring.page import Sample, Summary, page_row, write_page
+    from outword.scoring.runs import check_outputs
     from outword.scoring.stream import score_files
     from outword.words.labels import read_labels
 
     check_outputs(html)
     folder = Path(str(files("outword"))) / "demo"
-    with Meter("words") as meter:
-        detector = fit(read_labels(folder / "labels.txt"), report=meter)
+    with Progress("words") as progress:
+        detector = fit(read_labels(folder / "labels.txt"), report=progress)
     rows = list(score_files(detector, find_images([folder / "photos"])))
     rows.sort(key=lambda pair: -(pair[0].score or 0))
     table = Table("photo", "verdict", "score", "nearest label", "wild words that fired", box=None, header_style="bold")
@@ -46,7 +46,7 @@ def command(html: str) -> None:
     sample = Sample()
     for row, pixels in rows:
         sample.add(page_row(detector, replace(row, path=Path(row.path).name), pixels))
-    write_page(Path(html), sample, title="outword demo", summary=page_summary(detector))
+    write_page(Path(html), sample, title="outword demo", summary=Summary.of(detector))
     say = console().print
     say(f"labels: {', '.join(detector.labels)}", markup=False)
     say(f"page: {Path(html).resolve()}", markup=False, soft_wrap=True)

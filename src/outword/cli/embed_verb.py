@@ -10,8 +10,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import column_option, resize_option, runtime_options
-from outword.cli.progress import Meter, console
-from outword.cli.score_verb import count_in_background
+from outword.cli.progress import Progress, console
 
 
 @click.command("embed")
@@ -50,12 +49,13 @@ def command(
     """
     from outword.encoders import get_encoder
     from outword.photos.sources import find_items
+    from outword.scoring.runs import count_in_background
     from outword.scoring.stream import Source
     from outword.vectors.embed import embed
 
     tower, total = get_encoder(encoder, resize=resize, **runtime), count_in_background(Source([list(sources)], column))
     items = find_items(sources, column=column)
-    with Meter("images") as meter:
+    with Progress("images") as meter:
         summary = embed(tower, items, folder, kind=kind, report=lambda done: meter("embed", done, total()))
     say = console().print
     for file in summary.damaged:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from functools import partial
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +12,12 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
-from outword.cli.options import column_option, engine_options, raw_csv_option, runtime_options, trust_option
-from outword.cli.progress import Meter
-from outword.cli.score_verb import Engine, about, engine_of, options_of, page_row, page_summary, score_left, views
+from outword.cli.options import column_option, engine_options, options_of, raw_csv_option, runtime_options, trust_option
+from outword.cli.progress import Progress, say
 from outword.errors import InputError
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
-    from outword.scoring.filtering import Done, Tally
-    from outword.scoring.parts import Parts
-    from outword.scoring.stream import Source
-
-SAID = 10  # photos that cannot be copied or listed are named up to here, and counted from there on
 
 
 @click.command("filter")
@@ -73,28 +67,41 @@ def command(
       outword filter "shards/{000..099}.tar" --detector pets.outword -o kept/ --engine ray
     """
     from outword.detector.loading import load
-    from outword.scoring.filtering import DETECTOR, check_apart, check_links, check_there, claimed
-    from outword.scoring.stream import open_source
+    from outword.scoring.filtering import filter
     from outword.words.labels import read_labels
 
     if (labels is None) == (detector is None):
         got = "neither" if labels is None else "both"
         raise InputError(f"filter takes either --labels or --detector, got {got}", hint="name one of them")
-    folder = Path(output)
-    check_apart(folder, sources)
-    check_there(sources)
-    if how == "link":
-        check_links(sources)
     options = options_of(encoder if detector else None, runtime)
-    trust = trust or encoder is not None
-    run = engine_of(engine, {**options, "trust_encoder": trust})
-    judge = _checked(load(detector, trust_encoder=trust, **options), detector) if detector else None
+    options["trust_encoder"] = trust or encoder is not None
     names = read_labels(labels) if labels else {}
-    with claimed(folder):
-        if judge is None:
-            judge = _made(folder / DETECTOR, names, str(labels), encoder, {**runtime, "trust_encoder": trust})
-        source = open_source(judge, sources, column=column)
-        _filter(judge, source, folder, how, options, run, raw_csv=raw_csv)
+
+    def judge(place: Path) -> Detector:
+        """The detector, once all else is checked and the folder is ours."""
+        if detector:
+            return _checked(load(detector, **options), detector)
+        made = _made(place, names, str(labels), encoder, options)
+        progress.restart()
+        return made
+
+    with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
+        tally = filter(
+            judge,
+            sources,
+            output,
+            how=how,
+            raw_csv=raw_csv,
+            column=column,
+            options=options,
+            report=progress,
+            say=say,
+            **engine,
+        )
+    click.echo(tally.csv(raw=raw_csv), nl=False)
+    counts = f"kept {tally.kept.total():,} of {tally.rows:,} images, {tally.errors:,} errors, in {Path(output)}"
+    lost = f"; {tally.missed:,} of the kept could not be read any more" if tally.missed else ""
+    say(counts + lost if tally.rows else "no images found")
 
 
 def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
@@ -106,9 +113,9 @@ def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, o
 
     if not path.exists():
         runtime = {key: value for key, value in options.items() if key != "trust_encoder"}
-        tower = get_encoder(encoder or "mini", **runtime)
-        with Meter("words") as meter:
-            made = fit(names, encoder=tower, report=meter)
+        loaded = get_encoder(encoder or "mini", **runtime)
+        with Progress("words") as progress:
+            made = fit(names, encoder=loaded, report=progress)
         made.save(path)
         tell_coverage(made.coverage, labels)
         return _checked(made, str(path))
@@ -123,85 +130,10 @@ def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, o
 
 def _checked(detector: Detector, path: str) -> Detector:
     """Raise unless the detector can filter; say so if nobody has set its threshold."""
-    calibrate = f"outword calibrate {shlex.quote(path)} PHOTOS... -o calibrated.outword"
-    if detector.scorer.sees_order:
-        raise InputError(
-            f"{detector.method} learns from the images that it scores, so a run cannot go on where it was",
-            hint="use a detector of another method",
-        )
-    if detector.cut is None:
-        raise InputError(f"{path} has no threshold, and {detector.method} has none by itself", hint=calibrate)
+    from outword.scoring.filtering import check_judge
+
+    check_judge(detector, path)
     if detector.calibration_ is None:
-        click.echo(
-            f"uncalibrated: photos are kept from the score's natural cut on; to fit it to your photos: {calibrate}",
-            err=True,
-        )
+        how = f"outword calibrate {shlex.quote(path)} PHOTOS... -o calibrated.outword"
+        say(f"uncalibrated: photos are kept from the score's natural cut on; to fit it to your photos: {how}")
     return detector
-
-
-def _filter(
-    detector: Detector,
-    source: Source,
-    folder: Path,
-    how: str,
-    options: dict[str, Any],
-    run: Engine | None,
-    *,
-    raw_csv: bool,
-) -> None:
-    from outword.base.files import whole_file
-    from outword.scoring.filtering import COUNTS, IMAGES, SCORES, Images, copy_kept, link_kept
-    from outword.scoring.parts import Parts
-
-    next(source.pieces(), None)  # what is wrong with it is said before a run has begun
-    with Parts(folder / SCORES, "csv", about(detector, source, options), raw_csv=raw_csv) as parts:
-        score_left(detector, source, parts, run=run)
-        missed = 0
-        if how != "list":
-            images = Images(folder / IMAGES, detector.labels)
-            missed = _tell(how, copy_kept(source, parts, images) if how == "copy" else link_kept(parts, images))
-        tally = _write(detector, parts, folder, source.column)
-        counts = tally.csv(raw=raw_csv)
-        with whole_file(folder / COUNTS) as temporary:
-            temporary.write_text(counts, encoding="utf-8")
-    click.echo(counts, nl=False)
-    told = f"kept {tally.kept.total():,} of {tally.rows:,} images, {tally.errors:,} errors, in {folder}"
-    lost = f"; {missed:,} of the kept could not be read any more" if missed else ""
-    click.echo(told + lost if tally.rows else "no images found", err=True)
-
-
-def _tell(how: str, done: Iterator[Done]) -> int:
-    """Go through what is done, and say what cannot be; gives the number of these."""
-    missed = 0
-    with Meter("images") as meter:
-        for count, (row, error) in enumerate(done, start=1):
-            meter(how, count, None)
-            if error:
-                missed += 1
-                if missed <= SAID:
-                    click.echo(f"warning: no {how} of {row.path!r}: {error.message}", err=True)
-    return missed
-
-
-def _write(detector: Detector, parts: Parts, folder: Path, column: str | None) -> Tally:
-    """Write the list and the page, and count."""
-    from outword.scoring.filtering import LIST, PAGE, Tally, is_kept, listing
-    from outword.scoring.page import Borderline, write_page
-
-    tally, sample, unlisted = Tally(detector.labels), Borderline(), 0
-    total = parts.totals()["rows"]
-    with listing(folder / LIST) as write, Meter("rows") as meter:
-        for row in parts.rows():
-            tally.add(row)
-            if tally.rows % 1000 == 0:
-                meter("count", tally.rows, total)
-            sample.add(page_row(detector, row, None))
-            if is_kept(row) and not write(row.path):
-                unlisted += 1
-                if unlisted <= SAID:
-                    click.echo(f"warning: {row.path!r} is kept, but cannot stand in {LIST}", err=True)
-    if unlisted:
-        click.echo(f"{unlisted:,} of the kept are not in {LIST}: a path there is one line", err=True)
-    sample.illustrate(partial(views, column=column))
-    write_page(folder / PAGE, sample, title="outword: borderline cases", summary=page_summary(detector))
-    return tally

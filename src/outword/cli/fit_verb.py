@@ -11,7 +11,7 @@ import click
 from outword.base.files import parse_json
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
-from outword.cli.progress import Meter, console
+from outword.cli.progress import Progress, console
 from outword.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def command(
     target = output or f"{source.name if source.is_dir() else Path(labels).with_suffix('')}.outword"
     check_target(target)
     tower = get_encoder(encoder, resize=resize, **runtime)
-    with Meter("words") as meter:
+    with Progress("words") as meter:
         detector = fit(names, encoder=tower, id_images=id_images or None, report=meter, **options, **parameters)
     detector.save(target)
     if Need.LABELS in detector.scorer.wants():

@@ -105,3 +105,8 @@ def engine_options(command: Command) -> Command:
         return command(*args, engine={"engine": engine, "address": address}, **rest)
 
     return with_engine
+
+
+def options_of(encoder: str | None, runtime: dict[str, Any]) -> dict[str, Any]:
+    """Those of `outword.load` that were given."""
+    return {**({"encoder": encoder} if encoder else {}), **runtime}

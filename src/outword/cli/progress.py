@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    import rich.progress
     from rich.console import Console
-    from rich.progress import Progress, TaskID
 
     from outword.detector.detector import Detector
 
@@ -25,27 +25,32 @@ def console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def say(message: str) -> None:
+    """Print a line to stderr."""
+    click.echo(message, err=True)
+
+
 def note_order(detector: Detector) -> None:
     """Say of a method that learns from what it scores that the order of the images matters."""
     if detector.scorer.sees_order:
-        click.echo(
-            f"{detector.method} learns from the images that it scores: a score depends on those before it", err=True
-        )
+        say(f"{detector.method} learns from the images that it scores: a score depends on those before it")
 
 
-class Meter:
+class Progress:
     """Progress on stderr: a bar with speed and time left on a terminal, a plain line now and then elsewhere."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
         self._bar = _bar() if sys.stderr is not None and sys.stderr.isatty() else None
         self._began: dict[str, float] = {}
-        self._shown: dict[str, TaskID] = {}
+        self._shown: dict[str, rich.progress.TaskID] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Count the seconds of the next task from now on."""
         self._last = self._said = time.monotonic()
 
-    def __enter__(self) -> Meter:
-        if self._bar:
-            self._bar.start()
+    def __enter__(self) -> Progress:
         return self
 
     def __exit__(
@@ -61,6 +66,7 @@ class Meter:
         self._last = now
         speed = done / max(now - began, 1e-9)
         if self._bar:
+            self._bar.start()  # now, since another may have been shown until here
             if task not in self._shown:
                 self._shown[task] = self._bar.add_task(task, total=total, speed="")
             self._bar.update(self._shown[task], completed=done, total=total, speed=f"{speed:,.0f} {self._unit}/s")
@@ -70,15 +76,15 @@ class Meter:
             click.echo(f"{task}: {done:,}{left}, {speed:,.1f} {self._unit}/s", err=True)
 
 
-def _bar() -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _bar() -> rich.progress.Progress:
+    from rich import progress
 
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[speed]}"),
-        TimeRemainingColumn(),
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[speed]}"),
+        progress.TimeRemainingColumn(),
         console=console(),
         transient=True,
     )

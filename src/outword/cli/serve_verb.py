@@ -15,7 +15,7 @@ from outword.base.extras import require
 from outword.cli.choices import Named
 from outword.cli.fit_verb import tell_coverage
 from outword.cli.options import runtime_options, trust_option
-from outword.cli.progress import Meter
+from outword.cli.progress import Progress
 from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
 
@@ -149,7 +149,7 @@ def _detector(
     else:
         assert labels is not None
         names, tower = read_labels(labels), get_encoder(encoder or "mini", **runtime)
-        with Meter("words") as meter:
+        with Progress("words") as meter:
             found = fit(names, encoder=tower, report=meter)
         tell_coverage(found.coverage, labels)
     if found.scorer.sees_order:

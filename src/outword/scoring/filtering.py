@@ -18,29 +18,44 @@ import csv
 import io
 import os
 import re
+import shlex
 import stat
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from fnmatch import fnmatchcase
-from glob import has_magic
-from itertools import chain, groupby, islice, zip_longest
+from itertools import groupby, islice, zip_longest
 from pathlib import Path
+from typing import Any
 
 from outword.base.files import sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
-from outword.errors import ImageError, InputError
+from outword.detector.detector import Detector
+from outword.errors import ImageError, InputError, unknown
 from outword.photos.images import SUFFIXES, read_bytes
 from outword.photos.sources import tar
 from outword.photos.sources.base import PART, Files, Item, Piece
 from outword.photos.sources.filesystems import Link, fetched, is_remote
-from outword.photos.sources.patterns import braced, matches
+from outword.scoring.page import Borderline, page_row
 from outword.scoring.parts import MANIFEST, Parts, check_place
 from outword.scoring.rows import Row, csv_text
-from outword.scoring.stream import Source, Stored
+from outword.scoring.runs import (
+    PathLike,
+    Report,
+    Say,
+    Scoring,
+    as_paths,
+    check_apart,
+    check_resumable,
+    check_there,
+    engine_of,
+    silent,
+)
+from outword.scoring.stream import Source, Stored, open_source
 
 DETECTOR, SCORES, IMAGES = "detector.outword", "scores", "images"
 LIST, COUNTS, PAGE = "kept.txt", "counts.csv", "borderline.html"
+WAYS = ("copy", "link", "list")
+SAID = 10  # photos that cannot be copied or listed are named up to here, and counted from there on
 NAMES = {DETECTOR, SCORES, IMAGES, LIST, COUNTS, PAGE}
 LONGEST = 100  # bytes of a name that is made of a text; file systems take 255
 DIGITS = 16  # of the sha256 of a path, by which files of the same name differ
@@ -57,6 +72,103 @@ _BY_CONTENT = (  # how the photos begin that are read at all, for those without 
     (re.compile(rb"P[4-6f]"), ".ppm"),
     (re.compile(rb""), ".avif"),
 )
+
+
+def filter(
+    detector: Detector | Callable[[Path], Detector],
+    source: PathLike | Iterable[PathLike],
+    folder: PathLike,
+    *,
+    how: str = "copy",
+    engine: str = "local",
+    address: str | None = None,
+    raw_csv: bool = False,
+    column: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    report: Report = silent,
+    say: Say = silent,
+) -> Tally:
+    """Keep the photos of a source that are in-distribution; a run that was killed goes on.
+
+    Args:
+        detector: what judges, or what gives it, by the path in the folder where it may be kept.
+        source: see `outword.scoring.run`, as for all that is not told here.
+        folder: for what is kept: see this module.
+        how: "copy" or "link" the photos, or "list" their paths, which is always done.
+        engine, address: what runs it.
+        raw_csv: CSV without the ' before what a spreadsheet would take for a formula.
+        column: of tables, the one with the photos.
+        options: those that the detector was loaded with.
+        report: is told of progress.
+        say: gets remarks, such as which photo cannot be copied.
+    """
+    given, folder = as_paths(source), Path(folder)
+    if how not in WAYS:
+        raise unknown("way to keep photos", how, WAYS, "outword filter --help")
+    check_apart(folder, given)
+    check_there(given)
+    if how == "link":
+        check_links(given)
+    engine_there = engine_of(engine, address, options or {}, say)
+    with claimed(folder):
+        judge = detector if isinstance(detector, Detector) else detector(folder / DETECTOR)
+        check_judge(judge)
+        opened = open_source(judge, given, column=column)
+        next(opened.pieces(), None)  # what is wrong with it is said before a run has begun
+        scoring = Scoring(judge, opened, engine_there, options or {}, False, report, say)
+        with Parts(folder / SCORES, "csv", scoring.about(), raw_csv=raw_csv) as parts:
+            scoring.fill(parts)
+            missed = _keep(scoring, parts, folder, how)
+            tally = _count(scoring, parts, folder)
+            tally.missed = missed
+            with whole_file(folder / COUNTS) as temporary:
+                temporary.write_text(tally.csv(raw=raw_csv), encoding="utf-8")
+    return tally
+
+
+def check_judge(detector: Detector, name: str = "the detector") -> None:
+    """Raise unless a detector can filter; it is called `name`, which is its path if it has one."""
+    check_resumable(detector, hint="use a detector of another method")
+    if detector.cut is None:
+        raise InputError(
+            f"{name} has no threshold, and {detector.method} has none by itself",
+            hint=f"outword calibrate {shlex.quote(name)} PHOTOS... -o calibrated.outword",
+        )
+
+
+def _keep(scoring: Scoring, parts: Parts, folder: Path, how: str) -> int:
+    """Copy or link the photos, and say which cannot be; gives the number of these."""
+    if how == "list":
+        return 0
+    images, missed = Images(folder / IMAGES, scoring.detector.labels), 0
+    done = copy_kept(scoring.source, parts, images) if how == "copy" else link_kept(parts, images)
+    for count, (row, error) in enumerate(done, start=1):
+        scoring.report(how, count, None)
+        if error:
+            missed += 1
+            if missed <= SAID:
+                scoring.say(f"warning: no {how} of {row.path!r}: {error.message}")
+    return missed
+
+
+def _count(scoring: Scoring, parts: Parts, folder: Path) -> Tally:
+    """Write the list and the page, and count."""
+    tally, sample, unlisted = Tally(scoring.detector.labels), Borderline(), 0
+    total = parts.totals().rows
+    with listing(folder / LIST) as write:
+        for row in parts.rows():
+            tally.add(row)
+            if tally.rows % 1000 == 0:
+                scoring.report("count", tally.rows, total)
+            sample.add(page_row(scoring.detector, row))
+            if is_kept(row) and not write(row.path):
+                unlisted += 1
+                if unlisted <= SAID:
+                    scoring.say(f"warning: {row.path!r} is kept, but cannot stand in {LIST}")
+    if unlisted:
+        scoring.say(f"{unlisted:,} of the kept are not in {LIST}: a path there is one line")
+    scoring.write_page(folder / PAGE, sample, "outword: borderline cases")
+    return tally
 
 
 def is_kept(row: Row) -> bool:
@@ -192,7 +304,7 @@ def copy_kept(source: Source, parts: Parts, images: Images) -> Iterator[Done]:
 
 def link_kept(parts: Parts, images: Images) -> Iterator[Done]:
     """Link to the photos that are kept, in order; what is gone is passed over."""
-    for row in filter(is_kept, parts.rows()):
+    for row in (row for row in parts.rows() if is_kept(row)):
         try:
             images.link(row)
             yield row, None
@@ -265,36 +377,6 @@ def _not_linked(path: str) -> InputError:
     )
 
 
-def check_there(given: Iterable[str]) -> None:
-    """Raise if there is nothing behind a path of this machine: a run in parts would keep the slip for good."""
-    for path in given:
-        found = (match for match in matches(path) if isinstance(match, str)) if not is_remote(path) else [os.curdir]
-        if not any(map(os.path.lexists, found)):
-            raise InputError(f"there is nothing at {path}", hint="check the name")
-
-
-def check_apart(folder: Path, given: Iterable[str]) -> None:
-    """Raise if the output lies in the source, and so would become part of it."""
-    target = folder.resolve()
-    for path in chain.from_iterable(map(braced, given)):
-        if not is_remote(path) and _finds(path, target):
-            raise InputError(
-                f"{folder} lies in {path}, and would be taken for more of the source",
-                hint="choose a folder elsewhere",
-            )
-
-
-def _finds(given: str, target: Path) -> bool:
-    """Whether a path or a pattern leads to the folder `target`, or to one above it."""
-    parts = Path(given).parts
-    fixed = next((place for place, part in enumerate(parts) if has_magic(part)), len(parts))
-    if fixed == len(parts) or os.path.lexists(given):
-        return target.is_relative_to(Path(given).resolve())
-    base = Path(*parts[:fixed]).resolve()
-    below = target.relative_to(base).parts if target.is_relative_to(base) else ()
-    return bool(below) and (parts[fixed] == "**" or fnmatchcase(below[0], parts[fixed]))
-
-
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """Make the folder if need be, and keep other processes from writing to it; one with anything else is refused."""
@@ -321,13 +403,14 @@ def _check_folder(folder: Path) -> None:
 
 
 class Tally:
-    """Rows by nearest label: how many are kept and left out; and errors."""
+    """Rows by nearest label: how many are kept and left out; errors; and photos missed, kept but read no more."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.labels = list(labels)
         self.kept: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.errors = 0
+        self.missed = 0
 
     def add(self, row: Row) -> None:
         """Count a row."""

@@ -30,7 +30,7 @@ from outword.base.files import parse_json, sha256_bytes, sha256_file, sweep
 from outword.base.locks import lock_output, release
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import PART, Piece
-from outword.scoring.rows import Checksum, Row, read_rows, writing
+from outword.scoring.rows import Checksum, Row, Totals, read_rows, writing
 from outword.scoring.stream import End, Job, Scored
 from outword.vectors.shards import write_synced
 
@@ -118,8 +118,9 @@ class Parts:
         if self.folder.is_dir() and not (self.folder / MANIFEST).is_file():
             sweep(self.folder)
             if others := [entry.name for entry in self.folder.iterdir()]:
-                told = f"{self.folder} holds other files ({min(others)}), and no {MANIFEST}"
-                raise InputError(told, hint="choose another folder")
+                raise InputError(
+                    f"{self.folder} holds other files ({min(others)}), and no {MANIFEST}", hint="choose another folder"
+                )
         self.folder.mkdir(exist_ok=True)
         self._lock = lock_output(self.folder)
         try:
@@ -160,17 +161,16 @@ class Parts:
             raise _changed(name, "is not in the source any more")
         if self._pieces is None or len(self._known) < pieces or not all(piece.last for piece in self._known.values()):
             raise ArtifactError("some rows of the source have not come", hint="run the same command again")
-        totals = {"complete": True, "pieces": pieces, **self.totals()}
+        totals = {"complete": True, "pieces": pieces, **asdict(self.totals())}
         write_synced(self.folder / MANIFEST, chain([_line(self.about)], self._lines(), [_line(totals)]))
 
     def parts(self) -> Iterator[Part]:
         """The parts that are written, in the order of the source."""
         return (Part(**json.loads(line)) for line in self._lines())
 
-    def totals(self) -> dict[str, Any]:
-        """Rows, rows by verdict and the checksum of all that is written."""
-        counts = dict(sorted(self._counts.items()))
-        return {"rows": self._counts.total(), "counts": counts, "checksum": self._checksum.hex}
+    def totals(self) -> Totals:
+        """Of all that is written."""
+        return Totals(self._counts.total(), dict(sorted(self._counts.items())), self._checksum.hex)
 
     def rows(self) -> Iterator[Row]:
         """All rows that are written, in the order of the source."""
@@ -187,17 +187,16 @@ class Parts:
 
     def _write(self, number: int, name: str, piece: _Piece, rows: list[Row]) -> None:
         """Write the next part of a piece."""
-        checksum, data = Checksum(), io.BytesIO()
+        data = io.BytesIO()
         with writing(data, self.kind, raw_csv=self.raw_csv) as write:
             for row in rows:
                 write(row)
-                checksum.add(row)
         if rows:
             write_synced(self._file(number, piece.parts), [data.getvalue()])
-        counts = dict(sorted(Counter(row.verdict or "error" for row in rows).items()))
         sha256 = sha256_bytes(data.getvalue()) if rows else ""
         last = piece.rows + len(rows) == piece.end
-        part = Part(number, piece.parts, name, piece.mark, last, len(rows), counts, sha256, checksum.hex)
+        totals = write.totals()
+        part = Part(number, piece.parts, name, piece.mark, last, totals.rows, totals.counts, sha256, totals.checksum)
         self._append(_line(asdict(part)))
         self._take(part)
 
@@ -240,8 +239,9 @@ class Parts:
             write_synced(self.folder / MANIFEST, [_line(self.about)])
         elif (about := begun[0][0]) != self.about:
             other = ", ".join(sorted(key for key in about.keys() | self.about if about.get(key) != self.about.get(key)))
-            told = f"{self.folder} holds the output of another run: {other} differ"
-            raise InputError(told, hint="choose another folder")
+            raise InputError(
+                f"{self.folder} holds the output of another run: {other} differ", hint="choose another folder"
+            )
         self._size, dropped = len(_line(self.about)), False
         for values, line in islice(_manifest(path), 1, None):
             if "complete" in values:
@@ -302,12 +302,15 @@ def _changed(name: str, how: str) -> InputError:
 
 def _whole(piece: _Piece) -> list[Row] | None:
     """The rows of the next part, taken out, if all of them are there."""
+    # Chunks come in any order, from any number of scorers. No chunk crosses the end of a part, since that is where
+    # they are cut, so a part is whole once chunks follow one another from where the last part ended to its own end.
     first = place = piece.rows
     stop = first + PART if piece.end is None else min(first + PART, piece.end)
     while place < stop and place in piece.chunks:
         place += len(piece.chunks[place])
     if place < stop:
         return None
+    # A piece without photos is one empty chunk, at `first`, which is `stop` as well.
     places = sorted(at for at in piece.chunks if first <= at < max(stop, first + 1))
     return [row for at in places for row in piece.chunks.pop(at)]
 

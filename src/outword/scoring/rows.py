@@ -14,6 +14,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -46,7 +47,22 @@ class Row:
     error: str = ""
 
 
-Write = Callable[[Row], None]
+Put = Callable[[Row, bytes], object]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a run comes to.
+
+    Attributes:
+        rows: how many.
+        counts: rows by verdict, with "error" for what could not be read.
+        checksum: of the rows (see `Checksum`).
+    """
+
+    rows: int
+    counts: dict[str, int]
+    checksum: str
 
 
 class Checksum:
@@ -56,23 +72,20 @@ class Checksum:
     modulo 2^256. Sums of parts add up to the sum of the whole.
 
     >>> one, other, both = Checksum(), Checksum(), Checksum()
-    >>> one.add(Row("a.jpg", 1.5)), other.add(Row("b.jpg", error="empty file"))
-    (None, None)
-    >>> both.add(Row("b.jpg", error="empty file")), both.add(Row("a.jpg", 1.5))
-    (None, None)
+    >>> first, second = csv_line(Row("a.jpg", 1.5)), csv_line(Row("b.jpg", error="empty file"))
+    >>> one.add(first), other.add(second), both.add(second), both.add(first)
+    (None, None, None, None)
     >>> one.add_sum(other.hex)
-    >>> one.hex == both.hex, one.rows
-    (True, 1)
+    >>> one.hex == both.hex
+    True
     """
 
     def __init__(self) -> None:
-        self.rows = 0
         self._sum = 0
 
-    def add(self, row: Row) -> None:
-        """Count a row."""
-        self.rows += 1
-        self.add_sum(sha256_bytes(csv_line(row)))
+    def add(self, line: bytes) -> None:
+        """Add a row, as `csv_line` gives it."""
+        self.add_sum(sha256_bytes(line))
 
     def add_sum(self, other: str) -> None:
         """Add the sum of other rows."""
@@ -82,6 +95,26 @@ class Checksum:
     def hex(self) -> str:
         """The sum in 64 hexadecimal digits."""
         return f"{self._sum:064x}"
+
+
+class Writer:
+    """Writes rows, and counts them; `put` gets each with its line of CSV, which the checksum needs in any case."""
+
+    def __init__(self, put: Put) -> None:
+        self._put = put
+        self._counts: Counter[str] = Counter()
+        self._checksum = Checksum()
+
+    def __call__(self, row: Row) -> None:
+        """Write a row."""
+        line = csv_line(row)
+        self._checksum.add(line)
+        self._counts[row.verdict or "error"] += 1
+        self._put(row, line)
+
+    def totals(self) -> Totals:
+        """Of the rows so far."""
+        return Totals(self._counts.total(), dict(sorted(self._counts.items())), self._checksum.hex)
 
 
 def flat_words(row: Row) -> str:
@@ -132,16 +165,16 @@ def _csv_line(cells: list[str]) -> bytes:
 
 
 @contextmanager
-def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False) -> Iterator[Write]:
-    """A function that writes rows to `file` as csv, jsonl or parquet; all of them are there when the block ends.
+def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False) -> Iterator[Writer]:
+    """What writes rows to `file` as csv, jsonl or parquet; all of them are there when the block ends.
 
     Args:
         file: open for writing.
         kind: of the three.
         raw_csv: CSV without the `'` before what a spreadsheet would take for a formula.
     """
-    with _csv(file, raw_csv) if kind == "csv" else _WRITERS[kind](file) as write:
-        yield write
+    with _csv(file, raw_csv) if kind == "csv" else _WRITERS[kind](file) as put:
+        yield Writer(put)
 
 
 def read_rows(path: Path, kind: str, *, raw_csv: bool = False) -> Iterator[Row]:
@@ -151,13 +184,9 @@ def read_rows(path: Path, kind: str, *, raw_csv: bool = False) -> Iterator[Row]:
 
 
 @contextmanager
-def _csv(file: IO[bytes], raw: bool) -> Iterator[Write]:
+def _csv(file: IO[bytes], raw: bool) -> Iterator[Put]:
     file.write(_csv_line(COLUMNS))
-
-    def write(row: Row) -> None:
-        file.write(csv_line(row, raw=raw))
-
-    yield write
+    yield lambda row, line: file.write(csv_line(row, raw=True) if raw else line)
 
 
 def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
@@ -171,13 +200,13 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
 
 
 @contextmanager
-def _jsonl(file: IO[bytes]) -> Iterator[Write]:
-    def write(row: Row) -> None:
+def _jsonl(file: IO[bytes]) -> Iterator[Put]:
+    def put(row: Row, _: bytes) -> None:
         row = _each_text(row, _portable)
         words = [{"word": word, "share": share} for word, share in row.words]
         file.write(json.dumps({**vars(row), "words": words}).encode() + b"\n")
 
-    yield write
+    yield put
 
 
 def _read_jsonl(path: Path) -> Iterator[Row]:
@@ -187,7 +216,7 @@ def _read_jsonl(path: Path) -> Iterator[Row]:
 
 
 @contextmanager
-def _parquet(file: IO[bytes]) -> Iterator[Write]:
+def _parquet(file: IO[bytes]) -> Iterator[Put]:
     pa, parquet = pyarrow()
     schema = pa.schema([(name, pa.float64() if name == "score" else pa.string()) for name in COLUMNS])
     rows: list[tuple[Any, ...]] = []
@@ -198,13 +227,13 @@ def _parquet(file: IO[bytes]) -> Iterator[Write]:
             writer.write_table(pa.table(list(map(list, columns)), schema))
             rows.clear()
 
-        def write(row: Row) -> None:
+        def put(row: Row, _: bytes) -> None:
             row = _each_text(row, _portable)
             rows.append((row.path, row.score, row.verdict, row.label, flat_words(row), row.error))
             if len(rows) == ROWS_A_GROUP:
                 flush()
 
-        yield write
+        yield put
         flush()
 
 

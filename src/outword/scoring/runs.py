@@ -1,0 +1,329 @@
+"""Runs: a source to rows in a file, or in a folder of parts, where a second run goes on; here or on a cluster."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from glob import has_magic
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+from outword.base.files import whole_file
+from outword.detector.detector import Detector
+from outword.encoders.base import Pixels
+from outword.errors import ImageError, InputError, OutwordError, unknown
+from outword.photos.budget import decoding
+from outword.photos.sources import read_items
+from outword.photos.sources.filesystems import is_remote
+from outword.photos.sources.patterns import braced, matches
+from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnails, write_page
+from outword.scoring.parts import Parts, Progress, left_over
+from outword.scoring.rows import Row, Totals, Writer, writing
+from outword.scoring.stream import Scored, Source, open_source, score_jobs, score_source
+
+PathLike = str | os.PathLike[str]
+Report = Callable[[str, int, "int | None"], object]
+Say = Callable[[str], object]
+Engine = Callable[[Detector, Source, Progress], Iterator[Scored]]
+Opened = Callable[[], AbstractContextManager[Writer]]
+ENGINES = ("local", "ray")
+FORMATS = ("csv", "jsonl", "parquet")
+
+
+def silent(*_: object) -> None:
+    """Nothing: what reports go to where nobody wants them."""
+
+
+def run(
+    detector: Detector,
+    source: PathLike | Iterable[PathLike],
+    output: PathLike | IO[bytes] | None = None,
+    *,
+    format: str | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    strict: bool = False,
+    html: PathLike | None = None,
+    raw_csv: bool = False,
+    column: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    report: Report = silent,
+    say: Say = silent,
+) -> Totals:
+    """Score a source, and write a row for each photo; one that cannot be read is a row with an error.
+
+    Args:
+        detector: what scores.
+        source: photos, folders, globs, lists, tars, tables, URLs of these, stores: one, or several.
+        output: a file, which appears whole or not at all; a folder (it is there, or its name ends in a slash), which is
+            written in parts, and where a run that was killed goes on; an open file; by default rows are only counted.
+        format: csv, jsonl or parquet; by default as the name of the file ends, else csv.
+        engine: "local", or "ray" for a cluster.
+        address: of the cluster, by default $RAY_ADDRESS; without any, one is started, and shut down at the end.
+        strict: raise `ImageError` for the first photo that cannot be read.
+        html: a page to write too, with the highest and the lowest scores.
+        raw_csv: CSV without the ' before what a spreadsheet would take for a formula.
+        column: of tables, the one with the photos.
+        options: those that the detector was loaded with by `outword.load`, which other nodes need, and by which a run
+            that goes on is told from another one.
+        report: is told of progress: the name of the task, how many are done, of how many, None while nobody knows.
+        say: gets remarks, such as how many rows are there already.
+    """
+    given = as_paths(source)
+    path = os.fspath(output) if isinstance(output, str | os.PathLike) else None
+    in_parts = path is not None and is_folder(path)
+    check_outputs(None if in_parts else path, html)
+    kind = _chosen_format(None if in_parts else path, format)
+    if raw_csv and kind != "csv":
+        raise InputError(f"--raw-csv is about CSV, and the format is {kind}", hint="leave it out")
+    if path and (in_parts or path.lower().endswith(".parquet")):
+        check_apart(Path(path), given)
+    if in_parts:
+        check_there(given)
+    opened = open_source(detector, given, column=column)
+    next(opened.pieces(), None)  # what is wrong with it is said before anything is written
+    engine_there = engine_of(engine, address, options or {}, say)
+    scoring = Scoring(detector, opened, engine_there, options or {}, strict, report, say)
+    if engine_there is None and not in_parts:
+        return _to_file(scoring, partial(_opened, output, kind, raw_csv), html)
+    check_resumable(detector, hint="write to a file, with --engine local")
+    if in_parts:
+        return _to_parts(scoring, Parts(Path(str(path)), kind, scoring.about(), raw_csv=raw_csv), html)
+    with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
+        parts = Parts(Path(scratch) / "scores", "jsonl", scoring.about())
+        return _to_parts(scoring, parts, html, copy=partial(_opened, output, kind, raw_csv))
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A detector, a source, and how the one is to judge the other: see `run`; no engine means here."""
+
+    detector: Detector
+    source: Source
+    engine: Engine | None
+    options: Mapping[str, Any]
+    strict: bool
+    report: Report
+    say: Say
+
+    def about(self) -> dict[str, Any]:
+        """What the run is, so that another does not go on with it."""
+        return {
+            "detector": self.detector.fingerprint,
+            "column": self.source.column,
+            "options": {key: value for key, value in self.options.items() if key != "trust_encoder"},
+            "folder": os.getcwd() if self.source.is_relative else None,  # noqa: PTH109
+            "largest": decoding().most,  # an image that takes more is a row with that error
+        }
+
+    def rows(self) -> Iterator[tuple[Row, Pixels | None]]:
+        """All rows in order, scored here, with the encoder's views of the photos."""
+        total = count_in_background(self.source)
+        for done, (row, pixels) in enumerate(score_source(self.detector, self.source), start=1):
+            self._check(row)
+            yield row, pixels
+            self.report("score", done, total())
+
+    def fill(self, parts: Parts) -> None:
+        """Score what a folder of parts does not have yet."""
+        for name in parts.redone:
+            self.say(f"warning: {name} was lost or damaged, and is made again")
+        if before := parts.totals().rows:
+            self.say(f"{before:,} rows are there already")
+        total, done = count_in_background(self.source), 0
+        for scored in (self.engine or _here)(self.detector, self.source, parts.progress()):
+            for row in scored.rows:
+                self._check(row)
+            parts.add(scored)
+            done += len(scored.rows)
+            self.report("score", done, None if (everything := total()) is None else everything - before)
+        parts.finish()
+
+    def write_page(self, path: Path, sample: Sample | Borderline, title: str = "outword") -> None:
+        """Write the page of a sample, whose photos are read again where there are no thumbnails yet."""
+        sample.illustrate(lambda paths: thumbnails(read_items(paths, column=self.source.column)))
+        write_page(path, sample, title=title, summary=Summary.of(self.detector))
+
+    def _check(self, row: Row) -> None:
+        if self.strict and row.error:
+            raise ImageError(f"{row.path!r}: {row.error}")
+
+
+def _to_file(scoring: Scoring, opened: Opened, html: PathLike | None) -> Totals:
+    """Score here, in order, and write rows as they come."""
+    sample = Sample()
+    if scoring.source.has_photos:
+        scoring.detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
+    with opened() as write:
+        for row, pixels in scoring.rows():
+            write(row)
+            if html:
+                sample.add(page_row(scoring.detector, row, pixels))
+    if html:
+        scoring.write_page(Path(html), sample)
+    return write.totals()
+
+
+def _to_parts(scoring: Scoring, folder: Parts, html: PathLike | None, copy: Opened | None = None) -> Totals:
+    """Score what is left into a folder of parts; all rows are then written to what `copy` opens as well."""
+    with folder as parts:
+        scoring.fill(parts)
+        if copy:
+            with copy() as write:
+                for row in parts.rows():
+                    write(row)
+        if html:
+            sample = Sample()
+            for row in parts.rows():
+                sample.add(page_row(scoring.detector, row))
+            scoring.write_page(Path(html), sample)
+        totals = parts.totals()
+    if scoring.strict and (errors := totals.counts.get("error")):
+        raise ImageError(f"{counted(errors, 'image')} could not be read")
+    return totals
+
+
+def _here(detector: Detector, source: Source, progress: Progress) -> Iterator[Scored]:
+    if source.has_photos:
+        detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
+    return score_jobs(detector, left_over(source.pieces(), progress), photos=source.has_photos)
+
+
+def engine_of(engine: str, address: str | None, options: Mapping[str, Any], say: Say) -> Engine | None:
+    """What scores a source elsewhere; None for here."""
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES, "outword score --help")
+    if engine == "local":
+        if address:
+            raise InputError("--address is that of a Ray cluster, and the engine is local", hint="add --engine ray")
+        return None
+    from outword.scoring.ray import score_source as score_there
+
+    say(f"joining Ray at {address}" if address else "starting Ray")
+    return lambda detector, source, progress: score_there(detector, source, progress, address=address, **options)
+
+
+@contextmanager
+def _opened(output: PathLike | IO[bytes] | None, kind: str, raw_csv: bool) -> Iterator[Writer]:
+    """What writes rows; a file is there when the block ends well, and not at all otherwise."""
+    if output is None:
+        yield Writer(silent)
+    elif isinstance(output, str | os.PathLike):
+        with (
+            whole_file(Path(output)) as temporary,
+            temporary.open("wb") as file,
+            writing(file, kind, raw_csv=raw_csv) as write,
+        ):
+            yield write
+    else:
+        with writing(output, kind, raw_csv=raw_csv) as write:
+            yield write
+        output.flush()
+
+
+def _chosen_format(path: str | None, kind: str | None) -> str:
+    """The format that was asked for: by name, or else by the suffix of the file."""
+    if kind and kind not in FORMATS:
+        raise unknown("format", kind, FORMATS, "outword score --help")
+    suffix = Path(path or "").suffix.lstrip(".")
+    if not kind and suffix and suffix not in FORMATS:
+        raise InputError(f'-o must end in .csv, .jsonl or .parquet, got ".{suffix}"', hint="or say --format csv")
+    return kind or suffix or "csv"
+
+
+def as_paths(source: PathLike | Iterable[PathLike]) -> list[str]:
+    """The paths of a source, also where it is a single one."""
+    return [os.fspath(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
+
+
+def is_folder(path: str) -> bool:
+    """Whether an output is to be written in parts: a name that ends in a slash, or a folder that is there."""
+    return path.endswith(("/", "\\")) or Path(path).is_dir()
+
+
+def counted(number: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "image"), counted(2000, "image")
+    ('1 image', '2,000 images')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def check_resumable(detector: Detector, *, hint: str) -> None:
+    """Raise if a score depends on those before it."""
+    if detector.scorer.sees_order:
+        raise InputError(
+            f"{detector.method} learns from the images that it scores, so a run cannot go on where it was", hint=hint
+        )
+
+
+def check_outputs(*names: PathLike | None) -> None:
+    """Raise unless the files can be written: a folder that is there, a name that is no folder, no name twice."""
+    given = [Path(name).resolve() for name in names if name]
+    if len(set(given)) < len(given):
+        raise InputError(f"the outputs must be different files, got {given[0]} twice", hint="choose another name")
+    for name in names:
+        if name and not Path(name).resolve().parent.is_dir():
+            raise InputError(f"{Path(name).parent} is not a folder", hint="make it first")
+        if name and Path(name).is_dir():
+            raise InputError(f"{name} is a folder", hint="name a file")
+
+
+def check_there(given: Iterable[str]) -> None:
+    """Raise if there is nothing behind a path of this machine: a run in parts would keep the slip for good."""
+    for path in given:
+        found = (match for match in matches(path) if isinstance(match, str)) if not is_remote(path) else [os.curdir]
+        if not any(map(os.path.lexists, found)):
+            raise InputError(f"there is nothing at {path}", hint="check the name")
+
+
+def check_apart(folder: Path, given: Iterable[str]) -> None:
+    """Raise if the output lies in the source, and so would become part of it."""
+    target = folder.resolve()
+    for path in chain.from_iterable(map(braced, given)):
+        if not is_remote(path) and _finds(path, target):
+            raise InputError(
+                f"{folder} lies in {path}, and would be taken for more of the source",
+                hint="choose a folder elsewhere",
+            )
+
+
+def _finds(given: str, target: Path) -> bool:
+    """Whether a path or a pattern leads to the folder `target`, or to one above it."""
+    parts = Path(given).parts
+    fixed = next((place for place, part in enumerate(parts) if has_magic(part)), len(parts))
+    if fixed == len(parts) or os.path.lexists(given):
+        return target.is_relative_to(Path(given).resolve())
+    base = Path(*parts[:fixed]).resolve()
+    below = target.relative_to(base).parts if target.is_relative_to(base) else ()
+    return bool(below) and (parts[fixed] == "**" or fnmatchcase(below[0], parts[fixed]))
+
+
+def count_in_background(source: Source) -> Callable[[], int | None]:
+    """A function that gives the number of images once a thread has counted them; None before that, or for ever.
+
+    What lies behind a URL is not listed twice for this.
+    """
+    result: list[int] = []
+
+    def count() -> None:
+        total = 0
+        with suppress(OutwordError):  # the run itself will say so
+            for piece in source.pieces():
+                number = piece.count()
+                if number is None:
+                    return
+                total += number
+            result.append(total)
+
+    if not source.is_remote:
+        threading.Thread(target=count, daemon=True).start()
+    return lambda: result[0] if result else None
