@@ -40,7 +40,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def score_text(value: float) -> str:
+def _score(value: float) -> str:
     """A score in a few digits."""
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
 
@@ -71,7 +71,7 @@ def _environment() -> Environment:
         "json": lambda value: json.dumps(value, indent=2),
         "number": lambda count: f"{count:,}",
         "percent": _percent,
-        "score": score_text,
+        "score": _score,
     }
     environment.filters.update(filters)
     return environment

@@ -11,20 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from outword.base.files import whole_file
-from outword.base.html import render, score_text
+from outword.base.html import render
 from outword.detector.detector import Detector
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, OutwordError
 from outword.photos.images import thumbnail, with_image
 from outword.scoring.rows import Row
 
+_BINS = 48
 _FINE = 4096  # bins in which scores are counted that are too many to be kept
 _Heap = list[tuple[float, int, "PageRow"]]
 
@@ -79,88 +80,42 @@ class Summary:
         how = detector.calibration_.told if detector.calibration_ else ""
         return cls(len(detector.labels), detector.card["encoder"]["name"], detector.method, detector.cut, how)
 
-    def facts(self) -> dict[str, str]:
-        """By name, as the page has them."""
-        threshold = "none" if self.threshold is None else score_text(self.threshold)
-        return {
-            "labels": f"{self.labels:,}",
-            "encoder": self.encoder,
-            "method": self.method,
-            "threshold": f"{threshold} ({self.calibration or 'uncalibrated'})",
-        }
-
-
-@dataclass(frozen=True)
-class Bar:
-    """Of a histogram: the kind of verdict there, its place among the bins, percent of the height, scores, how many."""
-
-    kind: str
-    place: int
-    height: float
-    low: float
-    high: float
-    count: int
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """How many images have which score.
-
-    Attributes:
-        total, least, most: of the scores.
-        low, high: ends of the axis, where the threshold is too.
-        thresholds: the one there is, if any.
-        bars: those of the bins that have scores.
-    """
-
-    total: int
-    least: float
-    most: float
-    low: float
-    high: float
-    thresholds: list[float]
-    bars: list[Bar]
-    bins: ClassVar[int] = 48
-
-    def place(self, score: float) -> float:
-        """Where a score stands, in bins from the left."""
-        return self.bins * (score - self.low) / (self.high - self.low)
-
 
 def histogram(
     scores: Sequence[float] | NDArray[np.float64], times: NDArray[np.int64], threshold: float | None
-) -> Histogram | None:
-    """The histogram of scores, each so many times; None where none is finite."""
+) -> dict[str, Any]:
+    """What page.html draws of scores, each so many times; nothing where none is finite."""
     values = np.asarray(scores, dtype=np.float64)
     values, times = values[np.isfinite(values)], times[np.isfinite(values)]
     if not values.size:
-        return None
+        return {}
     least, most = float(values.min()), float(values.max())
     thresholds = [] if threshold is None or not np.isfinite(threshold) else [threshold]
     low, high = min([least, *thresholds]), max([most, *thresholds])
     high = max(high, low + 1e-9 * (max(abs(low), abs(high)) or 1.0))  # 48 bins need room between floats
-    counts, edges = np.histogram(values, bins=Histogram.bins, range=(low, high), weights=times)
-    bars = [
-        Bar(
-            "in" if threshold is not None and left + right >= 2 * threshold else "out",
-            place,
-            max(100 * count / counts.max(), 1.5),
-            left,
-            right,
-            count,
-        )
-        for place, (count, (left, right)) in enumerate(zip(counts.tolist(), pairwise(edges.tolist()), strict=True))
-        if count
-    ]
-    return Histogram(int(times.sum()), least, most, float(edges[0]), float(edges[-1]), thresholds, bars)
+    counts, edges = np.histogram(values, bins=_BINS, range=(low, high), weights=times)
+    kinds = ["in" if threshold is not None and a + b >= 2 * threshold else "out" for a, b in pairwise(edges)]
+    return {
+        "bins": _BINS,
+        "edges": edges.tolist(),
+        "counts": counts.tolist(),
+        "heights": np.maximum(100 * counts / counts.max(), 1.5).tolist(),
+        "kinds": kinds,
+        "thresholds": [(cut, _BINS * (cut - edges[0]) / (edges[-1] - edges[0])) for cut in thresholds],
+        "total": int(times.sum()),
+        "least": least,
+        "most": most,
+    }
 
 
 class _Shown(ABC):
     """The rows that a page shows out of any number, and the first errors; all rows are counted."""
 
     meaning: ClassVar[Mapping[str, str]]  # of a kind of verdict
+    which: ClassVar[str]  # are shown
 
-    def __init__(self, error_limit: int) -> None:
+    def __init__(self, limit: int, error_limit: int) -> None:
+        self.limit = limit
         self.error_limit = error_limit
         self.counts: Counter[str] = Counter()
         self.errors: list[PageRow] = []
@@ -186,12 +141,13 @@ class _Shown(ABC):
         """The rows that were kept, in the order in which they are shown, without the errors."""
 
     @abstractmethod
-    def histogram(self, threshold: float | None) -> Histogram | None:
+    def histogram(self, threshold: float | None) -> dict[str, Any]:
         """How many images have which score."""
 
-    @abstractmethod
     def description(self) -> str:
         """What the page says where it does not show all rows; else ""."""
+        shown, total = len(self.rows()), self.counts.total() - self.counts["error"]
+        return "" if shown == total else f"Showing {shown:,} of {total:,} scored images: {self.which}."
 
     @abstractmethod
     def _take(self, row: PageRow, score: float) -> None:
@@ -214,10 +170,10 @@ class Sample(_Shown):
         "out": "none of the classes, highest score first",
         "uncalibrated": "no threshold yet, highest score first",
     }
+    which = "those with the highest and those with the lowest scores"
 
     def __init__(self, limit: int = 1000, error_limit: int = 100) -> None:
-        super().__init__(error_limit)
-        self.limit = limit
+        super().__init__(limit, error_limit)
         self.scores = array("d")
         self._highest: _Heap = []
         self._lowest: _Heap = []
@@ -228,16 +184,9 @@ class Sample(_Shown):
         low = sorted(self._lowest, key=lambda kept: kept[:2])
         return [row for _, _, row in high + low]
 
-    def histogram(self, threshold: float | None) -> Histogram | None:
+    def histogram(self, threshold: float | None) -> dict[str, Any]:
         """All scores."""
         return histogram(self.scores, np.ones(len(self.scores), dtype=np.int64), threshold)
-
-    def description(self) -> str:
-        """How many images are shown."""
-        shown, total = len(self.rows()), len(self.scores)
-        if shown == total:
-            return ""
-        return f"Showing {shown:,} of {total:,} scored images: those with the highest and those with the lowest scores."
 
     def _take(self, row: PageRow, score: float) -> None:
         self.scores.append(score)
@@ -265,10 +214,10 @@ class Borderline(_Shown):
         "in": "kept, nearest to the threshold first",
         "out": "left out, nearest to the threshold first",
     }
+    which = "those nearest to the threshold on either side"
 
     def __init__(self, limit: int = 60, error_limit: int = 100) -> None:
-        super().__init__(error_limit)
-        self.limit = limit
+        super().__init__(limit, error_limit)
         self.scores = StreamingHistogram()
         self._near: dict[str, _Heap] = {"in": [], "out": []}
 
@@ -277,16 +226,9 @@ class Borderline(_Shown):
         ranked = (sorted(near, key=lambda kept: kept[:2], reverse=True) for near in self._near.values())
         return [row for near in ranked for _, _, row in near]
 
-    def histogram(self, threshold: float | None) -> Histogram | None:
+    def histogram(self, threshold: float | None) -> dict[str, Any]:
         """All scores, in bins that are finer than those that are drawn."""
         return histogram(*self.scores.values(), threshold)
-
-    def description(self) -> str:
-        """How many images are shown."""
-        shown, total = len(self.rows()), self.counts["in"] + self.counts["out"]
-        if shown == total:
-            return ""
-        return f"Showing {shown:,} of {total:,} scored images: those nearest to the threshold on either side."
 
     def _take(self, row: PageRow, score: float) -> None:
         self.scores.add(score)

@@ -198,8 +198,8 @@ def _enter(folder: Path, source: Source) -> None:
         os.chdir(folder)
     except OSError as error:
         if source.is_relative:
-            told = f"a node of the cluster has no folder {folder}, and the source has relative paths"
-            raise InputError(told, hint="name the source by absolute paths that all nodes have") from error
+            message = f"a node of the cluster has no folder {folder}, and the source has relative paths"
+            raise InputError(message, hint="name the source by absolute paths that all nodes have") from error
 
 
 def _unwrapped(call: Any) -> Any:
@@ -211,9 +211,9 @@ def _unwrapped(call: Any) -> Any:
         while cause is not None and not isinstance(cause, OutwordError):
             cause = getattr(cause, "cause", None) or cause.__cause__
         if cause is None:
-            told = f"Ray gave up: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
+            message = f"Ray gave up: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
             raise OutwordError(
-                told, hint="run the same command again; --engine local tells which photo it is"
+                message, hint="run the same command again; --engine local tells which photo it is"
             ) from error
         raise cause from None
 

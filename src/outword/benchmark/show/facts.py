@@ -77,11 +77,11 @@ def _seconds(outcome: Outcome) -> list[list[str]]:
     """Seconds of each method on vectors, to fit and to score: the mean over seeds and OOD sets."""
     axes, lines = varying(outcome), []
     for condition in outcome.conditions():
-        told = condition_text(outcome, condition, axes)
+        description = condition_text(outcome, condition, axes)
         for name in dict.fromkeys(row.entry for row in outcome.select(condition)):
             rows = outcome.select(condition, entry=name)
             means = [np.mean([getattr(row, part) for row in rows]) for part in ("fit_seconds", "score_seconds")]
-            lines.append([f"{name} ({told})" if told else name, *(f"{mean:.3f}" for mean in means)])
+            lines.append([f"{name} ({description})" if description else name, *(f"{mean:.3f}" for mean in means)])
     return lines
 
 
@@ -95,9 +95,9 @@ def _configuration(outcome: Outcome) -> dict[str, Any]:
         first.setdefault((row.id, row.encoder, row.corpus, row.entry), row)
     own = []
     for row in first.values():
-        told = condition_text(outcome, (row.id, row.encoder, row.corpus), varying(outcome))
+        description = condition_text(outcome, (row.id, row.encoder, row.corpus), varying(outcome))
         facts = {k: v for k, v in _flat(row.config).items() if k in names and k not in shared}
-        own.append((f"{row.entry} ({told})" if told else row.entry, facts))
+        own.append((f"{row.entry} ({description})" if description else row.entry, facts))
     return {"shared": {name: flat[0][name] for name in shared}, "own": own}
 
 

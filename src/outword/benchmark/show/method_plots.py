@@ -106,9 +106,9 @@ def _roc(
         place = others.index(method) if method in others else own.index(method)
         colour = VERMILLION if method in own else COLOURS[place]
         false, true = roc(inside, outside)
-        told = f"{visible(method)}  {100 * auroc(inside, outside):.2f}"
+        label = f"{visible(method)}  {100 * auroc(inside, outside):.2f}"
         style = {"color": colour, "linestyle": DASHES[place % len(DASHES)], "linewidth": 2 if method in own else 1.4}
-        axes.plot(100 * false, 100 * true, label=told, **style)
+        axes.plot(100 * false, 100 * true, label=label, **style)
     axes.plot([0, 100], [0, 100], color="#bbbbbb", linewidth=0.8)
     axes.set(xlim=(-1, 101), ylim=(-1, 101), xlabel="OOD accepted (FPR), %", ylabel="ID accepted (TPR), %")
     axes.set_title(visible(title(outcome, ood)))
@@ -157,18 +157,18 @@ def _histogram(outcome: Outcome, row: Row, scale: Mapping[str, Any], axes: Any) 
     inside, outside = outcome.scores(row)
     edges = _edges(inside, outside, scale, axes)
     handles, infinite = [], 0
-    for scores, told, colour in ((inside, "ID", BLUE), (outside, "OOD", VERMILLION)):
+    for scores, name, colour in ((inside, "ID", BLUE), (outside, "OOD", VERMILLION)):
         finite = scores[np.isfinite(scores)]
         infinite += len(scores) - len(finite)
         counts, _ = np.histogram(finite, edges)
         axes.stairs(100 * counts / len(scores), edges, color=colour, fill=True, alpha=0.35)
-        handles.append(axes.stairs(100 * counts / len(scores), edges, color=colour, linewidth=1.2, label=told))
+        handles.append(axes.stairs(100 * counts / len(scores), edges, color=colour, linewidth=1.2, label=name))
     cut = threshold_at_tpr(inside, 0.95)
     handles.append(axes.axvline(cut, color=GREY, linestyle="--", linewidth=1.2, label="accepts 95 % of ID"))
     axes.set_title(visible(f"{row.entry}: ID against {title(outcome, row.ood)}"))
-    told = "higher: more ID" if scale["value"] == "linear" else "logarithmic axis; higher: more ID"
+    direction = "higher: more ID" if scale["value"] == "linear" else "logarithmic axis; higher: more ID"
     dropped = f"; {infinite:,} infinite ones not shown" if infinite else ""
-    axes.set(xlim=(edges[0], edges[-1]), xlabel=f"score ({told}){dropped}", ylabel="images of the set, %")
+    axes.set(xlim=(edges[0], edges[-1]), xlabel=f"score ({direction}){dropped}", ylabel="images of the set, %")
     return handles
 
 

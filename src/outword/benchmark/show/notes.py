@@ -42,32 +42,32 @@ CHOSEN = (
 
 def main_notes(outcome: Outcome) -> list[str]:
     """The notes of the table in the paper's layout."""
-    told = [*_terms(outcome), *_published(outcome), *_partial(outcome), *lacks(outcome)]
-    return [*_reading(outcome), CHOSEN, FPR95_ID, *told]
+    others = [*_terms(outcome), *_published(outcome), *_partial(outcome), *lacks(outcome)]
+    return [*_reading(outcome), CHOSEN, FPR95_ID, *others]
 
 
 def lead_notes(outcome: Outcome) -> list[str]:
     """The notes of the table of leads."""
-    told = "Mean AUROC over the OOD sets: the first less each of the others, in points."
+    first = "Mean AUROC over the OOD sets: the first less each of the others, in points."
     sure = (
         "Intervals: 95 % for all pairs of methods at once (largest deviation over all pairs), by bootstrap over images "
         "and seeds. One that contains 0 separates nothing."
     )
-    return [told, sure, *_reading(outcome)]
+    return [first, sure, *_reading(outcome)]
 
 
 def all_notes(outcome: Outcome) -> list[str]:
     """The notes of the long table."""
-    told = f"{CONDITIONAL[:-1]}; each end is the mean over seeds."
-    return [*_reading(outcome), told, FPR95_ID, FPR95_OOD, *lacks(outcome)]
+    intervals = f"{CONDITIONAL[:-1]}; each end is the mean over seeds."
+    return [*_reading(outcome), intervals, FPR95_ID, FPR95_OOD, *lacks(outcome)]
 
 
 def sweep_notes(outcome: Outcome, parameter: str) -> list[str]:
     """The notes of the table of a swept parameter."""
     value = PAPER_VALUES.get(parameter)
-    told = [] if value is None else [f"The paper's {parameter} is {value:g}."]
-    told.append("± is how seeds differ: no interval for a value, and no correction for picking the best of them.")
-    return [*told, *_reading(outcome), FPR95_ID, *_terms(outcome), *_partial(outcome), *lacks(outcome)]
+    lines = [] if value is None else [f"The paper's {parameter} is {value:g}."]
+    lines.append("± is how seeds differ: no interval for a value, and no correction for picking the best of them.")
+    return [*lines, *_reading(outcome), FPR95_ID, *_terms(outcome), *_partial(outcome), *lacks(outcome)]
 
 
 def _reading(outcome: Outcome) -> Iterator[str]:
@@ -97,8 +97,8 @@ def _terms(outcome: Outcome) -> Iterator[str]:
                 "each OOD set. Its figures depend on the order and on the mix."
             )
         if kept := row.config["method"]["on_vectors"]:
-            told = ", ".join(f"{key}={value}" for key, value in kept.items())
-            yield f"{name} is measured on vectors, without its step of the pixels: {told}."
+            values = ", ".join(f"{key}={value}" for key, value in kept.items())
+            yield f"{name} is measured on vectors, without its step of the pixels: {values}."
     if used := tau_text([row for row in outcome.rows if _is_lowered(row)]):
         yield f"tau is lowered where there are few labels for the size of a group, to {used} (docs/short-lists.md)."
 
@@ -140,8 +140,8 @@ def lacks(outcome: Outcome) -> list[str]:
         where.setdefault((left.kind, left.what, left.reason), []).append(left.where)
     lines = []
     for (kind, what, reason), places in where.items():
-        told = f"{title(outcome, what)}: {reason}" if kind == "set" else f"{what}: skipped: {reason}"
-        lines.append(told.rstrip(".") + _in(outcome, places) + ".")
+        line = f"{title(outcome, what)}: {reason}" if kind == "set" else f"{what}: skipped: {reason}"
+        lines.append(line.rstrip(".") + _in(outcome, places) + ".")
     return lines + _unread(outcome)
 
 

@@ -51,16 +51,16 @@ def write_plots(outcome: Outcome, folder: Path) -> list[Path]:
 
 def _pictures(outcome: Outcome) -> Iterator[Picture]:
     for number, condition in enumerate(outcome.conditions()):
-        told = condition_text(outcome, condition, varying(outcome))
+        description = condition_text(outcome, condition, varying(outcome))
         if outcome.suite.sweep:
             several = len(entries(outcome, condition)) > 1
             for place, entry in enumerate(entries(outcome, condition)):
-                heading = "; ".join(part for part in (told, f"Method: {entry}" if several else "") if part)
+                heading = "; ".join(part for part in (description, f"Method: {entry}" if several else "") if part)
                 yield sweeps(outcome, condition, entry, picture_name("sweep", number, place), heading)
         elif ranking(outcome, condition):
-            yield dots(outcome, condition, picture_name("dots", number), told)
-            yield roc_curves(outcome, condition, picture_name("roc", number), told)
-            yield from histograms(outcome, condition, picture_name("histogram", number), told)
+            yield dots(outcome, condition, picture_name("dots", number), description)
+            yield roc_curves(outcome, condition, picture_name("roc", number), description)
+            yield from histograms(outcome, condition, picture_name("histogram", number), description)
 
 
 def picture_name(kind: str, *numbers: int) -> str:

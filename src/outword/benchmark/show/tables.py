@@ -99,8 +99,8 @@ def lead_tables(outcome: Outcome) -> list[Table]:
         if len(ranking(outcome, condition)) > 1
         for found in leads(outcome, condition).values()
     ]
-    told = f"{outcome.suite.title}: the first before each of the others"
-    return [_table(outcome, "leads", told, LEAD_COLUMNS, lines, lead_notes(outcome))] if lines else []
+    heading = f"{outcome.suite.title}: the first before each of the others"
+    return [_table(outcome, "leads", heading, LEAD_COLUMNS, lines, lead_notes(outcome))] if lines else []
 
 
 def _lead(found: Lead) -> list[Cell]:
@@ -128,7 +128,7 @@ def _block(outcome: Outcome, condition: Condition, block: int, averages: Average
 
 
 def _table(
-    outcome: Outcome, name: str, told: str, columns: Sequence[Column], lines: Sequence[Line], notes: Sequence[str]
+    outcome: Outcome, name: str, heading: str, columns: Sequence[Column], lines: Sequence[Line], notes: Sequence[str]
 ) -> Table:
     """A table whose lines get the axes that vary in front; their blocks number the conditions."""
     axes, conditions = varying(outcome), outcome.conditions()
@@ -138,7 +138,7 @@ def _table(
         for condition in conditions
     ]
     rows = [Line([*named[line.block], *line.cells], line.source, line.block) for line in lines]
-    return Table(name, told, [*(Column(AXES[axis], axis) for axis in axes), *columns], rows, notes, len(axes))
+    return Table(name, heading, [*(Column(AXES[axis], axis) for axis in axes), *columns], rows, notes, len(axes))
 
 
 def _averages(outcome: Outcome) -> Averages:
@@ -151,9 +151,9 @@ def _averages(outcome: Outcome) -> Averages:
 def _figure_columns(outcome: Outcome, averages: Averages) -> list[Column]:
     groups = [(name, title(outcome, name)) for name in outcome.suite.ood]
     for name, (sets, planned) in averages.items():
-        told = name if len(sets) == planned else f"{name} of {len(sets)} of {planned} sets"
-        groups.append((name.lower().replace(" ", "_"), told))
-    return [Column(FIGURES[figure], f"{key}_{figure}", "figure", told) for key, told in groups for figure in FIGURES]
+        group = name if len(sets) == planned else f"{name} of {len(sets)} of {planned} sets"
+        groups.append((name.lower().replace(" ", "_"), group))
+    return [Column(FIGURES[figure], f"{key}_{figure}", "figure", group) for key, group in groups for figure in FIGURES]
 
 
 def _figures(outcome: Outcome, rows: Sequence[Row], averages: Averages) -> list[Cell]:
@@ -223,8 +223,8 @@ def _sweep(outcome: Outcome, parameter: str) -> Table:
     columns = [*([Column("Method", "method")] if several else []), Column(parameter, parameter)]
     columns += [Column("tau used", "tau_used", "count")] if has_tau else []
     columns += _figure_columns(outcome, averages)
-    told = f"{outcome.suite.title}: {parameter}"
-    return _table(outcome, f"sweep-{parameter}", told, columns, lines, sweep_notes(outcome, parameter))
+    heading = f"{outcome.suite.title}: {parameter}"
+    return _table(outcome, f"sweep-{parameter}", heading, columns, lines, sweep_notes(outcome, parameter))
 
 
 def _all(outcome: Outcome) -> Table:

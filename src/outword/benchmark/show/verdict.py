@@ -99,8 +99,8 @@ def _terms(outcome: Outcome, condition: Condition, method: str) -> list[str]:
 def _marks(outcome: Outcome, condition: Condition, method: str) -> str:
     """What a reader should know of a method, in brackets."""
     own = [OWN] if method in paper_entries(outcome, condition)[:1] else []
-    told = "; ".join(own + _terms(outcome, condition, method))
-    return f" ({told})" if told else ""
+    remarks = "; ".join(own + _terms(outcome, condition, method))
+    return f" ({remarks})" if remarks else ""
 
 
 def _named(outcome: Outcome, condition: Condition, method: str) -> Markup:
