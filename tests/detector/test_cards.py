@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import outword
-from outword.base.checks import mistyped
+from outword.base.records import mistyped
 from outword.benchmark.run.results import ROWS, Results
 from outword.benchmark.run.suite import read_suite
 from outword.detector import artifact

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from outword.base.checks import mistyped, number
+from outword.base.checks import number
+from outword.base.records import mistyped
 from outword.detector import artifact
 from outword.detector.detector import FITTED_ON, NOTHING, Detector
 from outword.detector.recipe import checked_params
@@ -21,7 +22,7 @@ from outword.maths.methods import DETECTORS, Need
 from outword.maths.thresholds import read_threshold
 from outword.vectors.fitted import Hashes
 
-_CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.checks.mistyped`)
+_CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.records.mistyped`)
     "method": {"name": str, "parameters": dict},
     "encoder": {
         "name": str,

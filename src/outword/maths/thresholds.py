@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.base.checks import mistyped
+from outword.base.records import read_record
 from outword.errors import InputError, ParameterError
 from outword.maths.metrics import threshold_at_tpr
 from outword.maths.numerics import Array
@@ -174,16 +174,12 @@ def by_hand(value: float) -> Threshold:
 
 def read_threshold(stored: Mapping[str, Any]) -> Threshold:
     """A threshold from the table that a saved detector has of it; `ValueError` or `TypeError` where it is none."""
-    kinds = {"value": (float, None), "method": str, "tpr": (float, None), "n_photos": int, "low": float, "high": float}
-    if wrong := mistyped(stored, {**kinds, "n_others?": int, "margin?": float}, "calibration"):
-        raise ValueError(wrong)
-    found = Threshold(**{**stored, "value": -math.inf if stored["value"] is None else stored["value"]})
+    accepts_all = "value" in stored and stored["value"] is None
+    found = read_record(Threshold, {**stored, "value": 0.0} if accepts_all else stored, "calibration")
     fitted = found.method in get_args(CalibrationMethod)
-    if not fitted and found.method not in ("marks", "hand"):
-        raise ValueError(f"{found.method!r} is no way to find a threshold")
     if (fitted and found.tpr is None) or not 0 <= (found.tpr or 0) <= 1:
         raise ValueError("tpr must be a share between 0 and 1")
-    return found
+    return replace(found, value=-math.inf) if accepts_all else found
 
 
 def conformal_p_values(id_scores: ArrayLike, scores: ArrayLike) -> Array:

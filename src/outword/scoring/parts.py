@@ -28,6 +28,7 @@ from typing import Any
 from outword.base.extras import pyarrow
 from outword.base.files import parse_json, sha256_bytes, sha256_file, sweep
 from outword.base.locks import lock_output, release
+from outword.base.records import read_record
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import PART, Piece
 from outword.scoring.rows import Checksum, Row, Totals, read_rows, writing
@@ -335,14 +336,12 @@ def _manifest(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 def _part(path: Path, values: Mapping[str, Any]) -> Part:
     try:
-        part = Part(**values)
-        kinds = [type(value) for value in values.values()]
+        part = read_record(Part, values, "a line")
         sizes = part.piece, part.part, part.rows, *part.counts.values()
-        whole = kinds == [int, int, str, str, bool, int, dict, str, str] and all(0 <= size < MOST for size in sizes)
-        if not whole or sum(part.counts.values()) != part.rows:
+        if not all(0 <= size < MOST for size in sizes) or sum(part.counts.values()) != part.rows:
             raise ValueError(f"the line of part {part.part} of piece {part.piece}")
         int(part.checksum, 16)
-    except (TypeError, ValueError, AttributeError) as error:
+    except ValueError as error:
         raise _unreadable(path, error) from error
     return part
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from outword.base.checks import mistyped
 from outword.base.files import parse_json, sha256_bytes, sweep
+from outword.base.records import mistyped
 from outword.encoders import Encoder
 from outword.errors import ArtifactError, ImageError, InputError
 from outword.vectors.shards import (

@@ -13,8 +13,9 @@ from importlib.resources import files
 from pathlib import Path, PurePath
 from typing import Literal
 
+from outword.base.records import read_record
 from outword.benchmark.run import imagenet
-from outword.benchmark.run.suite import FOLDER, read_table
+from outword.benchmark.run.suite import FOLDER, SEE
 from outword.benchmark.toml import tomllib
 from outword.errors import InputError, unknown
 from outword.photos.sources import ARCHIVES, Item, find_items, find_names, is_archive
@@ -115,7 +116,9 @@ def catalogue() -> dict[str, DataSet]:
 def read_catalogue(text: str, where: str) -> dict[str, DataSet]:
     """The sets of a catalogue by name; `where` names it in errors."""
     tables = tomllib.loads(text)
-    return {name: read_table(DataSet, {"name": name, **table}, f"{name} of {where}") for name, table in tables.items()}
+    return {
+        name: read_record(DataSet, {"name": name, **table}, f"{name} of {where}", SEE) for name, table in tables.items()
+    }
 
 
 def find_set(root: str | os.PathLike[str], name: str) -> Found:

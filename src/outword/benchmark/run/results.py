@@ -16,7 +16,8 @@ import numpy as np
 
 from outword.base.files import parse_json, whole_file
 from outword.base.locks import lock_output, release
-from outword.benchmark.run.suite import Suite, read_table
+from outword.base.records import read_record
+from outword.benchmark.run.suite import Suite
 from outword.errors import InputError
 from outword.maths.numerics import Array
 
@@ -189,10 +190,7 @@ class Results:
     def _row(self, number: int, line: bytes) -> Row:
         try:
             table = parse_json(line)
-            row: Row = read_table(Row, {f.name: table[f.name] for f in fields(Row)}, "it")
-            if (len(row.auroc_ci), len(row.fpr95_ci)) != (2, 2):
-                raise ValueError("an interval has two ends")
-            return row
+            return read_record(Row, {f.name: table[f.name] for f in fields(Row)}, "it")
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"line {number} of {self._path} is no row of this version: {error!r}",

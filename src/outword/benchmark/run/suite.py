@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from outword.base.checks import whole_number
+from outword.base.records import read_record
 from outword.benchmark.toml import tomllib
 from outword.errors import InputError, ParameterError, unknown
 from outword.maths.methods import DETECTORS
@@ -19,6 +19,7 @@ from outword.maths.mining import MINERS
 SUITES = Path(str(files("outword"))) / "benchmark" / "suites"
 FOLDER = "folder"  # as a set: ROOT/id, ROOT/train, or every folder in ROOT/ood
 ALL = "all"
+SEE = "docs/benchmark.md"
 Kind = Literal["methods", "sweep", "theorem"]
 
 # What a sweep may change: of the method, of the miner, or of the labels.
@@ -142,52 +143,17 @@ def read_suite(name: str | os.PathLike[str]) -> Suite:
         raise InputError(f"there is no suite {path}", hint='see "outword list suites"') from None
     except (OSError, ValueError, RecursionError) as error:  # a number or a nest without end is no error of TOML's
         raise InputError(f"{path} cannot be read as TOML: {error}", hint="correct it") from None
-    suite: Suite = read_table(Suite, {"name": path.stem, **table}, str(path))
+    if "methods" in table:
+        table["methods"] = _entries(table["methods"])
+    suite = read_record(Suite, {"name": path.stem, **table}, str(path), SEE)
     _check(suite, str(path))
     return suite
 
 
-def read_table(kind: type[Any], table: Mapping[str, Any], where: str) -> Any:
-    """A dataclass from a TOML table: unknown keys, missing keys and values of the wrong type are errors."""
-    hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}
-    for key in table:
-        if key not in known:
-            raise unknown(f"key in {where}", key, known, "docs/benchmark.md")
-    missing = [n for n, f in known.items() if n not in table and f.default is MISSING and f.default_factory is MISSING]
-    if missing:
-        raise InputError(f"{where} must have the key {missing[0]}", hint="see docs/benchmark.md")
-    return kind(**{key: _value(hints[key], value, f"{key} in {where}") for key, value in table.items()})
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    """A value as its annotation wants it; lists become tuples and tables dataclasses."""
-    origin, args = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return value
-    if origin in (Union, UnionType):  # with None, which TOML does not have
-        return _value(args[0], value, where)
-    if origin is tuple:
-        if args[0] is Entry and value == ALL:
-            return tuple(Entry(method) for method in DETECTORS)
-        if not isinstance(value, list):
-            raise InputError(f"{where} must be a list, got {value!r}", hint="write it in brackets")
-        return tuple(_value(args[0], one, where) for one in value)
-    if origin is Literal:
-        if value not in args:
-            raise unknown(where, value, args, "docs/benchmark.md")
-        return value
-    if hint is Entry and isinstance(value, str):
-        return Entry(value)
-    if hint in (Entry, Sweep, Theorem) and isinstance(value, dict):
-        return read_table(hint, value, where)
-    if origin is Mapping and isinstance(value, dict):
-        return {key: _value(args[1], one, where) for key, one in value.items()}
-    wanted = {float: (int, float), Mapping: ()}.get(origin or hint, hint)
-    endless = hint is float and isinstance(value, int) and abs(value) > 1e300
-    if not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool) or endless:
-        kind = hint.__name__ if hint in (str, int, float, bool) else "table"
-        raise InputError(f"{where} must be of type {kind}, got {value!r}", hint="see docs/benchmark.md")
-    return value
+def _entries(methods: Any) -> Any:
+    """The methods of a table, those that are named by a word alone as tables; "all" stands for every one there is."""
+    listed = list(DETECTORS) if methods == ALL else methods
+    return [{"method": one} if isinstance(one, str) else one for one in listed] if isinstance(listed, list) else listed
 
 
 def _check(suite: Suite, where: str) -> None:

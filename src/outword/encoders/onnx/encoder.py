@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.base.checks import mistyped
 from outword.base.extras import require
 from outword.base.files import parse_json, sha256_bytes, sha256_file
 from outword.base.processors import usable_cpus
+from outword.base.records import mistyped
 from outword.encoders.base import Encoder, Loader, Pixels, Vectors, check_batch_size, texts_of
 from outword.encoders.onnx.tokens import Form, Tokens
 from outword.encoders.ort import session
