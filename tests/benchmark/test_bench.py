@@ -6,9 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +16,7 @@ import outword
 from conftest import PHOTOS, call, lay_out
 from helpers.archives import write_tar
 from helpers.bad_images import encoded
+from helpers.stopped import stopped
 from outword.benchmark.run import imagenet, measure
 from outword.benchmark.run.bench import bench
 from outword.benchmark.run.photos import Photos
@@ -474,33 +472,32 @@ def test_a_damaged_line_is_told(own, tmp_path):
     assert "line 1 of" in run(own, tmp_path / "r", code=2).stderr
 
 
-POINTS = {  # when a run is killed: what must be there, as (pattern, how many, lines at least)
-    "while photos are encoded": ("store/*/*/*.safetensors", 1, 0),
-    "between two methods": ("rows.jsonl", 1, 5),
-    "when all is measured and tables are due": ("rows.jsonl", 1, 12),
+POINTS = {  # when a run is killed: before which call of what
+    "while photos are encoded": ("outword.vectors.shards:write_synced", 2),
+    "between two methods": ("outword.benchmark.run.results:Results.append", 2),
+    "when all is measured and tables are due": ("outword.benchmark.run.bench:make_tables", 0),
 }
 
 
+@pytest.fixture(scope="module")
+def whole(own, tmp_path_factory):
+    """The results of a run that nothing stopped."""
+    folder = tmp_path_factory.mktemp("whole") / "results"
+    run(own, folder)
+    return folder
+
+
 @pytest.mark.parametrize("point", POINTS)
-def test_kill_and_resume(point, own, tmp_path):
-    run(own, tmp_path / "whole")
+def test_kill_and_resume(point, own, whole, tmp_path):
     out = tmp_path / "killed"
-    options = [str(option) for option in QUICK]
-    command = [sys.executable, "-c", "from outword.cli import main; main()", "bench", "folder", *options]
-    process = subprocess.Popen([*command, "--data", str(own), "-o", str(out)], stderr=subprocess.DEVNULL)
-    pattern, count, lines = POINTS[point]
-    while process.poll() is None:
-        found = list(out.glob(pattern))
-        if len(found) >= count and (not lines or found[0].read_bytes().count(b"\n") >= lines):
-            os.kill(process.pid, signal.SIGKILL)
-            break
-        time.sleep(0.002)
-    assert process.wait() == -signal.SIGKILL
+    with stopped(*POINTS[point], "bench", "folder", *QUICK, "--data", own, "-o", out) as process:
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
     assert not (out / "report.html").exists()
     run(own, out)
-    assert tables_of(out) == tables_of(tmp_path / "whole")
+    assert tables_of(out) == tables_of(whole)
     assert (out / "report.html").exists()
-    assert {row["key"] for row in rows_of(out)} == {row["key"] for row in rows_of(tmp_path / "whole")}
+    assert {row["key"] for row in rows_of(out)} == {row["key"] for row in rows_of(whole)}
 
 
 def test_each_encoder_reads_the_labels_itself(own, clip, tmp_path):

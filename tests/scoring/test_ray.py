@@ -5,8 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,8 +16,10 @@ import outword
 from conftest import LABELS, PHOTOS, call, contents
 from helpers import tiny
 from helpers.archives import photo, write_parquet, write_tar
+from helpers.stopped import stopped
 from outword.encoders import get_encoder
 from outword.encoders.onnx.export import export
+from outword.scoring import parts
 from outword.vectors.embed import embed
 
 ray = pytest.importorskip("ray")
@@ -89,18 +90,19 @@ def scorers():
     return [pid for pid in named if parents.get(parents.get(pid)) == os.getpid()]  # raylet, and its workers
 
 
-def parts(folder):
-    return len(list(folder.glob("part-*")))
+def strike(monkeypatch):
+    """kill -9 of a scorer when the third part is written into a folder called there."""
+    write, done, struck = parts.write_synced, count(), []
 
-
-def strike(folder, struck):
-    """kill -9 of a scorer, once some parts are written."""
-    while not struck:
-        if parts(folder) > 2:
+    def killing(path, blocks):
+        if path.match("there/part-*") and next(done) == 2:
             for pid in scorers()[:1]:
                 os.kill(pid, signal.SIGKILL)
                 struck.append(pid)
-        time.sleep(0.002)
+        write(path, blocks)
+
+    monkeypatch.setattr(parts, "write_synced", killing)
+    return struck
 
 
 def test_all_kinds_of_sources_and_a_scorer_that_is_killed(cluster, light, shards, tmp_path, monkeypatch):
@@ -108,8 +110,7 @@ def test_all_kinds_of_sources_and_a_scorer_that_is_killed(cluster, light, shards
     write_parquet(tmp_path / "t.parquet", [photo(n) for n in range(30)], rows=7)
     Path("list.txt").write_text(f"{PHOTOS}/cat.jpg\nnone.jpg\nt.parquet\n")
     embed(outword.load(light).encoder, [PHOTOS / "cat.jpg", tmp_path / "list.txt"], tmp_path / "s")
-    struck = []
-    threading.Thread(target=strike, args=(tmp_path / "there", struck), daemon=True).start()
+    struck = strike(monkeypatch)
     found = same(light, tmp_path, f"{shards}/*.tar", "t.parquet", "s", "list.txt", PHOTOS, "t.parquet")
     assert len(found) == 30 + 7 and struck
 
@@ -128,16 +129,11 @@ def test_clip_on_torch(cluster, encoders, words_file, shards, tmp_path):
 
 def test_driver_that_is_killed(cluster, light, shards, tmp_path):
     call("score", light, f"{shards}/*.tar", "-o", f"{tmp_path}/here/")
-    command = [sys.executable, "-m", "outword", "score", light, f"{shards}/*.tar", "-o", f"{tmp_path}/there/"]
-    process = subprocess.Popen(
-        list(map(str, [*command, "--engine", "ray", "--address", cluster.address])), stderr=subprocess.DEVNULL
-    )
-    while process.poll() is None and parts(tmp_path / "there") < 3:
-        time.sleep(0.002)
-    process.kill()
-    process.wait()
-    assert 3 <= parts(tmp_path / "there") <= 30
-    call("score", light, f"{shards}/*.tar", "-o", f"{tmp_path}/there/", "--engine", "ray")
+    there = ("score", light, f"{shards}/*.tar", "-o", f"{tmp_path}/there/", "--engine", "ray")
+    with stopped("outword.scoring.parts:write_synced", 4, *there, "--address", cluster.address) as process:
+        process.kill()
+    assert len(list((tmp_path / "there").glob("part-*"))) == 3
+    call(*there)
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
 

@@ -5,9 +5,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +15,7 @@ import pytest
 import outword
 from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import write_tar
+from helpers.stopped import stopped
 from outword.errors import InputError
 from outword.scoring import parts, stream
 from outword.scoring.parts import MANIFEST
@@ -25,6 +23,7 @@ from outword.scoring.rows import Row, read_rows, writing
 from outword.scoring.stream import open_source, score_source
 from outword.vectors.embed import embed
 
+WRITES = "outword.scoring.parts:write_synced"
 NAMES = ["cat", "coffee", "gravel", "raccoon", "rocket"]  # as a folder has them: batches round alike
 
 
@@ -119,33 +118,23 @@ def test_parts_of_a_large_piece_are_gone_on_with(saved, photos, tmp_path, monkey
     assert contents(tmp_path / "out") == whole
 
 
-def start(saved, shards, out):
-    command = [sys.executable, "-m", "outword", "score", saved, f"{shards}/*.tar", "-o", f"{out}/"]
-    return subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL)
-
-
-@pytest.mark.parametrize("after", [0, 2, 7])
-def test_killed_anywhere_and_run_again(saved, shards, tmp_path, after):
+def test_killed_anywhere_and_run_again(saved, shards, tmp_path):
+    """Before the manifest is written, and before the third and the eighth part."""
     call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/whole/")
-    process = start(saved, shards, tmp_path / "out")
-    while process.poll() is None and len(list((tmp_path / "out").glob("part-*"))) < after:
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    call("score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/")
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    for number in (0, 3, 8):
+        out = tmp_path / str(number)
+        with stopped(WRITES, number, "score", saved, f"{shards}/*.tar", "-o", f"{out}/") as process:
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+        assert len(list(out.glob("part-*"))) == max(0, number - 1)
+        call("score", saved, f"{shards}/*.tar", "-o", f"{out}/")
+        assert contents(out) == contents(tmp_path / "whole")
 
 
 def test_twice_at_once(saved, shards, tmp_path):
-    process = start(saved, shards, tmp_path / "out")
-    try:
-        while process.poll() is None and not (tmp_path / "out" / MANIFEST).exists():
-            time.sleep(0.001)
-        os.kill(process.pid, signal.SIGSTOP)
+    with stopped(WRITES, 1, "score", saved, f"{shards}/*.tar", "-o", f"{tmp_path}/out/") as process:
         assert "another run is writing" in call("score", saved, shards, "-o", tmp_path / "out", code=2).stderr
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
-    assert process.wait() == 0
+    assert process.returncode == 0
     assert json.loads((tmp_path / "out" / MANIFEST).read_text().splitlines()[-1])["rows"] == 12
 
 

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -319,7 +318,6 @@ from pathlib import Path
 sys.path[:0] = {tests!r}, {tests!r} + '/vectors'
 from test_store import Tiny, fill
 """
-ONCE = "fill(Path(sys.argv[1]), sys.argv[2], encoder=Tiny(pause=float(sys.argv[3])), shard_rows=2)"
 TWO = "fill(Path(sys.argv[1]), *sys.argv[2:], encoder=Tiny(pause=0.02), shard_rows=2)"
 AT_EVERY_STEP = """
 CALLS = {"mkdir", "open", "write", "flush", "fsync", "close", "replace", "unlink"}
@@ -369,18 +367,6 @@ def test_killed_at_every_step_it_goes_on(photos, tmp_path):
     assert seen == sorted(seen)
     assert set(seen) == {0, 2, 4, 6, 7}
     assert min(seen.count(kept) for kept in (0, 2, 4)) > 4
-
-
-def test_killed_in_the_middle(photos, place):
-    with start(ONCE, place, photos, 0.3) as run:
-        while len(shards_of(place) if is_store(place) else []) < 2:
-            assert run.poll() is None
-            time.sleep(0.01)
-        run.kill()
-    assert run.returncode == -signal.SIGKILL
-    kept = len(rows_of(place))
-    assert 4 <= kept < 7
-    assert fill(place, photos).encoded == 7 - kept
 
 
 def test_leftovers_are_swept_and_never_read(photos, place):
