@@ -60,7 +60,9 @@ def report(bench: Bench, title: str, tasks: list[Task], corpus: str) -> str:
             figures.append([found[name] for name in sets])
             if method == "debiased":
                 outside = np.concatenate(list(task.outside.values()))
-                verdicts.append([(detector.score(v) >= detector.natural_cut_).mean() for v in (task.inside, outside)])
+                verdicts.append(
+                    [(detector.score(v) >= detector.default_threshold_).mean() for v in (task.inside, outside)]
+                )
         values = np.array(figures)  # (draws, sets, 2)
         means = 100 * values.mean(axis=0)
         cells = [f"{a:.1f} / {f:.1f}" for a, f in means]

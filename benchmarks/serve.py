@@ -35,6 +35,7 @@ import numpy as np
 import outword
 from outword.base.files import whole_file
 from outword.detector.detector import Detector
+from outword.detector.judge import judge
 from outword.encoders.base import Pixels
 from outword.maths.kernels.threads import blas
 from outword.photos.images import Blob, find_images, open_image
@@ -199,7 +200,7 @@ def parts(detector: Detector, blobs: Sequence[Blob]) -> dict[str, Any]:
         "decode": lambda: decode(next(turn)),
         "encode": lambda: encoder.encode_pixels(pixels[:1]),
         "score": lambda: detector.scorer.score(vectors),
-        "evidence": lambda: detector.evidence(vectors, 3),
+        "judge": lambda: judge(detector, vectors),
     }
     with blas:  # as the service does it
         ms, many = times(runs, rounds=36), times({"": lambda: encoder.encode_pixels(pixels)}, rounds=5)

@@ -36,7 +36,7 @@ LABELS = (10, 1_000)  # the first for all sizes; both for the parts, on the smal
 BUSY = 0.9
 FLAT = 1.1  # times the memory of the smallest run
 LINEAR = 1.1  # times the cost of a file in the smallest run
-PARTS = ("encoder", "scoring", "evidence", "waiting for pixels")
+PARTS = ("encoder", "judging", "waiting for pixels")
 
 
 def run(device: str) -> Iterator[Table]:
@@ -76,8 +76,8 @@ def watch(detector: str, folder: str) -> dict[str, Any]:
     The first chunk loads what is loaded when it is needed: all that comes before the second is start-up.
     """
     from outword.cli import main as outword
-    from outword.detector.detector import Detector
     from outword.encoders.mini.encoder import Mini
+    from outword.scoring import stream
 
     spent = dict.fromkeys(PARTS, 0.0)
     before, since, chunks = dict(spent), 0.0, []
@@ -110,14 +110,13 @@ def watch(detector: str, folder: str) -> dict[str, Any]:
 
     encode_clocked, pixels_ahead = clocked("encoder", Mini.encode_pixels), Mini.pixels_ahead
     Mini.encode_pixels, Mini.pixels_ahead = encode, ahead  # type: ignore[method-assign]
-    Detector.score_pixels = clocked("scoring", Detector.score_pixels)  # type: ignore[method-assign]
-    Detector.evidence = clocked("evidence", Detector.evidence)  # type: ignore[method-assign]
+    stream.judge = clocked("judging", stream.judge)  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as scratch:
         outword(["score", detector, folder, "-o", f"{scratch}/rows.csv"], standalone_mode=False)
         rows = Path(f"{scratch}/rows.csv").read_text(encoding="utf-8").count("\n") - 1
     usage = resource.getrusage(resource.RUSAGE_SELF)
     parts = {part: spent[part] - before[part] for part in PARTS}
-    parts["scoring"] -= parts["encoder"]  # which is called from there
+    parts["judging"] -= parts["encoder"]  # which is called from there
     return {
         "files": rows,
         "later": sum(chunks[1:]),

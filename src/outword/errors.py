@@ -30,6 +30,10 @@ class InputError(OutwordError, ValueError):
     """A file, a list of labels or an array is not what it should be."""
 
 
+class NotFittedError(InputError):
+    """A method scores before `fit` was called."""
+
+
 class ImageError(OutwordError, ValueError):
     """One image cannot be used; a run records it and goes on."""
 

@@ -13,6 +13,7 @@ from outword.benchmark.run.results import ROWS, Results
 from outword.benchmark.run.suite import read_suite
 from outword.detector import artifact
 from outword.detector.artifact import Saved
+from outword.detector.judge import judge
 from outword.errors import ArtifactError, InputError, OutwordError
 from outword.maths.thresholds import by_hand, read_threshold
 from outword.scoring.page import Summary
@@ -66,9 +67,7 @@ def refused(use):
 
 def use_detector(path):
     found = outword.load(path)
-    for score in found.score_vectors(np.eye(2, 512)):
-        found.verdict(score)
-    found.evidence(np.eye(2, 512, dtype=np.float32))
+    list(judge(found, np.eye(2, 512, dtype=np.float32)))
     assert found.encoder.name == "mini"
     assert all([repr(found), Summary.of(found), found.fingerprint]) and found.audit() == []
     assert ", ".join(found.card.get("corpus", {"left_out": []})["left_out"]) in ("", "x")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from outword.detector.detector import Detector
-from outword.detectors import EOE, MCM, NegLabel
+from outword.detector.judge import FIRED, judge
+from outword.detectors import EOE, MCM, AdaNeg, NegLabel
 from outword.testing import planted_world
 
 
@@ -33,7 +34,7 @@ def twin(labels, wild, groups, temperature, image):
 def test_by_hand():
     labels, wild = [[1.0, 0.0], [0.0, 1.0]], [[-1.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.0, 1.0]]
     vectors = NegLabel(temperature=1 / math.log(2), n_groups=2).fit(labels, wild, groups=[[0, 1], [2, 3]])
-    (found,) = detector(vectors).evidence(np.array([[1.0, 0.0]]), top=4)  # e^h = 2^cos: P = 3, Q = 3/2 and 3
+    (found,) = judge(detector(vectors), np.array([[1.0, 0.0]]), top=4)  # e^h = 2^cos: P = 3, Q = 3/2 and 3
     assert found.labels == [("y0", pytest.approx(7 / 18)), ("y1", pytest.approx(7 / 36))]
     expected = {"u2": 2 / 6, "u1": 1 / 4.5, "u3": 1 / 6, "u0": 0.5 / 4.5}
     assert [name for name, _ in found.words] == list(expected)
@@ -46,9 +47,8 @@ def test_as_the_slow_twin(temperature, n_groups):
     world = planted_world()
     vectors = NegLabel(temperature=temperature, n_groups=n_groups).fit(world.labels, world.wild)
     images = np.concatenate([world.id_images[:6], world.ood_images[:6]])
-    error = max(1e-6, 1e-7 / temperature)  # cosines are float32
     for top in (1, 3, 20):
-        for image, found in zip(images, detector(vectors).evidence(images, top), strict=True):
+        for image, found in zip(images, judge(detector(vectors), images, top), strict=True):
             unit = image / np.linalg.norm(image)
             for told, true in zip(
                 (found.labels, found.words),
@@ -56,12 +56,12 @@ def test_as_the_slow_twin(temperature, n_groups):
                 strict=True,
             ):
                 assert [name for name, _ in told] == [name for name, _ in true[:top]]
-                np.testing.assert_allclose([s for _, s in told], [s for _, s in true[:top]], atol=error)
+                np.testing.assert_allclose([s for _, s in told], [s for _, s in true[:top]], atol=1e-12, rtol=1e-9)
 
 
 def test_all_words_in_one_group_where_the_method_deals_none():
     world = planted_world()
-    (found,) = detector(EOE().fit(world.labels, world.wild[:9])).evidence(world.id_images[:1], top=9)
+    (found,) = judge(detector(EOE().fit(world.labels, world.wild[:9])), world.id_images[:1], top=9)
     labels, words = twin(world.labels, world.wild[:9], [range(9)], 0.05, world.id_images[0])  # the encoder's own
     assert dict(found.words) == pytest.approx(dict(words), abs=1e-6)
     assert found.labels[0] == pytest.approx(labels[0])
@@ -69,7 +69,7 @@ def test_all_words_in_one_group_where_the_method_deals_none():
 
 def test_without_words_the_labels_have_it_all():
     vectors = MCM().fit([[1.0, 0.0], [0.0, 1.0]])
-    (found,) = detector(vectors, 1 / math.log(3)).evidence(np.array([[1.0, 0.0]]))
+    (found,) = judge(detector(vectors, 1 / math.log(3)), np.array([[1.0, 0.0]]))
     assert found.labels == [("y0", pytest.approx(0.75)), ("y1", pytest.approx(0.25))]
     assert found.words == []
 
@@ -77,7 +77,7 @@ def test_without_words_the_labels_have_it_all():
 def test_a_tiny_temperature_leaves_all_to_the_nearest():
     labels, wild = [[0.8, 0.6], [0.0, 1.0]], [[1.0, 0.0], [0.6, 0.8], [0.0, -1.0], [-1.0, 0.0]]
     vectors = NegLabel(temperature=1e-6, n_groups=2).fit(labels, wild, groups=[[0, 1], [2, 3]])
-    (found,) = detector(vectors).evidence(np.array([[1.0, 0.0]], np.float32), top=2)
+    (found,) = judge(detector(vectors), np.array([[1.0, 0.0]], np.float32), top=2)
     assert found.labels == [("y0", pytest.approx(0.5)), ("y1", 0.0)]  # a word wins one group, a label the other
     assert found.words == [("u0", pytest.approx(1.0)), ("u1", 0.0)]
 
@@ -85,7 +85,7 @@ def test_a_tiny_temperature_leaves_all_to_the_nearest():
 def test_equal_shares_come_in_the_order_of_the_groups():
     groups = [[4, 1], [5, 0], [3, 2]]
     vectors = NegLabel(temperature=1.0, n_groups=3).fit([[1.0, 0.0]], [[0.0, 1.0]] * 6, groups=groups)
-    (found,) = detector(vectors).evidence(np.array([[1.0, 0.0]]), top=2)
+    (found,) = judge(detector(vectors), np.array([[1.0, 0.0]]), top=2)
     assert [name for name, _ in found.words] == ["u4", "u1"]
 
 
@@ -95,10 +95,10 @@ def test_order_is_kept_where_shares_vanish():
 
     cold = NegLabel(temperature=1e-3, n_groups=2)
     beaten = cold.fit([at(0.1), at(0.3)], [at(0.41), at(0.5), at(0.55), at(0.6)], groups=[[0, 1], [2, 3]])
-    (found,) = detector(beaten).evidence(np.array([[1.0, 0.0]], np.float32), top=2)
+    (found,) = judge(detector(beaten), np.array([[1.0, 0.0]], np.float32), top=2)
     assert [name for name, _ in found.labels] == ["y1", "y0"]
     sure = cold.fit([at(0.9)], [at(0.1), at(0.2), at(0.3), at(0.7)], groups=[[0, 1], [2, 3]])
-    (found,) = detector(sure).evidence(np.array([[1.0, 0.0]], np.float32), top=2)
+    (found,) = judge(detector(sure), np.array([[1.0, 0.0]], np.float32), top=2)
     assert found.words == [("u3", pytest.approx(math.exp(-200))), ("u2", pytest.approx(0))]
 
 
@@ -107,11 +107,39 @@ def test_another_fit_has_other_groups():
     vectors = NegLabel(temperature=1.0).fit(labels, wild, groups=[[0, 1], [2, 3]])
     explained = detector(vectors)
     image = np.array([[0.0, 1.0]])
-    explained.evidence(image)
+    judge(explained, image)
     vectors.fit(labels, wild, groups=[[3, 2], [1, 0]])
-    assert explained.evidence(image) == detector(vectors).evidence(image)
+    assert list(judge(explained, image)) == list(judge(detector(vectors), image))
+
+
+def test_verdicts_are_a_sequence_and_those_without_words_have_scores_alone():
+    world = planted_world()
+    judging = detector(NegLabel(temperature=0.05, n_groups=7).fit(world.labels, world.wild))
+    found = judge(judging, world.ood_images[:5])
+    assert list(found) == [found[i] for i in range(-5, 0)] == list(found[:3]) + list(found[3:])
+    assert [one.score for one in found] == judging.scorer.score(world.ood_images[:5]).tolist()
+    assert [one.verdict for one in found] == [judging.verdict(score) for score in found.scores]
+    np.testing.assert_array_equal(found[2:].vectors, world.ood_images[2:5])
+    one = found[0]
+    assert (one.label, one.share) == one.labels[0]
+    assert one.fired == [(word, share) for word, share in one.words if share >= FIRED]
+    bare = judge(judging, world.ood_images[:5], 0)
+    assert bare.scores.tolist() == found.scores.tolist()
+    assert bare[0].labels == bare[0].words == []
+    with pytest.raises(IndexError):
+        found[5]
+
+
+def test_scores_that_are_known_are_not_computed_again():
+    world = planted_world()
+    learner = AdaNeg(temperature=0.05, n_groups=7).fit(world.labels, world.wild)
+    before = learner.score(world.id_images)
+    learner.reset()
+    found = judge(detector(learner), world.ood_images[:4], scores=np.arange(4.0))
+    assert [one.score for one in found] == [0, 1, 2, 3]
+    np.testing.assert_array_equal(learner.score(world.id_images), before)
 
 
 def test_no_images_no_evidence():
     vectors = NegLabel(n_groups=2).fit(np.eye(3), np.eye(3)[:2])
-    assert detector(vectors).evidence(np.zeros((0, 3), np.float32)) == []
+    assert list(judge(detector(vectors), np.zeros((0, 3), np.float32))) == []

@@ -257,7 +257,7 @@ def test_words_without_groups_are_explained_as_one(words_file):
     assert sum(s for _, s in told.labels) + sum(s for _, s in told.words) == pytest.approx(1, rel=1e-5)
 
 
-def test_a_score_without_a_natural_cut_is_uncalibrated():
+def test_a_score_without_a_default_threshold_is_uncalibrated():
     made = outword.fit(LABELS, method="energy")
     assert made.explain(CAT).verdict == "uncalibrated"
     assert made.explain(CAT).threshold is None
@@ -268,7 +268,7 @@ def test_explain_names_the_label_and_the_words(detector):
     assert told.labels[0][0] == "tabby cat"
     assert told.labels[0][1] > 0.5
     assert not told.calibrated
-    assert told.threshold == detector.scorer.natural_cut_
+    assert told.threshold == detector.scorer.default_threshold_
     assert told.coverage["tabby cat"] == "known"
     far = detector.explain(GRAVEL)
     assert far.words[0][1] > far.labels[0][1]
@@ -489,7 +489,7 @@ def test_photos_do_not_come_along_to_other_labels(train):
 
 def test_another_threshold_leaves_the_detector_as_it_is(detector):
     moved = detector.with_threshold(by_hand(3.0))
-    assert (moved.cut, moved.verdict(2.9), detector.threshold_) == (3.0, "out", None)
+    assert (moved.threshold, moved.verdict(2.9), detector.threshold_) == (3.0, "out", None)
     assert moved.scorer is detector.scorer
 
 

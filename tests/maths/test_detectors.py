@@ -214,7 +214,7 @@ def test_log_odds_has_the_order_of_the_score_and_does_not_saturate():
     assert len(np.unique(sharp.score(world.id_images))) < len(world.id_images)
 
 
-def test_natural_cut_is_where_the_id_mass_is_twice_what_all_words_would_have():
+def test_default_threshold_is_where_the_id_mass_is_twice_what_all_words_would_have():
     # with every e^h of a wild word equal to 1, P = 2 (K + |G|) is on the cut
     t, k, size = 1 / np.log(1e6), 6, 10
     words = np.tile([0.0, 1.0, 0.0], (3 * size, 1))  # cos = 0: e^h = 1
@@ -223,8 +223,8 @@ def test_natural_cut_is_where_the_id_mass_is_twice_what_all_words_would_have():
     for method in (NegLabel, Debiased):
         params = {"sigma": 0.0} if method is Debiased else {}
         detector = method(temperature=t, n_groups=3, **params).fit(labels, words)
-        assert detector.score([[1.0, 0.0, 0.0]])[0] == pytest.approx(detector.natural_cut_)
-    assert MaxLogit().fit(labels).natural_cut_ is None
+        assert detector.score([[1.0, 0.0, 0.0]])[0] == pytest.approx(detector.default_threshold_)
+    assert MaxLogit().fit(labels).default_threshold_ is None
 
 
 def test_groups_are_dealt_once_from_the_seed():

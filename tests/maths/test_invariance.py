@@ -5,12 +5,14 @@ import pytest
 
 from conftest import PHOTOS
 from helpers.bad_images import make_bad_images
-from outword.detector.detector import _shares
+from outword.detector.judge import judge
 from outword.detectors import ODIN
 from outword.encoders import ort
 from outword.encoders.mini.encoder import Mini
 from outword.encoders.texts import TOGETHER, batches
+from outword.maths.kernels.numpy_blas import Bank
 from outword.maths.kernels.rows import BLOCK, in_blocks, product, whole_width
+from outword.maths.numerics import unit_rows
 from outword.maths.thresholds import fit_threshold
 from outword.scoring.stream import open_source, score_files, score_source
 from outword.testing import planted_world
@@ -57,14 +59,15 @@ def test_blocks_are_always_full():
     assert whole_width(16) == 16
 
 
-@pytest.mark.parametrize("shape", [(3, 100, 120), (2, 7, 77), (40, 1, 9001), (5, 1, 0)])
-def test_shares_do_not_feel_their_company(shape):
-    n_labels, *groups = shape
+@pytest.mark.parametrize("sizes", [[3, *[120] * 100], [2, *[77] * 7], [40, 9001], [5]])
+def test_evidence_does_not_feel_its_company(sizes):
     rng = np.random.default_rng(0)
-    labels, words = (rng.uniform(0, 0.4, (40, *size)).astype(np.float32) for size in ([n_labels], groups))
-    whole = _shares(labels, words.copy(), 0.01, 5)
+    texts, images = (unit_rows(rng.standard_normal((n, 32))) for n in (sum(sizes), 40))
+    bank = Bank(texts, np.cumsum([0, *sizes]), temperature=0.01)
+    masses, whole = bank.evidence(images, 5)
+    np.testing.assert_array_equal(masses, bank.log_masses(images))
     for some in some_of(40):
-        for part, all_of_it in zip(_shares(labels[some], words[some].copy(), 0.01, 5), whole, strict=True):
+        for part, all_of_it in zip(bank.evidence(images[some], 5, cells=10_000)[1], whole, strict=True):
             np.testing.assert_array_equal(part, all_of_it[some])
 
 
@@ -100,10 +103,10 @@ def test_texts_of_another_length_are_another_batch_and_all_batches_are_full():
 
 def test_scores_and_evidence_of_any_list(detector, pixels, alone):
     vectors = detector.encoder.encode_pixels(pixels)
-    shown = [detector.evidence(row[None])[0] for row in vectors]
+    shown = [judge(detector, row[None], 5)[0] for row in vectors]
     for some in some_of(len(FILES), count=6):
-        np.testing.assert_array_equal(detector.score_pixels(pixels[some])[0], alone[some])
-        assert detector.evidence(vectors[some]) == [shown[i] for i in some]
+        np.testing.assert_array_equal(judge(detector, pixels[some], 0).scores, alone[some])
+        assert list(judge(detector, vectors[some], 5)) == [shown[i] for i in some]
     told = detector.explain(FILES[2])
     assert (told.score, told.labels, told.words) == (alone[2], shown[2].labels, shown[2].words)
 
@@ -132,7 +135,7 @@ def test_twelve_calibrations_accept_the_photo_that_they_were_set_at(detector, pi
     rng, vectors = np.random.default_rng(0), detector.encoder.encode_pixels(pixels)
     for number in range(12):
         some = rng.permutation(len(FILES))[: 5 + number % 4]
-        scores = detector.score_vectors(vectors[some])
+        scores = judge(detector, vectors[some], 0).scores
         threshold = fit_threshold(scores, 0.8 if number % 2 else 1.0)
         exact = threshold.value + threshold.margin
         assert exact in scores

@@ -13,6 +13,7 @@ CUDA = torch.cuda.is_available()
 from outword.detectors import Debiased, NegLabel  # noqa: E402
 from outword.errors import InputError, MissingExtraError, ParameterError  # noqa: E402
 from outword.kernels import chosen, grouped_logsumexp, neighbour_density, using  # noqa: E402
+from outword.maths.kernels import make_bank, to_numpy  # noqa: E402
 from outword.maths.methods import grouped  # noqa: E402
 from outword.maths.numerics import grouped_log_sum_exp, neighbour_distance_sums, unit_rows  # noqa: E402
 
@@ -52,6 +53,50 @@ def test_masses_are_those_of_the_reference(backend, precision, case, rng):
     assert found.dtype == np.float64
     atol = COSINE_ERROR[precision] / temperature + LOG_ERROR[precision]
     np.testing.assert_allclose(found, want, rtol=1e-12, atol=atol)
+
+
+def evidence_of(images, bank, offsets, first, temperature, top):
+    """Labels, their shares, words and their shares of each image, from the definition."""
+    logits = images @ bank.T / temperature
+    masses = grouped_log_sum_exp(logits, [slice(a, b) for a, b in pairwise(offsets)])
+    log_sums = np.logaddexp(masses[:, :1], masses[:, first:]) if first < masses.shape[1] else masses[:, :1]
+    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    words = np.flatnonzero(group >= first)
+    logs = logits[:, words] - log_sums[:, group[words] - first] if len(words) else logits[:, :0]
+    labels = np.argsort(-logits[:, : offsets[1]], axis=1, kind="stable")[:, :top]
+    shares = np.exp(logits[:, : offsets[1], None] - log_sums[:, None]).mean(axis=2)
+    order = np.argsort(-logs, axis=1, kind="stable")[:, :top]
+    return labels, np.take_along_axis(shares, labels, 1), order, np.exp(np.take_along_axis(logs, order, 1))
+
+
+@choices
+@pytest.mark.parametrize("sizes, first", [([3, 130, 1, 7], 1), ([150, 3, 40, 140], 2), ([140], 1), ([2, 5], 1)])
+@pytest.mark.parametrize("n, top", [(0, 3), (1, 200), (9, 1), (130, 3)])
+def test_labels_and_words_are_those_of_the_reference(backend, precision, sizes, first, n, top, rng):
+    images, bank = rng.standard_normal((n, 20)), unit_rows(rng.standard_normal((sum(sizes), 20)))
+    images = (images / np.linalg.norm(images, axis=1, keepdims=True)).astype(np.float32).astype(np.float64)
+    offsets = np.cumsum([0, *sizes])
+    made = make_bank(bank, offsets, 0.05, chosen(backend, precision), first)
+    masses, found = made.evidence(images, top)
+    np.testing.assert_array_equal(to_numpy(masses), to_numpy(made.log_masses(images)))
+    want = evidence_of(images, bank, offsets, first, 0.05, top)
+    error = {"float64": 1e-6, "float32": 1e-5, "float16": 2e-2}[precision]  # float32 images are not quite unit
+    for place in (1, 3):
+        assert to_numpy(found[place - 1]).shape == to_numpy(found[place]).shape == want[place].shape
+        np.testing.assert_allclose(to_numpy(found[place]), want[place], atol=error)
+        if precision != "float16":
+            apart = -np.diff(want[place], axis=1, prepend=2.0, append=-1.0)  # places differ between near ties only
+            sure = (apart[:, :-1] > 2 * error) & (apart[:, 1:] > 2 * error)
+            np.testing.assert_array_equal(to_numpy(found[place - 1])[sure], want[place - 1][sure])
+
+
+@choices
+def test_equal_shares_come_in_order(backend, precision):
+    bank = np.repeat(np.eye(2), [4, 6], axis=0)
+    made = make_bank(bank, np.array([0, 4, 7, 10]), 1.0, chosen(backend, precision))
+    _, found = made.evidence(np.eye(2)[:1], 5)
+    assert to_numpy(found.labels).tolist() == [[0, 1, 2, 3]]
+    assert to_numpy(found.words).tolist() == [[0, 1, 2, 3, 4]]
 
 
 def test_groups_may_be_offsets_indices_or_slices(rng):

@@ -159,7 +159,7 @@ def test_csp_is_neglabel_with_other_words(world):
     params = {"temperature": 0.1, "n_groups": 4, "seed": 3}
     ours, theirs = (kind(**params).fit(world.labels, world.wild) for kind in (CSP, NegLabel))
     np.testing.assert_array_equal(ours.score(world.ood_images), theirs.score(world.ood_images))
-    assert ours.natural_cut_ == theirs.natural_cut_
+    assert ours.default_threshold_ == theirs.default_threshold_
     assert (CSP.miner, CSP.corpus, CSP.prompts) == ("conjugated", "conjugated:wordnet", "csp")
 
 
@@ -362,8 +362,8 @@ def test_memory_grows_with_the_images_that_are_stored_only():
     assert kept < 10e6  # a place for each of 10 images of 5010 labels would be 26 MB
 
 
-def test_adaneg_has_no_natural_cut(world):
-    assert ready(world).natural_cut_ is None
+def test_adaneg_has_no_default_threshold(world):
+    assert ready(world).default_threshold_ is None
     assert AdaNeg.sees_order
 
 

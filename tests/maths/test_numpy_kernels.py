@@ -224,7 +224,7 @@ def test_an_error_drops_the_rest_and_frees_blas(two_threads):
         done.append(item)
 
     with pytest.raises(KeyboardInterrupt):
-        threads.spread(work, range(2000))
+        threads.parallel_for(work, range(2000))
     assert len(done) < 2000
     assert blas_threads() == before
 
@@ -239,7 +239,7 @@ def test_blas_is_held_by_the_first_and_freed_by_the_last(two_threads):
         inside.append(max(blas_threads()))
 
     def call():
-        threads.spread(work, range(20))
+        threads.parallel_for(work, range(20))
 
     callers = [threading.Thread(target=call) for _ in range(2)]
     for caller in callers:
@@ -257,13 +257,13 @@ def test_one_blas_thread_means_one_worker(monkeypatch):
     with threadpool_limits(1):
         assert threads.workers() == 1
         here = []
-        threads.spread(lambda item: here.append(threading.get_ident()), range(3))
+        threads.parallel_for(lambda item: here.append(threading.get_ident()), range(3))
     assert here == [threading.get_ident()] * 3
 
 
 def test_a_call_within_a_call_does_not_wait_for_itself(two_threads):
     done = []
-    threads.spread(lambda item: threads.spread(done.append, range(3)), range(4))
+    threads.parallel_for(lambda item: threads.parallel_for(done.append, range(3)), range(4))
     assert sorted(done) == [0] * 4 + [1] * 4 + [2] * 4
 
 
@@ -273,11 +273,11 @@ import threading, time
 from outword.maths.kernels import threads
 threads.usable_cpus = lambda: 2
 threads.blas.threads = lambda: 2
-threads.spread(lambda item: None, range(4))
+threads.parallel_for(lambda item: None, range(4))
 def late():
     threading.main_thread().join()
     done = []
-    threads.spread(done.append, range(4))
+    threads.parallel_for(done.append, range(4))
     print(sorted(done))
 threading.Thread(target=late).start()
 """
@@ -294,11 +294,11 @@ from outword.maths.kernels import threads
 warnings.simplefilter("ignore")
 threads.usable_cpus = lambda: 2
 threads.blas.threads = lambda: 2
-threads.spread(lambda item: None, range(4))
+threads.parallel_for(lambda item: None, range(4))
 child = os.fork()
 if not child:
     done = []
-    threads.spread(done.append, range(4))
+    threads.parallel_for(done.append, range(4))
     os._exit(sorted(done) != [0, 1, 2, 3])
 raise SystemExit(os.waitpid(child, 0)[1])
 """

@@ -389,7 +389,7 @@ def test_the_line_is_moved_by_keys_and_by_pointer(page, detector):
     assert float(line.get_property("value")) == pytest.approx(float(line.get_attribute("min")) + step)
     page["own-threshold"].click()
     page.wait(lambda: page.cards() == before)
-    share = (detector.cut - float(line.get_attribute("min"))) / (
+    share = (detector.threshold - float(line.get_attribute("min"))) / (
         float(line.get_attribute("max")) - float(line.get_attribute("min"))
     )
     start = round((share - 0.5) * (line.size["width"] - 24))  # from the middle; the thumb is 24 wide
@@ -406,7 +406,7 @@ def test_the_line_is_moved_by_keys_and_by_pointer(page, detector):
 def test_marks_move_the_threshold_and_come_with_the_download(page, detector, tmp_path):
     before = page.choose("cat", "raccoon", "clock").settled().cards()
     mine, other = detector.score([PHOTOS / "raccoon.jpg", PHOTOS / "clock.jpg"])
-    fitted = fit_marks([mine], [other], detector.cut)
+    fitted = fit_marks([mine], [other], detector.threshold)
     page.mark("raccoon.jpg", "inside")
     page.mark("clock.jpg", "outside")
     page.wait(lambda: "1 of other things" in page["threshold-text"].text)

@@ -76,7 +76,7 @@ def test_scores_are_those_of_the_library(address, detector):
     answer = told(score(address, *photos))
     assert [r["name"] for r in answer["results"]] == [path.name for path in photos]
     assert [r["score"] for r in answer["results"]] == detector.score(photos).tolist()
-    assert (answer["threshold"], answer["calibrated"]) == (detector.cut, False)
+    assert (answer["threshold"], answer["calibrated"]) == (detector.threshold, False)
     explained = detector.explain(RACCOON, top=3)
     got = next(r for r in answer["results"] if r["name"] == RACCOON.name)
     assert (got["verdict"], got["label"], got["error"]) == (explained.verdict, explained.labels[0][0], "")
@@ -115,7 +115,7 @@ def test_the_detector_tells_of_itself(address, detector):
     answer = told(ask(address, "GET", "/v1/detector"))
     assert answer == told(ask(address, "GET", f"/v1/detectors/{answer['id']}"))
     assert (answer["labels"], answer["encoder"], answer["method"]) == (LABELS, "mini", "debiased")
-    assert (answer["threshold"], answer["calibrated"], answer["calibration"]) == (detector.cut, False, "")
+    assert (answer["threshold"], answer["calibrated"], answer["calibration"]) == (detector.threshold, False, "")
     assert answer["limits"]["images"] == 20
     assert answer["coverage"]["pizza"] == "known"
 

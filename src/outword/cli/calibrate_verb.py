@@ -60,7 +60,7 @@ def command(
     source = open_source(found, photos, column=column)
     check_unfitted(found, source)
     scores: list[float] = []
-    with Progress("images") as meter, found.afresh():
+    with Progress("images") as meter, found.isolated():
         for count, (row, _) in enumerate(score_source(found, source), start=1):
             meter("calibrate", count, None)
             if row.score is None:

@@ -12,7 +12,8 @@ from outword.cli.options import elsewhere_option, runtime_options, trust_option
 from outword.cli.progress import console
 
 if TYPE_CHECKING:
-    from outword.detector.detector import Detector, Explanation
+    from outword.detector.detector import Detector
+    from outword.detector.judge import Explanation
 
 
 @click.command("explain")

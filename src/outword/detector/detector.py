@@ -6,21 +6,20 @@ import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outword.detector import artifact
-from outword.detector.judge import Evidence, Perturbing, Shares, largest, shares
+from outword.detector.judge import UNCALIBRATED, Explanation, judge, sides_of
 from outword.encoders import Encoder
-from outword.encoders.base import Pixels, several
+from outword.encoders.base import several
 from outword.errors import ArtifactError, InputError
-from outword.maths.kernels.rows import product, whole_width
 from outword.maths.methods import Need, VectorDetector
-from outword.maths.numerics import Array, softmax, unit_rows
+from outword.maths.numerics import Array, unit_rows
 from outword.maths.thresholds import CalibrationMethod, Threshold, fit_threshold
 from outword.photos.images import ImageLike
 from outword.vectors.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of_vectors
@@ -28,29 +27,9 @@ from outword.vectors.id_images import a_few
 from outword.vectors.wild import Report, quiet
 from outword.words.corpora import is_named
 
-UNCALIBRATED = "uncalibrated"
 FITTED_ON = "fitted_on"  # what an artifact calls the hashes of the photos
 NOTHING = collected()
-BLOCK = 512  # rows that become unit vectors together: their float64 copies stay in the cache, four times as fast
 PathLike = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A verdict and its reasons.
-
-    `coverage` says how well the encoder knows each of the labels named, `in_use` what became of parameters, such as
-    tau, that need not be used as they were given.
-    """
-
-    score: float
-    verdict: str
-    threshold: float | None
-    calibrated: bool
-    labels: Shares
-    words: Shares
-    coverage: dict[str, str]
-    in_use: dict[str, float]
 
 
 class Detector:
@@ -62,7 +41,7 @@ class Detector:
         wild: the wild words, best first.
         card: where it comes from: method, encoder, corpus, miner and prompts, with parameters and fingerprints.
         calibration_: the fitted `Threshold`, or None.
-        elsewhere: whether the encoder was named anew when the detector was loaded.
+        encoder_override: whether the encoder was named anew when the detector was loaded.
         fitted_on: hashes of the photos that the method was fitted on (`vectors.fitted`); None where they are not known,
             since the detector was saved before they were kept.
     """
@@ -76,7 +55,7 @@ class Detector:
         calibration: Threshold | None = None,
         *,
         encoder: Callable[[], Encoder],
-        elsewhere: bool = False,
+        encoder_override: bool = False,
         fitted_on: Hashes | None = NOTHING,
     ) -> None:
         self.scorer = scorer
@@ -84,10 +63,9 @@ class Detector:
         self.wild = list(wild)
         self.card = card
         self.calibration_ = calibration
-        self.elsewhere = elsewhere
+        self.encoder_override = encoder_override
         self.fitted_on = fitted_on
         self._get_encoder = encoder
-        self._rows: tuple[NDArray[np.int64], Array] | None = None
 
     def __repr__(self) -> str:
         threshold = UNCALIBRATED if self.threshold_ is None else f"threshold {self.threshold_:.4g}"
@@ -127,35 +105,18 @@ class Detector:
         return None if self.calibration_ is None else self.calibration_.value
 
     @property
-    def cut(self) -> float | None:
-        """The score from which a verdict is `in`: the calibrated threshold, else the natural cut, if there is one."""
-        return self.scorer.natural_cut_ if self.calibration_ is None else self.calibration_.value
+    def threshold(self) -> float | None:
+        """The score from which a verdict is `in`: the calibrated threshold, else the method's own, if it has one."""
+        return self.scorer.default_threshold_ if self.calibration_ is None else self.calibration_.value
 
     def score(self, images: Iterable[ImageLike]) -> Array:
         """Score of each image, (n_images,) float64; higher means more in-distribution.
 
-        A method that learns from what it scores (`vectors.sees_order`) goes on from the images of the last call, in
+        A method that learns from what it scores (`scorer.sees_order`) goes on from the images of the last call, in
         the order given; `reset()` starts afresh.
         """
-        scores = [self.score_pixels(pixels)[0] for pixels in self.encoder.pixel_chunks(images)]
+        scores = [judge(self, pixels, 0).scores for pixels in self.encoder.pixel_chunks(images)]
         return np.concatenate([np.zeros(0), *scores])
-
-    def score_pixels(self, pixels: Pixels) -> tuple[Array, NDArray[np.float32]]:
-        """Scores of preprocessed pixels, and the vectors that were scored: of changed pixels, where the method asks."""
-        wants = self.scorer.wants()
-        if Need.PATCHES in wants:
-            vectors, patches = self.encoder.encode_patches(pixels)
-            return self.score_vectors(vectors, patches), vectors
-        if Need.PIXELS in wants:
-            method = cast(Perturbing, self.scorer)
-            vectors = self.encoder.encode_perturbed(pixels, method.gradient, method.epsilon)
-        else:
-            vectors = self.encoder.encode_pixels(pixels)
-        return self.score_vectors(vectors), vectors
-
-    def score_vectors(self, vectors: NDArray[np.floating], patches: NDArray[np.floating] | None = None) -> Array:
-        """Scores of image vectors (n_images, dim), and of those of their patches where the method asks for them."""
-        return self.scorer.score(vectors, patches=patches)
 
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
@@ -165,10 +126,10 @@ class Detector:
         The photos must be others than those that the method was fitted on.
         """
         photos = several(images)
-        with self.afresh():
-            scored = [self.score_pixels(pixels) for pixels in self.encoder.pixel_chunks(photos)]
-        self.check_unfitted(_hashed(photos, (vectors for _, vectors in scored)))
-        scores = np.concatenate([np.zeros(0), *(scores for scores, _ in scored)])
+        with self.isolated():
+            judged = [judge(self, pixels, 0) for pixels in self.encoder.pixel_chunks(photos)]
+        self.check_unfitted(_hashed(photos, (part.vectors for part in judged)))
+        scores = np.concatenate([np.zeros(0), *(part.scores for part in judged)])
         self.calibration_ = fit_threshold(scores, tpr, method)
         return self
 
@@ -190,7 +151,7 @@ class Detector:
         self.scorer.reset()
 
     @contextmanager
-    def afresh(self) -> Iterator[None]:
+    def isolated(self) -> Iterator[None]:
         """A block in which a method that learns from what it scores starts anew; what it learns there is forgotten."""
         self.reset()
         try:
@@ -199,11 +160,8 @@ class Detector:
             self.reset()
 
     def verdict(self, score: float) -> str:
-        """`in` or `out`; while no threshold was fitted the natural cut is used, and the verdict says so."""
-        if self.cut is None:
-            return UNCALIBRATED
-        side = "in" if score >= self.cut else "out"
-        return side if self.calibration_ else f"{side} ({UNCALIBRATED})"
+        """`in` or `out`; while no threshold was fitted the method's own is used, and the verdict says so."""
+        return sides_of(self)[self.threshold is not None and bool(score >= self.threshold)]
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
         """Verdict, nearest labels with their share, and the wild words that fired.
@@ -214,63 +172,22 @@ class Detector:
         pupil = copy.copy(self)
         if self.scorer.sees_order:
             pupil.scorer = copy.deepcopy(self.scorer)
-        scores, vectors = pupil.score_pixels(pixels)
-        score, found = float(scores[0]), self.evidence(vectors, top)[0]
+        (found,) = judge(pupil, pixels, top)
         return Explanation(
-            score=score,
-            verdict=self.verdict(score),
-            threshold=self.cut,
+            found.score,
+            found.verdict,
+            found.labels,
+            found.words,
+            threshold=self.threshold,
             calibrated=self.calibration_ is not None,
-            labels=found.labels,
-            words=found.words,
-            coverage={label: flag for label, flag in self.coverage.items() if label in dict(found.labels)},
+            coverage={label: self.coverage[label] for label, _ in found.labels if label in self.coverage},
             in_use=self.scorer.in_use(),
         )
 
-    def evidence(self, images: NDArray[np.floating], top: int = 5) -> list[Evidence]:
-        """Shares for image vectors (n_images, dim), as the score sees them, group by group.
-
-        With `Q_b` the mass of group b, a word of that group has the share `e^h / (P + Q_b)`, and a label the mean over
-        groups of the same; without wild words the labels have it all. A method that deals its words into no groups
-        has them all in one. One that learned the classes from ID images gives its own shares (`class_logits`).
-        """
-        if (learned := self.scorer.class_logits(images)) is not None:
-            return self._learned_evidence(*learned, top)
-        return self._shared_evidence(images, top)
-
-    def _shared_evidence(self, images: NDArray[np.floating], top: int) -> list[Evidence]:
-        temperature = self.card["encoder"]["temperature"]
-        if not self.scorer.own_temperature:
-            temperature = self.scorer.params().get("temperature", temperature)
-        groups, k = self._groups(), len(self.labels)
-        if self._rows is None or not np.array_equal(self._rows[0], groups):
-            rows = self._text_rows(groups)
-            self._rows = groups, np.pad(rows, ((0, whole_width(len(rows)) - len(rows)), (0, 0)))
-        n_texts = k + groups.size
-        cosines = product(images.astype(np.float64, order="C"), self._rows[1].T)[:, :n_texts].astype(np.float32)
-        words = cosines[:, k:].reshape(len(cosines), *groups.shape)
-        for_labels, near, for_words = shares(cosines[:, :k], words, temperature, top)
-        found = []
-        for key, p, b, log_q in zip(cosines, for_labels, near, for_words, strict=True):
-            best = largest(log_q, top)
-            wild = zip(groups[b].ravel()[best], np.exp(log_q[best]), strict=True)
-            labels = [(self.labels[i], float(p[i])) for i in largest(key[:k], top)]
-            found.append(Evidence(labels, [(self.wild[i], float(q)) for i, q in wild]))
-        return found
-
-    def _groups(self) -> NDArray[np.int64]:
-        """The groups of wild words, (n_groups, size) indices; one of them all where the method deals none."""
-        return self.scorer.state().get("groups", np.arange(len(self.wild))[None])
-
-    def _learned_evidence(self, classes: NDArray[np.int64], logits: Array, top: int) -> list[Evidence]:
-        shares = np.zeros((len(logits), len(self.labels)))
-        shares[:, classes] = softmax(logits)
-        return [Evidence([(self.labels[i], float(row[i])) for i in largest(row, top)], []) for row in shares]
-
     def audit(self, top: int = 20) -> list[tuple[str, str, float]]:
         """Mined words closest to an ID label, as (word, label, cosine): likely positives among the wild words."""
-        rows, k = self._text_rows(np.arange(len(self.wild))), len(self.labels)
-        cosines = rows[k:] @ rows[:k].T
+        labels, wild = self.scorer.labels_, self.scorer.wild_
+        cosines = unit_rows(labels[:0] if wild is None else wild) @ unit_rows(labels).T
         nearest, closest = cosines.argmax(axis=1), cosines.max(axis=1, initial=-1)
         order = np.argsort(-closest, kind="stable")[:top]
         return [(self.wild[i], self.labels[nearest[i]], float(closest[i])) for i in order]
@@ -323,12 +240,6 @@ class Detector:
             report=report,
             **self.card["method"]["parameters"],
         )
-
-    def _text_rows(self, words: NDArray[np.int64]) -> Array:
-        """Unit vectors of the labels, then of these wild words, for explanations."""
-        parts = [self.scorer.labels_] + ([] if self.scorer.wild_ is None else [self.scorer.wild_[words.ravel()]])
-        blocks = (part[start : start + BLOCK] for part in parts for start in range(0, len(part), BLOCK))
-        return np.concatenate([unit_rows(block) for block in blocks])
 
 
 def _hashed(

@@ -1,15 +1,26 @@
-"""What speaks for a verdict: the shares of labels and of wild words in the mass of an image."""
+"""The judgement of images: score, verdict, labels and wild words with their shares, from one product."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from outword.encoders.base import Pixels, Vectors
+from outword.maths.kernels import to_numpy
+from outword.maths.kernels.evidence import Evidence
+from outword.maths.methods import Need
 from outword.maths.numerics import Array
 
+if TYPE_CHECKING:
+    from outword.detector.detector import Detector
+
+FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
+UNCALIBRATED = "uncalibrated"
 Shares = list[tuple[str, float]]
 
 
@@ -23,50 +34,143 @@ class Perturbing(Protocol):
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Labels and wild words with their share of an image's mass, largest first (see `Detector.evidence`)."""
+class Verdict:
+    """What is said of one image: its score, the verdict in words, and labels and wild words with their shares.
 
+    The largest shares come first. Higher scores mean more in-distribution.
+    """
+
+    score: float
+    verdict: str
     labels: Shares
     words: Shares
 
+    @property
+    def label(self) -> str:
+        """The nearest label."""
+        return self.labels[0][0]
 
-def shares(
-    labels: NDArray[np.float32], words: NDArray[np.float32], temperature: float, top: int
-) -> tuple[Array, NDArray[np.int64], Array]:
-    """Shares of all labels and of the words that can be among the `top` largest; see `Detector.evidence`.
+    @property
+    def share(self) -> float:
+        """What the nearest label has."""
+        return self.labels[0][1]
 
-    With `m_b` the largest cosine of the labels and group b, all masses of that group are divided by `e^{m_b / T}`, so
-    that they neither overflow nor vanish together. Words are told by the logs of their shares, which keep their order
-    where the shares themselves vanish. The `top` largest words lie in the `top` groups whose largest words have the
-    largest shares: each of these groups has one that is no smaller than any word outside of them.
+    @property
+    def fired(self) -> Shares:
+        """The wild words with a share that counts."""
+        return [pair for pair in self.words if pair[1] >= FIRED]
+
+
+@dataclass(frozen=True)
+class Explanation(Verdict):
+    """A verdict with what it hangs on.
+
+    `coverage` says how well the encoder knows each of the labels named, `in_use` what became of parameters, such as
+    tau, that need not be used as they were given.
+    """
+
+    threshold: float | None
+    calibrated: bool
+    coverage: dict[str, str]
+    in_use: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts(Sequence[Verdict]):
+    """Verdicts of images, as arrays until one of them is asked for.
+
+    Attributes:
+        detector: what judged.
+        scores: (n_images,) float64.
+        evidence: labels and words as indices into those of the detector, with shares, (n_images, up to top) each.
+        encoded: what was scored, (n_images, dim), where the encoder left it.
+    """
+
+    detector: Detector
+    scores: Array
+    evidence: Evidence
+    encoded: Any
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """The vectors that were scored: of changed pixels, where the method asks for that."""
+        return to_numpy(self.encoded)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __iter__(self) -> Iterator[Verdict]:
+        labels, wild, sides = self.detector.labels, self.detector.wild, sides_of(self.detector)
+        threshold = self.detector.threshold
+        inside = self.scores >= (np.nan if threshold is None else threshold)
+        columns = (column.tolist() for column in (self.scores, inside, *self.evidence))
+        for score, within, near, near_shares, fired, fired_shares in zip(*columns, strict=True):
+            yield Verdict(
+                score,
+                sides[within],
+                [(labels[i], share) for i, share in zip(near, near_shares, strict=True)],
+                [(wild[i], share) for i, share in zip(fired, fired_shares, strict=True)],
+            )
+
+    @overload
+    def __getitem__(self, place: int) -> Verdict: ...
+    @overload
+    def __getitem__(self, place: slice) -> Verdicts: ...
+    def __getitem__(self, place: int | slice) -> Verdict | Verdicts:
+        if not isinstance(place, slice):
+            if not -len(self) <= place < len(self):
+                raise IndexError(place)
+            return next(iter(self[place : place + 1 or None]))
+        evidence = Evidence(*(column[place] for column in self.evidence))
+        return Verdicts(self.detector, self.scores[place], evidence, self.encoded[place])
+
+
+def judge(
+    detector: Detector, images: Pixels | NDArray[np.floating], top: int = 3, *, scores: Array | None = None
+) -> Verdicts:
+    """Judge images: on the device of the encoder where that is one, from one product of images and texts.
 
     Args:
-        labels: cosines (n_images, n_labels).
-        words: cosines (n_images, n_groups, size); overwritten. `size` may be 0.
-        temperature: T, the divisor of cosines.
-        top: how many words are wanted, at least 1.
-
-    Returns:
-        Shares of the labels (n_images, n_labels); the groups (n_images, up to `top`) in rising order; logs of the
-        shares of their words (n_images, up to `top` * size).
+        detector: what judges.
+        images: preprocessed pixels (n_images, height, width, 3), or vectors (n_images, dim).
+        top: how many labels and words of each are wanted; with 0 there is the score alone.
+        scores: of the images, where they are known already.
     """
-    scale = np.float32(1 / temperature)
-    top_label = labels.max(axis=1, keepdims=True)
-    top_word = words.max(axis=2, initial=-np.inf)
-    m = np.maximum(top_label, top_word)
-    words -= m[:, :, None]
-    words *= scale
-    p = np.exp((labels - top_label) * scale)  # in the measure of the labels alone
-    to_group = np.exp((top_label - m) * scale)  # from that measure to the group's
-    sums = p.sum(axis=1, keepdims=True) * to_group + np.exp(words).sum(axis=2, dtype=np.float64)  # 1 - 1e-9 is not 1
-    for_labels = p * (to_group / sums).mean(axis=1, keepdims=True)
-    logs = np.log(sums)
-    near = np.sort(np.argsort(logs - (top_word - m) * scale, axis=1, kind="stable")[:, :top], axis=1)
-    for_words = np.take_along_axis(words, near[:, :, None], 1) - np.take_along_axis(logs, near, 1)[:, :, None]
-    return for_labels, near, for_words.reshape(len(words), near.shape[1] * words.shape[2])
+    scorer, patches = detector.scorer, None
+    vectors: Any = images
+    if images.ndim == 4:
+        vectors, patches = _encoded(detector, cast(Pixels, images))
+    none = np.zeros((len(vectors), 0), np.int64)
+    found = Evidence(none, none, none, none)
+    temperature = detector.card["encoder"]["temperature"]
+    if scores is not None:
+        found = scorer.evidence(vectors, top, temperature)
+    elif top:
+        scores, found = scorer.judge(vectors, top, temperature, patches=patches)
+    else:
+        scores = scorer.score(vectors, patches=patches)
+    return Verdicts(detector, scores, found, vectors)
 
 
-def largest(keys: NDArray[np.floating], top: int) -> NDArray[np.int64]:
-    """Indices of the `top` largest, ties by index; only candidates are sorted, since this runs once an image."""
-    enough = np.flatnonzero(keys >= np.partition(keys, -top)[-top]) if top < len(keys) else np.arange(len(keys))
-    return np.asarray(enough[np.argsort(-keys[enough], kind="stable")[:top]])
+def takes_vectors(detector: Detector) -> bool:
+    """Whether vectors are enough to judge by; patches and changed pixels need the image."""
+    return not {Need.PATCHES, Need.PIXELS} & set(detector.scorer.wants())
+
+
+def sides_of(detector: Detector) -> tuple[str, str]:
+    """What is said of images below the threshold, and of the others; before it is calibrated that is said too."""
+    if detector.threshold is None:
+        return UNCALIBRATED, UNCALIBRATED
+    note = "" if detector.calibration_ else f" ({UNCALIBRATED})"
+    return f"out{note}", f"in{note}"
+
+
+def _encoded(detector: Detector, pixels: Pixels) -> tuple[Any, Vectors | None]:
+    """Vectors of pixels and, where the method asks for them, of their patches."""
+    encoder, wants = detector.encoder, detector.scorer.wants()
+    if Need.PATCHES in wants:
+        return encoder.encode_patches(pixels)
+    if Need.PIXELS in wants:
+        method = cast(Perturbing, detector.scorer)
+        return encoder.encode_perturbed(pixels, method.gradient, method.epsilon), None
+    return encoder.encode_on_device(pixels), None

@@ -104,7 +104,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         card,
         threshold,
         encoder=partial(get_encoder, used, **options, **runtime),
-        elsewhere=encoder is not None,
+        encoder_override=encoder is not None,
         fitted_on=_fitted_on(saved),
     )
 

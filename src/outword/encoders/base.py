@@ -84,6 +84,10 @@ class Encoder(ABC):
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, height, width, 3), any number of them, to unit vectors (n, dim)."""
 
+    def encode_on_device(self, pixels: Pixels) -> Any:
+        """The same, left where the encoder has them: a tensor on its device, or else an array."""
+        return self.encode_pixels(pixels)
+
     @abstractmethod
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         """Texts, prompts included, to unit vectors (n, dim)."""

@@ -129,7 +129,7 @@ def filter(
 def check_judge(detector: Detector, name: str = "the detector") -> None:
     """Raise unless a detector can filter; it is called `name`, which is its path if it has one."""
     check_resumable(detector, hint="use a detector of another method")
-    if detector.cut is None:
+    if detector.threshold is None:
         raise InputError(
             f"{name} has no threshold, and {detector.method} has none by itself",
             hint=f"outword calibrate {shlex.quote(name)} PHOTOS... -o calibrated.outword",

@@ -78,7 +78,7 @@ class Summary:
     def of(cls, detector: Detector) -> Summary:
         """What there is to say of a detector."""
         how = detector.calibration_.told if detector.calibration_ else ""
-        return cls(len(detector.labels), detector.card["encoder"]["name"], detector.method, detector.cut, how)
+        return cls(len(detector.labels), detector.card["encoder"]["name"], detector.method, detector.threshold, how)
 
 
 def histogram(

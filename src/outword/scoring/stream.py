@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from outword.base.processors import usable_cpus
 from outword.detector.detector import Detector
 from outword.detector.inputs import check_store
+from outword.detector.judge import Verdict, judge
 from outword.encoders.base import Loader, Pixels
 from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.images import decode_ahead, weight
@@ -32,8 +33,6 @@ from outword.vectors.fitted import hashes_of_files, hashes_of_vectors, short
 from outword.vectors.store import Store, called, is_store, open_store
 
 STORED = 1024  # vectors of a store in a chunk
-AT_ONCE = 128  # of these that are scored together: more are no faster, and take more memory
-FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
 PathLike = str | os.PathLike[str]
 Array = NDArray[Any]
 
@@ -209,7 +208,7 @@ def _stored(detector: Detector, path: str) -> Stored:
     try:
         found.opened  # noqa: B018  # what is wrong with it is said now
     except InputError:
-        if not detector.elsewhere:
+        if not detector.encoder_override:
             raise
         found = Stored(path, detector.encoder.fingerprint, detector.encoder.name)
         found.opened  # noqa: B018
@@ -317,27 +316,14 @@ def _chunk(job: Job, first: int, held: list[Named], *, end: bool) -> Chunk:
 
 def score_chunk(detector: Detector, chunk: Chunk) -> Scored:
     """The rows of a chunk."""
-    scored: Iterator[tuple[Row, Pixels | None]] = iter([])
-    if len(chunk.values):
-        good = [path for path, error in zip(chunk.paths, chunk.errors, strict=True) if not error]
-        scored = _rows(detector, good, chunk.values)
-    found = [(Row(p, error=e), None) if e else next(scored) for p, e in zip(chunk.paths, chunk.errors, strict=True)]
-    rows, views = [row for row, _ in found], [view for _, view in found]
-    return Scored(chunk.number, chunk.name, chunk.mark, chunk.first, chunk.end, rows, views)
-
-
-def _rows(detector: Detector, paths: list[str], values: Array) -> Iterator[tuple[Row, Pixels | None]]:
-    pixels = values.ndim > 2
-    scores, vectors = detector.score_pixels(values) if pixels else (_score_vectors(detector, values), values)
-    for start in range(0, len(paths), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        evidence = detector.evidence(vectors[part], 3)
-        for path, got, found, view in zip(paths[part], scores[part], evidence, values[part], strict=True):
-            fired = [(word, share) for word, share in found.words if share >= FIRED]
-            row = Row(path, float(got), detector.verdict(got), found.labels[0][0], fired)
-            yield row, view if pixels else None
-
-
-def _score_vectors(detector: Detector, vectors: Array) -> Array:
-    parts = (vectors[start : start + AT_ONCE] for start in range(0, len(vectors), AT_ONCE))
-    return np.concatenate([detector.score_vectors(part) for part in parts])
+    judged: Iterator[Verdict] = iter(judge(detector, chunk.values) if len(chunk.values) else ())
+    views = iter(chunk.values if chunk.values.ndim == 4 else ())
+    rows: list[Row] = []
+    for path, error in zip(chunk.paths, chunk.errors, strict=True):
+        if error:
+            rows.append(Row(path, error=error))
+            continue
+        one = next(judged)
+        rows.append(Row(path, one.score, one.verdict, one.label, one.fired))
+    shown: list[Pixels | None] = [None if error else next(views, None) for error in chunk.errors]
+    return Scored(chunk.number, chunk.name, chunk.mark, chunk.first, chunk.end, rows, shown)

@@ -16,18 +16,18 @@ from starlette.types import Receive, Scope, Send
 
 from outword._version import __version__
 from outword.detector.detector import Detector
+from outword.detector.judge import takes_vectors
 from outword.errors import ImageError
 from outword.maths.thresholds import Threshold, by_hand, fit_marks
 from outword.photos.images import Blob
-from outword.scoring.stream import FIRED
 from outword.serve import refusals, schemas
 from outword.serve.api_page import api_page
 from outword.serve.bodies import read_images
 from outword.serve.guard import Guard
-from outword.serve.judge import Judgement, Vector, takes_vectors
+from outword.serve.judge import Vector
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, too_large
-from outword.serve.service import Service, finite_or_none
+from outword.serve.service import Judged, Service, finite_or_none
 from outword.words.labels import check_labels
 
 PACKAGE = Path(str(files("outword")))
@@ -101,7 +101,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         kind, body = request.headers.get("content-type", ""), deque([piece async for piece in request.stream()])
         read = partial(read_images, kind, body, service.limits, found.scorer.labels_.shape[1])
 
-        async def work() -> tuple[Sequence[Blob | Vector], list[Judgement | ImageError]]:
+        async def work() -> tuple[Sequence[Blob | Vector], list[Judged | ImageError]]:
             items: Sequence[Blob | Vector] = await service.in_thread(read)
             if not isinstance(items[0], Blob) and not takes_vectors(found):
                 raise Refusal(422, "invalid", f"{found.method} looks at more than embeddings", "send the images")
@@ -111,14 +111,13 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         if all(isinstance(one, ImageError) for one in judged):
             raise _unreadable(judged)
         results = [
-            _result(found, _name(item, i), one, embeddings)
-            for i, (item, one) in enumerate(zip(items, judged, strict=True))
+            _result(_name(item, i), one, embeddings) for i, (item, one) in enumerate(zip(items, judged, strict=True))
         ]
         for result in results:
             service.telemetry.images.labels(result.verdict or "error").inc()
         calibrated = found.calibration_ is not None
         return schemas.ScoreAnswer(
-            detector=key, threshold=finite_or_none(found.cut), calibrated=calibrated, results=results
+            detector=key, threshold=finite_or_none(found.threshold), calibrated=calibrated, results=results
         )
 
 
@@ -148,7 +147,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
     async def threshold(key: Key, marks: schemas.Marks) -> schemas.ThresholdAnswer:
         """The threshold that fits the scores of marked photos best; nothing is kept."""
         _, found = service.shelf.get(key)
-        fitted = await service.in_thread(partial(fit_marks, marks.inside, marks.outside, found.cut))
+        fitted = await service.in_thread(partial(fit_marks, marks.inside, marks.outside, found.threshold))
         wrong = sum(s < fitted.value for s in marks.inside) + sum(s >= fitted.value for s in marks.outside)
         return schemas.ThresholdAnswer(
             threshold=finite_or_none(fitted.value),
@@ -241,7 +240,7 @@ def _name(item: Blob | Vector, place: int) -> str:
     return item.name if isinstance(item, Blob) else f"embeddings[{place}]"
 
 
-def _result(detector: Detector, name: str, judged: Judgement | ImageError, embeddings: bool) -> schemas.Result:
+def _result(name: str, judged: Judged | ImageError, embeddings: bool) -> schemas.Result:
     if isinstance(judged, ImageError):
         empty: dict[str, Any] = {
             "score": None,
@@ -252,19 +251,20 @@ def _result(detector: Detector, name: str, judged: Judgement | ImageError, embed
             "embedding": None,
         }
         return schemas.Result(name=name, error=judged.message, **empty)
+    found, vector = judged
     return schemas.Result(
         name=name,
-        score=judged.score,
-        verdict=detector.verdict(judged.score),
-        label=judged.evidence.labels[0][0],
-        labels=[schemas.LabelShare(label=label, share=share) for label, share in judged.evidence.labels],
-        words=[schemas.WordShare(word=w, share=share) for w, share in judged.evidence.words if share >= FIRED],
+        score=found.score,
+        verdict=found.verdict,
+        label=found.label,
+        labels=[schemas.LabelShare(label=label, share=share) for label, share in found.labels],
+        words=[schemas.WordShare(word=word, share=share) for word, share in found.fired],
         error="",
-        embedding=judged.vector.tolist() if embeddings else None,
+        embedding=vector.tolist() if embeddings else None,
     )
 
 
-def _unreadable(judged: Sequence[Judgement | ImageError]) -> Refusal:
+def _unreadable(judged: Sequence[Judged | ImageError]) -> Refusal:
     first = next(one for one in judged if isinstance(one, ImageError))
     more = f", and {len(judged) - 1} more cannot be read" if len(judged) > 1 else ""
     return Refusal(422, "unreadable_image", f"{first.message}{more}", first.hint)
@@ -275,7 +275,7 @@ def _chosen(detector: Detector, given: schemas.ArtifactRequest) -> Threshold | N
     if marked and given.threshold is not None:
         raise Refusal(422, "invalid", "a threshold is set by hand or comes from marks", "send one of the two")
     if marked:
-        return fit_marks(given.inside, given.outside, detector.cut)
+        return fit_marks(given.inside, given.outside, detector.threshold)
     return detector.calibration_ if given.threshold is None else by_hand(given.threshold)
 
 

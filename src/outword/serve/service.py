@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 from outword.base.processors import usable_cpus
 from outword.detector.artifact import finite
 from outword.detector.detector import Detector
+from outword.detector.judge import Verdict, takes_vectors
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.photos.images import Blob, with_image
 from outword.serve import schemas
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import Shelf
-from outword.serve.judge import Job, Judgement, Vector, judge, takes_vectors
+from outword.serve.judge import Job, Vector, judge_jobs
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal, busy
 from outword.serve.telemetry import Telemetry
 
 Pixels = NDArray[np.uint8]
+Judged = tuple[Verdict, Vector]  # with the vector that was scored
 T = TypeVar("T")
 
 
@@ -46,7 +48,7 @@ class Service:
         self.limits = limits
         self.shelf = Shelf(detector, limits)
         self.telemetry = Telemetry()
-        self.batcher: Batcher[Job, Judgement] = Batcher(
+        self.batcher: Batcher[Job, Judged] = Batcher(
             self._judge, most=limits.batch, wait=limits.wait_ms / 1000, queue=limits.queue
         )
         self.downloads = 0
@@ -83,13 +85,11 @@ class Service:
         except asyncio.TimeoutError:
             raise busy(f"it took more than {self.limits.seconds:g} s", 5) from None
 
-    async def judged(
-        self, detector: Detector, items: Sequence[Blob | Vector], top: int
-    ) -> list[Judgement | ImageError]:
-        """Judgements of images or vectors, in order; an image that cannot be read has its error."""
+    async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Judged | ImageError]:
+        """Verdicts of images or vectors, in order; an image that cannot be read has its error."""
         turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
 
-        async def one(item: Blob | Vector) -> Judgement | ImageError:
+        async def one(item: Blob | Vector) -> Judged | ImageError:
             if not isinstance(item, Blob):
                 return await self.batcher.submit(Job(detector, top, vector=item))
             try:
@@ -114,9 +114,9 @@ class Service:
         encoder, most = self._encoder, self.limits.pixels
         return with_image(item, encoder.preprocess, min_side=encoder.min_side, max_pixels=most, large=large)
 
-    def _judge(self, jobs: Sequence[Job]) -> list[Judgement]:
+    def _judge(self, jobs: Sequence[Job]) -> list[Judged]:
         self.telemetry.batches.observe(len(jobs))
-        return judge(jobs)
+        return judge_jobs(jobs)
 
     def told(self, key: str, detector: Detector) -> schemas.DetectorAnswer:
         """What is said of a detector."""
@@ -130,7 +130,7 @@ class Service:
             encoder=detector.card["encoder"]["name"],
             dim=self._encoder.dim,
             wild_words=len(detector.wild),
-            threshold=finite_or_none(detector.cut),
+            threshold=finite_or_none(detector.threshold),
             calibrated=fitted is not None,
             calibration=fitted.told if fitted else "",
             takes_embeddings=takes_vectors(detector),

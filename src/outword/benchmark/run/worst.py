@@ -12,9 +12,9 @@ from outword.benchmark.run.measure import Measured
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.results import Worst
 from outword.detector.detector import Detector
+from outword.detector.judge import judge
 from outword.maths.metrics import threshold_at_tpr
 from outword.maths.numerics import Array
-from outword.scoring.stream import FIRED
 
 WORST = 6  # images of the ID set, and of each OOD set
 
@@ -45,15 +45,10 @@ def below(path: str, root: Path) -> str:
 
 
 def _told(detector: Detector, photos: Photos, rows: Indices, scores: Array, inside: bool, root: Path) -> list[Worst]:
-    shares = detector.evidence(photos.vectors[rows], 3) if len(rows) else []
+    if not len(rows):
+        return []
+    found = judge(detector, photos.vectors[rows], scores=scores)
     return [
-        Worst(
-            path=below(photos.paths[row], root),
-            set=photos.name,
-            inside=inside,
-            score=float(score),
-            label=share.labels[0][0],
-            words=[(word, mass) for word, mass in share.words if mass >= FIRED],
-        )
-        for row, score, share in zip(rows, scores, shares, strict=True)
+        Worst(below(photos.paths[row], root), photos.name, inside, one.score, one.label, one.fired)
+        for row, one in zip(rows, found, strict=True)
     ]

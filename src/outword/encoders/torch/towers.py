@@ -120,8 +120,13 @@ class Towers(Encoder):
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
+        found: Vectors = self.encode_on_device(pixels).cpu().numpy()
+        return found
+
+    def encode_on_device(self, pixels: Pixels) -> Tensor:
+        """The same as a tensor, which need not be ready yet: the device is not waited for."""
         if not len(pixels):
-            return np.zeros((0, self.dim), np.float32)
+            return torch.zeros((0, self.dim), device=self.device)
         return self._in_batches(pixels, lambda x: (unit(self.model.image(x)),))[0]
 
     def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
@@ -132,7 +137,7 @@ class Towers(Encoder):
         if not len(pixels):
             return np.zeros((0, self.dim), np.float32), np.zeros((0, 0, self.dim), np.float32)
         vectors, parts = self._in_batches(pixels, lambda x: tuple(unit(y) for y in patches(x)))
-        return vectors, parts
+        return vectors.cpu().numpy(), parts.cpu().numpy()
 
     def encode_perturbed(self, pixels: Pixels, gradient: Gradient, epsilon: float) -> Vectors:
         """Pixels, each moved by epsilon to the side that raises a score, to unit vectors (n, dim).
@@ -150,7 +155,8 @@ class Towers(Encoder):
             moved = x + step.to(x.dtype) * self._uphill(x, gradient)
             return (unit(self.model.image(moved)),)
 
-        return self._in_batches(pixels, run)[0]
+        found: Vectors = self._in_batches(pixels, run)[0].cpu().numpy()
+        return found
 
     def _uphill(self, x: Tensor, gradient: Gradient) -> Tensor:
         """The sign, for each normalised pixel, of the gradient of the score."""
@@ -177,8 +183,8 @@ class Towers(Encoder):
         return out.cpu().numpy()
 
     @torch.inference_mode()
-    def _in_batches(self, pixels: Pixels, run: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Vectors, ...]:
-        """Run all pixels through in batches; the device is waited for at the end. Out of memory halves the batch."""
+    def _in_batches(self, pixels: Pixels, run: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """Run all pixels through in batches; the device is not waited for. Out of memory halves the batch."""
         results: list[tuple[Tensor, ...]] = []
         start = 0
         while start < len(pixels):
@@ -195,7 +201,7 @@ class Towers(Encoder):
                 self.batch_size = len(part) // 2
                 continue
             start += len(part)
-        return tuple(torch.cat(column).cpu().numpy() for column in zip(*results, strict=True))
+        return tuple(torch.cat(column) for column in zip(*results, strict=True))
 
     def _normalised(self, pixels: Pixels) -> Tensor:
         """Bytes to the device, and only there to normalised floats (n, 3, side, side)."""

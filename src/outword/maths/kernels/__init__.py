@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from outword.base.checks import number, whole_number
 from outword.errors import InputError
 from outword.maths.kernels.choice import Choice, chosen, using
+from outword.maths.kernels.evidence import Evidence
 from outword.maths.kernels.threads import Progress
 from outword.maths.numerics import UNIT_TOLERANCE, Array, matrix, unit_rows
 
@@ -30,6 +31,9 @@ class Bank(Protocol):
         numpy wants unit rows. The others take rows of any length, as arrays or tensors, and normalise them; an image
         that is zero or not finite has NaN everywhere.
         """
+
+    def evidence(self, images: Any, top: int) -> tuple[Any, Evidence]:
+        """Log masses, and the `top` labels and words of each image, from one product; what is taken is the same."""
 
 
 def grouped_logsumexp(
@@ -62,10 +66,10 @@ def grouped_logsumexp(
     order, offsets = _runs(groups, len(vectors))
     made = make_bank(vectors[order], offsets, temperature, chosen(backend, precision))
     x = unit_rows(matrix(images, "images", vectors.shape[1]), "images", UNIT_TOLERANCE)
-    return to_numpy(made.log_masses(x))
+    return to_numpy(made.log_masses(x)).astype(np.float64, copy=False)
 
 
-def make_bank(vectors: Array, offsets: NDArray[np.integer], temperature: float, choice: Choice) -> Bank:
+def make_bank(vectors: Array, offsets: NDArray[np.integer], temperature: float, choice: Choice, first: int = 1) -> Bank:
     """A bank of the chosen backend.
 
     Args:
@@ -73,8 +77,10 @@ def make_bank(vectors: Array, offsets: NDArray[np.integer], temperature: float, 
         offsets: (n_groups + 1,), where each group begins, and where the last one ends; no group is empty.
         temperature: divisor of cosines.
         choice: see `chosen`.
+        first: the group with which the words begin, for evidence; group 0 are the labels, and groups between them
+            take no part in it.
     """
-    options: dict[str, Any] = {"temperature": temperature, "precision": choice.precision}
+    options: dict[str, Any] = {"temperature": temperature, "precision": choice.precision, "first": first}
     if choice.backend == "numpy":
         from outword.maths.kernels.numpy_blas import Bank as NumpyBank
 
@@ -127,9 +133,9 @@ def neighbour_density(
     return torch_blas.neighbour_density(vectors, alpha, device=device, progress=progress)
 
 
-def to_numpy(values: Any) -> Array:
-    """An array or a tensor of any device as a float64 array."""
-    return np.asarray(values.cpu() if hasattr(values, "cpu") else values, dtype=np.float64)
+def to_numpy(values: Any) -> NDArray[Any]:
+    """An array or a tensor of any device as an array of the same type."""
+    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
 
 
 def _runs(groups: Any, n_columns: int) -> tuple[NDArray[np.integer] | slice, NDArray[np.int64]]:

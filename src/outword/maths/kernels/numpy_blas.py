@@ -9,12 +9,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.maths.kernels.rows import WIDTH, product, whole_width
-from outword.maths.kernels.threads import spread, workers
+from outword.maths.kernels.evidence import NUMPY, Evidence, evidence, words_in
+from outword.maths.kernels.rows import TILE, WIDTH, product, whole_width
+from outword.maths.kernels.threads import parallel_for, workers
 from outword.maths.numerics import Array
 
 BLOCK_ROWS = 1024  # images at a time; fewer, and BLAS spends its time on packing the bank again
 FEWEST_ROWS = 64  # in a block; fewer images stay on the calling thread
+CELLS = 1 << 20  # logits that a thread keeps for evidence: 8 MB stay in the cache
 PIECE = 4096  # columns of a product; a longer group is summed in pieces
 
 Floats = NDArray[np.floating]
@@ -39,6 +41,7 @@ class Bank:
         offsets: (n_groups + 1,), where each group begins, and where the last one ends; no group is empty.
         temperature: divisor of the products.
         precision: what products, exponentials and sums are computed in.
+        first: the group with which the words begin, for `evidence`; group 0 are the labels.
 
     >>> Bank(np.eye(2), [0, 1, 2]).log_masses(np.array([[0.6, 0.8]]))
     array([[0.6, 0.8]])
@@ -51,6 +54,7 @@ class Bank:
         *,
         temperature: float = 1.0,
         precision: Literal["float64", "float32"] = "float64",
+        first: int = 1,
     ) -> None:
         self._temperature = temperature
         self._centre = np.mean(vectors, axis=0, dtype=np.float64) if precision == "float32" else None
@@ -61,30 +65,60 @@ class Bank:
         self._cuts = np.append(np.concatenate(pieces), offsets[-1])
         self._groups = np.cumsum([0, *map(len, pieces[:-1])])
         self._runs = _runs(self._cuts, PIECE)
+        self._first, self._n_labels, self._before = first, offsets[1], offsets[min(first, len(pieces))]
+        cuts = self._cuts[self._cuts >= self._before]
+        of_piece = np.searchsorted(offsets, cuts[:-1], side="right")
+        self._words = words_in(cuts, of_piece, offsets[-1] - self._before)
 
     def log_masses(self, images: Floats, *, block: int = BLOCK_ROWS) -> Array:
         """(n_images, dim) to (n_images, n_groups) float64; `block` is the largest number of images held at a time."""
         out = np.empty((len(images), len(self._groups)))
 
         def score(rows: slice) -> None:
-            out[rows] = self._masses(images[rows])
+            masses, shift = self._masses(images[rows])
+            out[rows] = masses if shift is None else masses + shift
 
-        spread(score, row_blocks(len(images), block))
+        parallel_for(score, row_blocks(len(images), block))
         return out
 
-    def _masses(self, images: Floats) -> Array:
+    def evidence(self, images: Floats, top: int, *, cells: int = CELLS) -> tuple[Array, Evidence]:
+        """Log masses, and the `top` labels and words, from one product; `cells` logits are held by each thread."""
+        n = len(images)
+        labels, words = (np.empty((n, min(top, size)), np.int64) for size in (self._n_labels, self._words.total))
+        found = Evidence(labels, np.empty(labels.shape), words, np.empty(words.shape))
+        out = np.empty((n, len(self._groups)))
+
+        def judge(rows: slice) -> None:
+            part = images[rows]
+            logits = np.empty((len(part), self._cuts[-1]), self._vectors.dtype)
+            masses, shift = self._masses(part, logits)
+            out[rows] = masses if shift is None else masses + shift
+            labels, words = logits[:, : self._n_labels], logits[:, self._before :]
+            best = np.maximum.reduceat(words, self._words.starts, axis=1) if self._words.total else words
+            of_groups = np.concatenate([masses[:, :1], masses[:, self._first :]], axis=1)
+            told = evidence(NUMPY, labels, words, best, of_groups, self._words, top)
+            for whole, of_part in zip(found, told, strict=True):
+                whole[rows] = of_part
+
+        parallel_for(judge, row_blocks(n, max(TILE, cells // int(self._cuts[-1]))))
+        return out, found
+
+    def _masses(self, images: Floats, kept: Floats | None = None) -> tuple[Array, Array | None]:
+        """Log masses without the mean of the bank, and what it adds to all of an image; logits go to `kept`."""
         scaled = np.asarray(images, dtype=np.float64) / self._temperature
         rows = scaled.astype(self._vectors.dtype, copy=False)
-        masses = np.concatenate([self._log_sums(rows, cuts) for cuts in self._runs], axis=1)
+        masses = np.concatenate([self._log_sums(rows, cuts, kept) for cuts in self._runs], axis=1)
         if len(self._groups) < len(self._cuts) - 1:
             masses = np.logaddexp.reduceat(masses, self._groups, axis=1)
-        return masses if self._centre is None else masses + (scaled @ self._centre)[:, None]
+        return masses, None if self._centre is None else (scaled @ self._centre)[:, None]
 
-    def _log_sums(self, rows: Floats, cuts: NDArray[np.int64]) -> Array:
+    def _log_sums(self, rows: Floats, cuts: NDArray[np.int64], kept: Floats | None) -> Array:
         """Log sums over the pieces between `cuts`."""
         width, starts = cuts[-1] - cuts[0], cuts[:-1] - cuts[0]
         columns = self._vectors[cuts[0] : cuts[0] + whole_width(width)].T
         logits = product(rows, columns)[:, :width]
+        if kept is not None:
+            kept[:, cuts[0] : cuts[-1]] = logits
         with np.errstate(over="ignore", divide="ignore"):
             sums = np.add.reduceat(np.exp(logits, out=logits), starts, axis=1)
             found = np.log(sums, dtype=np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.errors import InputError
-from outword.maths.kernels.threads import Progress, spread
+from outword.maths.kernels.threads import Progress, parallel_for
 from outword.maths.numerics import Array
 
 BLOCK_ROWS = 1024
@@ -56,7 +56,7 @@ def neighbour_density(words: Floats, alpha: int, *, block: int = BLOCK_ROWS, pro
         for some in (left[start : start + size] for start in range(0, len(left), size)):
             sums[some] = _sums_over_all(words, lengths, some, alpha)
 
-    spread(finish, range(len(blocks)), _part(progress, n_words, SEARCH_SHARE if search else 0, 1)(len(blocks)))
+    parallel_for(finish, range(len(blocks)), _part(progress, n_words, SEARCH_SHARE if search else 0, 1)(len(blocks)))
     return sums
 
 
@@ -93,9 +93,9 @@ class _Search:
             ties = np.count_nonzero(cosines >= least[:, None], axis=1) > 4 * rank
             self._least[rows] = np.where(ties, np.inf, least)
 
-        spread(estimate, self._blocks)
+        parallel_for(estimate, self._blocks)
         tiles = list(combinations_with_replacement(range(len(self._blocks)), 2))
-        spread(self._tile, tiles, part(len(tiles)))
+        parallel_for(self._tile, tiles, part(len(tiles)))
 
     def _tile(self, place: tuple[int, int]) -> None:
         above, left = place
@@ -170,7 +170,7 @@ def _sums_over_all(words: Floats, lengths: Array, rows: Indices, alpha: int) -> 
 def _part(
     progress: Progress | None, n_words: int, begins: float, ends: float
 ) -> Callable[[int], Callable[[int], None]]:
-    """What `spread` calls after each of so many items, when they are the work between two shares of the whole."""
+    """What `parallel_for` calls after each of so many items, when they are the work between two shares of the whole."""
 
     def of(n_items: int) -> Callable[[int], None]:
         def after(done: int) -> None:

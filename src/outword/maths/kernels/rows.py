@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.maths.kernels.threads import blas, spread
+from outword.maths.kernels.threads import blas, parallel_for
 from outword.maths.numerics import Array
 
 BLOCK = 24  # rows of a block: whole tiles for inner loops of 2, 4, 6, 8, 12 and 24 rows
@@ -38,7 +38,7 @@ def in_blocks(work: Callable[[NDArray[Any]], Array], rows: NDArray[Any], out: Ar
         out[start : start + BLOCK] = work(_filled(part, BLOCK))[: len(part)]
 
     with blas:
-        spread(do, range(0, len(rows), BLOCK))
+        parallel_for(do, range(0, len(rows), BLOCK))
     return out
 
 

@@ -25,7 +25,9 @@ def workers() -> int:
     return min(usable_cpus(), blas.threads())
 
 
-def spread(work: Callable[[Item], object], items: Iterable[Item], after: Callable[[int], None] | None = None) -> None:
+def parallel_for(
+    work: Callable[[Item], object], items: Iterable[Item], after: Callable[[int], None] | None = None
+) -> None:
     """Call `work` on every item, on all cores; numpy lets go of the interpreter in between.
 
     The calling thread works too, and threads of the pool help as they are free: so a call never waits for another's,

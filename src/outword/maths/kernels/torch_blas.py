@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from outword.errors import InputError
+from outword.maths.kernels.evidence import Evidence, Ops, Words, evidence, words_in
 from outword.maths.kernels.threads import Progress
 from outword.maths.numerics import UNIT_TOLERANCE, Array
 
@@ -25,6 +27,7 @@ class Bank:
         temperature: divisor of the cosines.
         precision: of the product, "float64", "float32" or "float16"; sums are float32 at least.
         device: of torch.
+        first: the group with which the words begin, for `evidence`; group 0 are the labels.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Bank:
         temperature: float = 1.0,
         precision: str = "float64",
         device: str = "cpu",
+        first: int = 1,
     ) -> None:
         self._scale = 1 / temperature
         self._device = torch.device(device)
@@ -42,28 +46,64 @@ class Bank:
         self._sums = torch.promote_types(self._columns.dtype, torch.float32)
         self._runs = [(size, len(list(same))) for size, same in groupby(np.diff(offsets).tolist())]
         self._block = max(1, CELLS[self._device.type] // len(vectors))
+        self._first, self._n_labels, self._before = first, int(offsets[1]), int(offsets[min(first, len(offsets) - 1)])
+        words = words_in(np.asarray(offsets[first:]), np.arange(len(offsets[first:]) - 1), len(vectors) - self._before)
+        self._words = words_on(words, self._device)
 
     def log_masses(self, images: Any) -> torch.Tensor:
         """`log sum exp` of the logits of each group: images (n_images, dim) to (n_images, n_groups), on the device.
 
         float64. An image that is zero or not finite has NaN everywhere.
         """
-        empty = torch.zeros((0, sum(count for _, count in self._runs)), dtype=torch.float64, device=self._device)
-        parts = [empty]
         with torch.no_grad(), torch.autocast(self._device.type, enabled=False):
-            for start in range(0, len(images), self._block):
-                x = unit_on(images[start : start + self._block], self._device)
-                logits = (x.to(self._columns.dtype) @ self._columns.T).to(self._sums)
-                parts.append(self._masses(logits.mul_(self._scale)))
-        return torch.cat(parts)
+            return torch.cat([self._by_group(logits, torch.logsumexp).double() for logits in self._logits(images)])
 
-    def _masses(self, logits: torch.Tensor) -> torch.Tensor:
-        masses, start = [], 0
+    def evidence(self, images: Any, top: int) -> tuple[torch.Tensor, Evidence]:
+        """Log masses, and the `top` labels and words, from one product; all on the device."""
+        parts = []
+        with torch.no_grad(), torch.autocast(self._device.type, enabled=False):
+            for logits in self._logits(images):
+                masses = self._by_group(logits, torch.logsumexp).double()
+                best = self._by_group(logits, torch.amax)[:, self._first :]
+                of_groups = torch.cat([masses[:, :1], masses[:, self._first :]], dim=1)
+                labels, words = logits[:, : self._n_labels], logits[:, self._before :]
+                parts.append((masses, evidence(TORCH, labels, words, best, of_groups, self._words, top)))
+        return joined(parts)
+
+    def _logits(self, images: Any) -> Iterator[torch.Tensor]:
+        """Of a block of images at a time; of none where there are none."""
+        for start in range(0, len(images) or 1, self._block):
+            x = unit_on(images[start : start + self._block], self._device)
+            yield (x.to(self._columns.dtype) @ self._columns.T).to(self._sums).mul_(self._scale)
+
+    def _by_group(self, logits: torch.Tensor, reduce: Callable[..., torch.Tensor]) -> torch.Tensor:
+        """Logits (n_images, n_columns) to (n_images, n_groups)."""
+        found, start = [], 0
         for size, count in self._runs:
             columns = logits[:, start : start + size * count].reshape(len(logits), count, size)
-            masses.append(torch.logsumexp(columns, dim=2))
+            found.append(reduce(columns, dim=2))
             start += size * count
-        return torch.cat(masses, dim=1).double()
+        return torch.cat(found, dim=1)
+
+
+TORCH = Ops(
+    torch,
+    lambda values, places: torch.take_along_dim(values, places, 1),
+    lambda values, top: torch.sort(values, dim=1, descending=True, stable=True).indices[:, :top],
+    lambda values: torch.sort(values, dim=1).values,
+)
+
+
+def words_on(words: Words, device: torch.device) -> Words:
+    """The same with tensors on a device."""
+    starts, ends, groups, ramp = (torch.as_tensor(part, device=device) for part in words[:-1])
+    return Words(starts, ends, groups, ramp, words.total)
+
+
+def joined(parts: list[tuple[torch.Tensor, Evidence]]) -> tuple[torch.Tensor, Evidence]:
+    """Log masses and evidence of blocks of images, as one."""
+    masses, found = zip(*parts, strict=True)
+    return torch.cat(masses), Evidence(*map(torch.cat, zip(*found, strict=True)))
 
 
 def neighbour_density(words: Any, alpha: int, *, device: str = "cpu", progress: Progress | None = None) -> Array:

@@ -2,7 +2,9 @@
 
 The bank is laid out in tiles of 128 columns, each of one group; what a group does not fill is masked. A tile of 128
 images x 128 columns is multiplied on the tensor cores, its rows are reduced to `log2 sum 2^logit` with the tile's own
-maximum, and that number is all that leaves the chip. A second, small kernel adds up the tiles of each group.
+maximum, and that number is all that leaves the chip. A second, small kernel adds up the tiles of each group. Where the
+nearest labels and words are wanted too, a tile also gives its largest logits with their places, while it is there: the
+largest of all are among these.
 
 Two precisions. float16 rounds the vectors to 11 bits and multiplies once. float32 splits each number into two halves
 of 11 bits, `x = high + low / 2048`, and multiplies three times (`high high + (high low + low high) / 2048`), which
@@ -25,7 +27,8 @@ from numpy.typing import NDArray
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from outword.maths.kernels.choice import interpreted
-from outword.maths.kernels.torch_blas import tensor_on
+from outword.maths.kernels.evidence import Evidence, Words, evidence, words_in
+from outword.maths.kernels.torch_blas import TORCH, joined, tensor_on, words_on
 from outword.maths.numerics import UNIT_TOLERANCE, Array
 
 TILE = 128  # images and columns of a tile
@@ -43,17 +46,32 @@ class Bank:
         offsets: (n_groups + 1,), where each group begins, and where the last one ends.
         temperature: divisor of the cosines.
         precision: "float32" or "float16".
+        first: the group with which the words begin, for `evidence`; group 0 are the labels.
     """
 
     def __init__(
-        self, vectors: Array, offsets: NDArray[np.integer], *, temperature: float = 1.0, precision: str = "float32"
+        self,
+        vectors: Array,
+        offsets: NDArray[np.integer],
+        *,
+        temperature: float = 1.0,
+        precision: str = "float32",
+        first: int = 1,
     ) -> None:
         self._device = device()
         self._scale = LOG2E / temperature
         self._split = precision == "float32"
         u = torch.as_tensor(vectors, dtype=torch.float64, device=self._device)
         self._mean = u.mean(dim=0)
-        place, self._used, self._first = (torch.as_tensor(a, device=self._device) for a in tiles_of(offsets))
+        place, used, tile = tiles_of(offsets)
+        first = min(first, len(offsets) - 1)
+        of_tile = np.repeat(np.arange(len(tile) - 1), np.diff(tile))
+        start = TILE * (np.arange(len(used)) - tile[of_tile]) + np.asarray(offsets)[of_tile]
+        start[tile[first] :] -= offsets[first]  # among the words
+        self._used, self._start, self._tile = (torch.as_tensor(a, device=self._device) for a in (used, start, tile))
+        self._first, self._n_labels, self._n_words = first, int(offsets[1]), int(offsets[-1] - offsets[first])
+        self._label_tiles, self._before, self._word_tiles = int(tile[1]), int(tile[first]), of_tile[tile[first] :]
+        self._words: dict[int, Words] = {}
         tiles = torch.zeros((len(self._used) * TILE, padded(u.shape[1])), dtype=torch.float64, device=self._device)
         tiles[place, : u.shape[1]] = u - self._mean
         high = tiles.half()
@@ -65,18 +83,52 @@ class Bank:
 
         float64, or float32 where the precision is float16. An image that is zero or not finite has NaN everywhere.
         """
-        size = min(BLOCK, max(TILE, TILE * BLOCK // len(self._used)))
         with at_device(self._device):
-            parts = [self._block(images[start : start + size]) for start in range(0, len(images), size)]
-        empty = torch.zeros((0, len(self._first) - 1), device=self._device)
-        return torch.cat(parts) if len(parts) > 1 else next(iter(parts), empty)
+            return torch.cat([self._block(part, 0)[0] for part in self._blocks(images)])
 
-    def _block(self, images: Any) -> torch.Tensor:
+    def evidence(self, images: Any, top: int) -> tuple[torch.Tensor, Evidence]:
+        """Log masses, and the `top` labels and words, from one product; all on the device."""
+        with at_device(self._device):
+            return joined([self._judged(part, top) for part in self._blocks(images, min(top, TILE))])
+
+    def _blocks(self, images: Any, top: int = 1) -> list[Any]:
+        """Images that are scored together; none of them where there are none."""
+        size = min(BLOCK, max(TILE, TILE * BLOCK // len(self._used) // top))
+        return [images[start : start + size] for start in range(0, len(images) or 1, size)]
+
+    def _judged(self, images: Any, top: int) -> tuple[torch.Tensor, Evidence]:
+        masses, shift, logits, places = self._block(images, kept := min(top, TILE))
+        logits, of_groups = logits.double() * (self._scale / LOG2E), masses - shift[:, None] / LOG2E
+        of_groups = torch.cat([of_groups[:, :1], of_groups[:, self._first :]], dim=1)
+        labels, near = (part[:, : self._label_tiles * kept] for part in (logits, places))
+        words, nearest = (part[:, self._before * kept :] for part in (logits, places))
+        found = evidence(TORCH, labels, words, words[:, ::kept], of_groups, self._kept_words(kept), top)
+        most = min(top, self._n_labels)
+        return masses, Evidence(
+            TORCH.take(near, found.labels[:, :most]), found.label_shares[:, :most],
+            TORCH.take(nearest, found.words), found.word_shares,
+        )  # fmt: skip
+
+    def _kept_words(self, kept: int) -> Words:
+        """How words lie among the logits that are kept of each tile."""
+        if kept not in self._words:
+            cuts = kept * np.arange(len(self._word_tiles) + 1)
+            self._words[kept] = words_on(words_in(cuts, self._word_tiles, self._n_words), self._device)
+        return self._words[kept]
+
+    def _block(self, images: Any, top: int) -> tuple[torch.Tensor, ...]:
+        """Log masses, what the mean adds to all logits of an image (to base 2), and `top` logits a tile with places."""
         x = tensor_on(images, self._device)
-        n, n_tiles, n_groups = len(x), len(self._used), len(self._first) - 1
+        n, n_tiles, n_groups = len(x), len(self._used), len(self._tile) - 1
         high = torch.empty((n, self._high.shape[1]), dtype=torch.float16, device=self._device)
         low = torch.empty_like(high) if self._split else high
         shift = torch.empty(n, dtype=torch.float64, device=self._device)
+        kind = torch.float64 if self._split else torch.float32
+        masses = torch.empty((n_groups, n), dtype=kind, device=self._device)
+        most = torch.empty((n, n_tiles * top), device=self._device)
+        places = torch.empty((n, n_tiles * top), dtype=torch.int64, device=self._device)
+        if not n:
+            return masses.T, shift, most, places
         _halve[(n,)](
             x, self._mean, high, low, shift, x.stride(0), self._scale, UNIT_TOLERANCE,
             DIM=x.shape[1], WIDTH=high.shape[1], POWER=triton.next_power_of_2(high.shape[1]), SPLIT=self._split,
@@ -86,14 +138,12 @@ class Bank:
         programs = resident()
         _tile_masses[(programs,)](
             described(high), described(low), self._high, self._low,
-            self._used, tops, logs, n, n_tiles, self._scale, 1.0,
-            DIM=high.shape[1], SPLIT=self._split, SIZE=TILE, DEPTH=STEP, PROGRAMS=programs,
+            self._used, self._start, tops, logs, most, places, n, n_tiles, top, self._scale, 1.0,
+            DIM=high.shape[1], SPLIT=self._split, TOLD=top > 0, SIZE=TILE, DEPTH=STEP, PROGRAMS=programs,
             num_warps=8 if self._split else 4, num_stages=3,
         )  # fmt: skip
-        kind = torch.float64 if self._split else torch.float32
-        masses = torch.empty((n_groups, n), dtype=kind, device=self._device)
-        _group_masses[(triton.cdiv(n, TILE), n_groups)](tops, logs, self._first, shift, masses, n, SIZE=TILE)
-        return masses.T
+        _group_masses[(triton.cdiv(n, TILE), n_groups)](tops, logs, self._tile, shift, masses, n, SIZE=TILE)
+        return masses.T, shift, most, places
 
 
 @triton.jit
@@ -127,10 +177,13 @@ def _halve(
 
 @triton.jit
 def _tile_masses(
-    x, x_low, bank, bank_low, used, tops, logs, n_images, n_tiles, scale, one,
-    DIM: tl.constexpr, SPLIT: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr, PROGRAMS: tl.constexpr,
+    x, x_low, bank, bank_low, used, start, tops, logs, most, places, n_images, n_tiles, n_most, scale, one,
+    DIM: tl.constexpr, SPLIT: tl.constexpr, TOLD: tl.constexpr,
+    SIZE: tl.constexpr, DEPTH: tl.constexpr, PROGRAMS: tl.constexpr,
 ):  # fmt: skip
     """Of each image and each tile of columns: the largest logit, and log2 of the sum of 2^(logit - largest).
+
+    If TOLD, also the `n_most` largest products, -inf after the last, with their places.
 
     A program takes one tile after the other, 32 rows of tiles at a time, so that what is read stays in the L2 cache.
     """
@@ -161,6 +214,14 @@ def _tile_masses(
         at = tile.to(tl.int64) * n_images + rows
         tl.store(tops + at, top, mask=rows < n_images)
         tl.store(logs + at, tl.log2(total), mask=rows < n_images)
+        if TOLD:
+            begin = tl.load(start + tile)
+            at = (rows.to(tl.int64) * n_tiles + tile) * n_most
+            for place in range(n_most):
+                value, found = tl.max(logits, 1, return_indices=True)
+                tl.store(most + at + place, value, mask=rows < n_images)
+                tl.store(places + at + place, begin + found, mask=rows < n_images)
+                logits = tl.where(column[None, :] == found[:, None], float("-inf"), logits)
 
 
 @triton.jit

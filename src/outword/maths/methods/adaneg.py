@@ -79,7 +79,7 @@ class AdaNeg(NegLabel):
     def _prepare(self) -> None:
         super()._prepare()
         self._columns = self._texts()
-        self.natural_cut_ = None  # NegLabel's cut is not on this scale
+        self.default_threshold_ = None  # NegLabel's cut is not on this scale
         self.reset()
 
     def _score(self, images: Array) -> Array:

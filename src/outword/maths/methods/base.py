@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from outword.base.checks import number
 from outword.base.registry import Registry
-from outword.errors import InputError
-from outword.maths.kernels import using
+from outword.errors import InputError, NotFittedError
+from outword.maths.kernels import Bank, Choice, chosen, make_bank, to_numpy, using
+from outword.maths.kernels.evidence import Evidence, largest
 from outword.maths.kernels.rows import in_blocks
 from outword.maths.methods.needs import Need
-from outword.maths.numerics import UNIT_TOLERANCE, Array, blocks, matrix, unit_rows
+from outword.maths.numerics import UNIT_TOLERANCE, Array, blocks, matrix, softmax, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,8 +45,8 @@ class VectorDetector(ABC):
         labels_: (n_labels, dim), as given to `fit`.
         wild_: (n_wild, dim), as given to `fit`, or None.
         _y: the labels as unit rows, for `_learn` and `_score`.
-        natural_cut_: where the verdict changes before any calibration: ID mass against wild mass; None when the score
-            has no such point.
+        default_threshold_: where the verdict changes before any calibration: ID mass against wild mass; None when the
+            score has no such point.
     """
 
     summary: ClassVar[str]
@@ -63,7 +64,7 @@ class VectorDetector(ABC):
 
     labels_: NDArray[np.floating]
     wild_: NDArray[np.floating] | None = None
-    natural_cut_: float | None = None
+    default_threshold_: float | None = None
     _fitted = False
 
     def check(self) -> None:
@@ -126,6 +127,67 @@ class VectorDetector(ABC):
         for rows in blocks(len(x), max(dim, sum(array.size // dim for array in self.state().values()))):
             out[rows] = self._score(unit_rows(x[rows], "images", UNIT_TOLERANCE))
         return out
+
+    def judge(
+        self, images: ArrayLike, top: int, temperature: float, *, patches: ArrayLike | None = None
+    ) -> tuple[Array, Evidence]:
+        """Scores, and the labels and words that speak for them: `score` and `evidence`, in one pass if they share one.
+
+        Args:
+            images: (n_images, dim), an array or a tensor.
+            top: how many labels and words, at least 1.
+            temperature: see `evidence`.
+            patches: see `score`.
+        """
+        return self.score(images, patches=patches), self.evidence(images, top, temperature)
+
+    def evidence(self, images: ArrayLike, top: int, temperature: float) -> Evidence:
+        """The labels and words with the largest shares (see `kernels.evidence`), as rows of `labels_` and `wild_`.
+
+        Words are in the groups that the method deals, or all in one; without words the labels have it all. A method
+        that learned the classes from ID images gives its own shares (`class_logits`), and no words.
+
+        Args:
+            images: (n_images, dim), an array or a tensor.
+            top: how many labels and words, at least 1.
+            temperature: divisor of cosines where the method has none of its own, or one that is not the encoder's.
+        """
+        if (learned := self.class_logits(images)) is not None:
+            shares = np.zeros((len(learned[1]), len(self.labels_)))
+            shares[:, learned[0]] = softmax(learned[1])
+            order = largest(shares, min(top, shares.shape[1]))
+            return Evidence(order, np.take_along_axis(shares, order, 1), order[:, :0], shares[:, :0])
+        choice = chosen()
+        bank = self._evidence_bank(choice, self._share_temperature(temperature))
+        return self._named(bank.evidence(self._unit_images(images) if choice.backend == "numpy" else images, top)[1])
+
+    def _share_temperature(self, temperature: float) -> float:
+        """The divisor of cosines for shares: that of the score, unless it is the method's own."""
+        return temperature if self.own_temperature else getattr(self, "temperature", temperature)
+
+    def _evidence_bank(self, choice: Choice, temperature: float) -> Bank:
+        """The labels, then the words group by group."""
+        key = choice, temperature
+        if key not in self._evidence_banks:
+            groups = self._word_groups()
+            sizes = [len(self._y), *([groups.shape[1]] * len(groups) if groups.size else [])]
+            words = [] if self.wild_ is None else [unit_rows(self.wild_[groups.ravel()])]
+            self._evidence_banks[key] = make_bank(
+                np.concatenate([self._y, *words]), np.cumsum([0, *sizes]), temperature, choice
+            )
+        return self._evidence_banks[key]
+
+    def _word_groups(self) -> NDArray[np.int64]:
+        """The groups of wild words, (n_groups, size) indices; one of them all where the method deals none."""
+        return self.state().get("groups", np.arange(0 if self.wild_ is None else len(self.wild_))[None])
+
+    def _named(self, found: Evidence) -> Evidence:
+        """Evidence as arrays, with words as rows of `wild_`."""
+        labels, label_shares, words, word_shares = map(to_numpy, found)
+        return Evidence(labels, label_shares, self._word_groups().ravel()[words], word_shares)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_evidence_banks": {}}  # made again where they are needed, perhaps on another device
 
     def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
         """The classes that it learned from ID images, and its logits for them, (n_images, n_classes).
@@ -200,8 +262,8 @@ class VectorDetector(ABC):
 
     def _checked(self, images: ArrayLike, *, finite: bool = True) -> NDArray[np.floating]:
         if not self._fitted:
-            raise InputError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(...)")
-        return matrix(images, "images", self.labels_.shape[1], finite=finite)
+            raise NotFittedError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(...)")
+        return matrix(to_numpy(images), "images", self.labels_.shape[1], finite=finite)
 
     def _unit_images(self, images: ArrayLike) -> Array:
         return unit_rows(self._checked(images), "images", UNIT_TOLERANCE)
@@ -213,6 +275,7 @@ class VectorDetector(ABC):
 
     def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None) -> None:
         self.labels_, self.wild_ = labels, wild
+        self._evidence_banks: dict[tuple[Choice, float], Bank] = {}
         self._y = unit_rows(labels, "labels")
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:

@@ -99,7 +99,7 @@ class Debiased(GroupedDetector):
             raise InputError(f"tau must be one number up to K / (K + |G|), got {self.tau_}", hint="fit it again")
         self.tau_ = float(kept[0])
         odds = natural_odds(n_labels, size)
-        self.natural_cut_ = (1 - self.tau_) * odds / (1 + odds * (1 - self.tau_ / largest_tau(n_labels, size)))
+        self.default_threshold_ = (1 - self.tau_) * odds / (1 + odds * (1 - self.tau_ / largest_tau(n_labels, size)))
 
     def in_use(self) -> dict[str, float]:
         """The tau of the score, which short label lists lower."""

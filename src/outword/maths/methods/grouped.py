@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from outword.base.checks import whole_number
 from outword.errors import InputError, ParameterError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, to_numpy
+from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.base import Classes, VectorDetector
 from outword.maths.methods.needs import Need
 from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
@@ -95,20 +96,36 @@ class GroupedDetector(VectorDetector):
         """
         if type(self)._score is not GroupedDetector._score:
             return super().score(images)
+        return self._one_pass(images, 0)[0]
+
+    def judge(
+        self, images: ArrayLike, top: int, temperature: float, *, patches: ArrayLike | None = None
+    ) -> tuple[Array, Evidence]:
+        """Scores, and the labels and words that speak for them; see `VectorDetector.judge`."""
+        if type(self)._score is not GroupedDetector._score or not self._tells(self._share_temperature(temperature)):
+            return super().judge(images, top, temperature, patches=patches)
+        scores, found = self._one_pass(images, top)
+        return scores, self._named(Evidence(*map(np.concatenate, zip(*found, strict=True))))
+
+    def _one_pass(self, images: Any, top: int) -> tuple[Array, list[Evidence]]:
+        """Scores, and the `top` labels and words of each block of images, if any are wanted."""
         choice = chosen()
         hosted = choice.backend == "numpy"
         given = hasattr(images, "is_cuda") and not hosted
         x: Any = self._checked_tensor(images) if given else self._checked(images, finite=hosted)
         bank, size = self._bank(choice), max(1, (HOST_CELLS if hosted else DEVICE_CELLS) // max(512, len(self.groups_)))
-        out = np.empty(len(x))
-        for start in range(0, len(x), size):
+        scores, found = [], []
+        for start in range(0, len(x) or 1, size):
             rows = x[start : start + size]
-            masses = bank.log_masses(unit_rows(rows, "images", UNIT_TOLERANCE) if hosted else rows)
-            out[start : start + size] = to_numpy(self._combine(masses))
+            rows = unit_rows(rows, "images", UNIT_TOLERANCE) if hosted else rows
+            masses, told = bank.evidence(rows, top) if top else (bank.log_masses(rows), Evidence((), (), (), ()))
+            scores.append(to_numpy(self._combine(masses)))
+            found.append(Evidence(*map(to_numpy, told)))
+        out = np.concatenate(scores).astype(np.float64, copy=False)
         if np.isnan(out).any():  # what a device makes of an image that has no direction
             row = int(np.isnan(out).argmax())
             raise InputError(f"images must be finite and not zero, row {row} is not", hint="drop that row")
-        return out
+        return out, found
 
     def _checked_tensor(self, images: Any) -> Any:
         self._checked(np.zeros((0, images.shape[-1])))  # that it is fitted, and the dimension
@@ -121,11 +138,18 @@ class GroupedDetector(VectorDetector):
     def _bank(self, choice: Choice) -> Bank:
         key = choice, self.temperature
         if key not in self._banks:
-            self._banks[key] = make_bank(self._texts(), self._offsets, self.temperature, choice)
+            self._banks[key] = make_bank(self._texts(), self._offsets, self.temperature, choice, self._n_positives)
         return self._banks[key]
 
+    def _tells(self, temperature: float) -> bool:
+        """Whether the bank of the score has what shares at this temperature are made of."""
+        return self._parts[0] is self._y and temperature == self.temperature
+
+    def _evidence_bank(self, choice: Choice, temperature: float) -> Bank:
+        return self._bank(choice) if self._tells(temperature) else super()._evidence_bank(choice, temperature)
+
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_banks": {}}  # they are made again where they are needed, perhaps on another device
+        return super().__getstate__() | {"_banks": {}}
 
     def _log_masses(self, images: Array) -> Array:
         return np.asarray(self._bank(Choice("numpy", "float64")).log_masses(images))

@@ -34,7 +34,7 @@ class NegLabel(GroupedDetector):
     def _prepare(self) -> None:
         super()._prepare()
         odds = natural_odds(len(self.labels_), self.groups_.shape[1])
-        self.natural_cut_ = odds / (1 + odds)
+        self.default_threshold_ = odds / (1 + odds)
 
     def _combine(self, masses: Any) -> Any:
         log_p, log_q = masses[:, :1], masses[:, 1:]

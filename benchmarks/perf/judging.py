@@ -1,0 +1,63 @@
+"""Judging with words beside the encoder alone, in one process on a CUDA device: pixels in memory to finished rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from outword.detector.detector import Detector
+from outword.detector.judge import judge
+from outword.detectors import Debiased
+from outword.scoring.stream import Chunk, score_chunk
+from perf.tables import Goal, Table, times
+
+LABELS, WORDS = 1000, 12_000
+CHUNKS = 8
+ENOUGH = 0.9
+
+
+def run(device: str) -> Iterator[Table]:
+    """A table of each model; none for the CPU."""
+    if device == "cuda":
+        for name in ("ViT-B-16", "ViT-L-14"):
+            yield judging(name)
+
+
+def judging(name: str, rounds: int = 3) -> Table:
+    """Images a second of the encoder, of verdicts as arrays and of rows, chunk after chunk."""
+    from perf.clip import towers, transformers_clip
+
+    rng, encoder = np.random.default_rng(0), towers(transformers_clip(name))
+    scorer = Debiased(temperature=encoder.temperature, sigma=0.0).fit(
+        rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
+    )
+    card = {"encoder": {"temperature": encoder.temperature, "fingerprint": encoder.fingerprint}}
+    labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
+    detector = Detector(scorer, labels, words, card, encoder=lambda: encoder)
+    size = encoder.chunk
+    pixels = rng.integers(256, size=(CHUNKS * size, 224, 224, 3), dtype=np.uint8)
+    parts = np.split(pixels, CHUNKS)
+    paths = [f"shard.tar/{n:08d}.jpg" for n in range(size)]
+    chunks = [Chunk(0, "", "", 0, False, paths, [""] * size, part) for part in parts]
+    vectors = [encoder.encode_on_device(part) for part in parts]
+    took = times(
+        {
+            "encoder alone, all images in one call": lambda: encoder.encode_pixels(pixels),
+            "encoder alone, chunk by chunk": lambda: [encoder.encode_pixels(part) for part in parts],
+            "encoder and scores, chunk by chunk": lambda: [judge(detector, part, 0) for part in parts],
+            "encoder, scores, labels and words, as arrays": lambda: [judge(detector, part) for part in parts],
+            "the same as rows": lambda: [score_chunk(detector, chunk) for chunk in chunks],
+            "from vectors on the device to arrays": lambda: [judge(detector, part) for part in vectors],
+            "from vectors on the device to verdicts": lambda: [list(judge(detector, part)) for part in vectors],
+        },
+        rounds,
+    )
+    first = next(iter(took.values()))
+    rows = [{"": what, "images/s": 1e3 * len(pixels) / ms, "of the encoder": first / ms} for what, ms in took.items()]
+    reached = first / took["the same as rows"]
+    return Table(
+        f"Judging with {name}: {LABELS:,} labels, {WORDS:,} words, chunks of {size:,} images, one process",
+        rows,
+        [Goal(f"rows at {ENOUGH:.0%} of the encoder's own rate or more", f"{reached:.0%}", reached >= ENOUGH)],
+    )

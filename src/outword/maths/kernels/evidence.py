@@ -1,0 +1,107 @@
+"""Which labels and words speak for an image: the formulas that all backends share, on arrays and on tensors.
+
+With `h` the logits, `P` the mass of the labels and `Q_b` that of a group of words b, a word of that group has the share
+`e^h / (P + Q_b)`, and a label the mean over groups of the same. Words are ordered by the logs of their shares, which
+keep their order where the shares themselves vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEW = 8  # so many are taken out one after the other, which is quicker than sorting
+
+
+class Evidence(NamedTuple):
+    """The labels and words with the largest shares of each image, largest first, ties in order: (n_images, most) each.
+
+    `labels` and `words` are places among the labels and among the words of a bank, the rest is what they have.
+    """
+
+    labels: Any
+    label_shares: Any
+    words: Any
+    word_shares: Any
+
+
+class Words(NamedTuple):
+    """How the words of a bank lie: in pieces, side by side; no piece has words of two groups.
+
+    Each piece begins and ends at a place among the words, and has a group among those of words, counted from 0. `ramp`
+    counts the places of the longest piece; `total` is the number of words.
+    """
+
+    starts: Any
+    ends: Any
+    groups: Any
+    ramp: Any
+    total: int
+
+
+class Ops(NamedTuple):
+    """What numpy and torch call by different names."""
+
+    xp: Any
+    take: Callable[[Any, Any], Any]
+    largest: Callable[[Any, int], Any]
+    ordered: Callable[[Any], Any]
+
+
+def words_in(cuts: NDArray[np.integer], groups: NDArray[np.integer], total: int) -> Words:
+    """Words in pieces between `cuts`, (n_pieces + 1,), each of one of `groups`, (n_pieces,)."""
+    cuts = cuts - cuts[0]
+    return Words(cuts[:-1], cuts[1:], groups - min(groups, default=0), np.arange(np.diff(cuts).max(initial=0)), total)
+
+
+def evidence(ops: Ops, labels: Any, logits: Any, best: Any, masses: Any, words: Words, top: int) -> Evidence:
+    """The evidence of some images; a number that is added to all logits and masses of an image does not change it.
+
+    The `top` largest words lie in the `top` pieces whose largest words have the largest shares: each of these pieces
+    has one that is no smaller than any word outside of them.
+
+    Args:
+        ops: of the arrays.
+        labels: logits of the labels, or of those that can be among the largest, (n_images, n_labels).
+        logits: of the words, or of those that can be among the largest, (n_images, n_words).
+        best: the largest logit of each piece of words, (n_images, n_pieces).
+        masses: log masses of the labels, then of the groups of words, (n_images, 1 + n_groups).
+        words: how they lie in `logits`.
+        top: how many labels and words are wanted, at least 1; there may be fewer.
+    """
+    xp, log_p = ops.xp, masses[:, :1]
+    log_sums = xp.logaddexp(log_p, masses[:, 1:]) if words.total else log_p
+    of_labels = ops.largest(labels, min(top, labels.shape[1]))
+    label_shares = xp.exp(ops.take(labels, of_labels) - log_p) * xp.exp(log_p - log_sums).mean(1)[:, None]
+    if not words.total:
+        return Evidence(of_labels, label_shares, of_labels[:, :0], label_shares[:, :0])
+    log_sums = log_sums[:, words.groups]
+    near = ops.ordered(ops.largest(best - log_sums, min(top, best.shape[1])))
+    places = words.starts[near][:, :, None] + words.ramp
+    there = places < words.ends[near][:, :, None]
+    places = xp.where(there, places, 0).reshape(len(labels), near.shape[1] * len(words.ramp))
+    logs = ops.take(logits, places).reshape(there.shape) - ops.take(log_sums, near)[:, :, None]
+    logs = xp.where(there, logs, -np.inf).reshape(places.shape)
+    order = ops.largest(logs, min(top, words.total))
+    return Evidence(of_labels, label_shares, ops.take(places, order), xp.exp(ops.take(logs, order)))
+
+
+def largest(values: NDArray[np.floating], top: int) -> NDArray[np.int64]:
+    """Places of the `top` largest values of each row, (n_rows, top), largest first, ties by place.
+
+    >>> largest(np.array([[1.0, 3.0, 2.0, 3.0]]), 3)
+    array([[1, 3, 2]])
+    """
+    if top > FEW:
+        return np.argsort(-values, axis=1, kind="stable")[:, :top]
+    left, found = values.copy(), np.empty((len(values), top), np.int64)
+    for place in range(top):
+        found[:, place] = left.argmax(axis=1)
+        np.put_along_axis(left, found[:, place, None], -np.inf, 1)
+    return found
+
+
+NUMPY = Ops(np, lambda values, places: np.take_along_axis(values, places, 1), largest, lambda x: np.sort(x, axis=1))
