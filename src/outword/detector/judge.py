@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
@@ -79,17 +79,31 @@ class Explanation(Verdict):
 class Verdicts(Sequence[Verdict]):
     """Verdicts of images, as arrays until one of them is asked for.
 
+    A device may still be at work on them: it is waited for when scores or evidence are asked for.
+
     Attributes:
         detector: what judged.
-        scores: (n_images,) float64.
-        evidence: labels and words as indices into those of the detector, with shares, (n_images, up to top) each.
+        found: gives the scores and the evidence.
         encoded: what was scored, (n_images, dim), where the encoder left it.
     """
 
     detector: Detector
-    scores: Array
-    evidence: Evidence
+    found: Callable[[], tuple[Array, Evidence]]
     encoded: Any
+
+    @cached_property
+    def _found(self) -> tuple[Array, Evidence]:
+        return self.found()
+
+    @property
+    def scores(self) -> Array:
+        """(n_images,) float64."""
+        return self._found[0]
+
+    @property
+    def evidence(self) -> Evidence:
+        """Labels and words as indices into those of the detector, with shares, (n_images, up to top) each."""
+        return self._found[1]
 
     @cached_property
     def vectors(self) -> Vectors:
@@ -97,7 +111,7 @@ class Verdicts(Sequence[Verdict]):
         return to_numpy(self.encoded)
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return len(self.encoded)
 
     def __iter__(self) -> Iterator[Verdict]:
         labels, wild, sides = self.detector.labels, self.detector.wild, sides_of(self.detector)
@@ -121,8 +135,8 @@ class Verdicts(Sequence[Verdict]):
             if not -len(self) <= place < len(self):
                 raise IndexError(place)
             return next(iter(self[place : place + 1 or None]))
-        evidence = Evidence(*(column[place] for column in self.evidence))
-        return Verdicts(self.detector, self.scores[place], evidence, self.encoded[place])
+        found = self.scores[place], Evidence(*(column[place] for column in self.evidence))
+        return Verdicts(self.detector, lambda: found, self.encoded[place])
 
 
 def judge(
@@ -136,20 +150,12 @@ def judge(
         top: how many labels and words of each are wanted; with 0 there is the score alone.
         scores: of the images, where they are known already.
     """
-    scorer, patches = detector.scorer, None
-    vectors: Any = images
-    if images.ndim == 4:
-        vectors, patches = _encoded(detector, cast(Pixels, images))
-    none = np.zeros((len(vectors), 0), np.int64)
-    found = Evidence(none, none, none, none)
-    temperature = detector.card["encoder"]["temperature"]
-    if scores is not None:
-        found = scorer.evidence(vectors, top, temperature)
-    elif top:
-        scores, found = scorer.judge(vectors, top, temperature, patches=patches)
-    else:
-        scores = scorer.score(vectors, patches=patches)
-    return Verdicts(detector, scores, found, vectors)
+    vectors, patches = _encoded(detector, cast(Pixels, images)) if images.ndim == 4 else (images, None)
+    scorer, temperature = detector.scorer, detector.card["encoder"]["temperature"]
+    if scores is None:
+        return Verdicts(detector, scorer.begin(vectors, top, temperature, patches=patches), vectors)
+    found = scores, scorer.evidence(vectors, top, temperature)
+    return Verdicts(detector, lambda: found, vectors)
 
 
 def takes_vectors(detector: Detector) -> bool:

@@ -8,6 +8,7 @@ it, and the same scores on the same kind of machine: local runs, runs on a clust
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from outword.base.processors import usable_cpus
 from outword.detector.detector import Detector
 from outword.detector.inputs import check_store
-from outword.detector.judge import Verdict, judge
+from outword.detector.judge import Verdicts, judge
 from outword.encoders.base import Loader, Pixels
 from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.images import decode_ahead, weight
@@ -251,7 +252,7 @@ def score_files(detector: Detector, paths: Iterable[PathLike]) -> Iterator[tuple
 def score_jobs(detector: Detector, jobs: Iterable[Job], *, photos: bool) -> Iterator[Scored]:
     """Score what is left of pieces, in order; the encoder is needed for photos only."""
     loader, size = (detector.encoder.loader, detector.encoder.chunk) if photos else (None, 0)
-    return (score_chunk(detector, chunk) for chunk in load_jobs(jobs, loader, size))
+    return score_chunks(detector, load_jobs(jobs, loader, size))
 
 
 def load_jobs(jobs: Iterable[Job], loader: Loader | None, size: int, *, workers: int | None = None) -> Iterator[Chunk]:
@@ -316,14 +317,31 @@ def _chunk(job: Job, first: int, held: list[Named], *, end: bool) -> Chunk:
 
 def score_chunk(detector: Detector, chunk: Chunk) -> Scored:
     """The rows of a chunk."""
-    judged: Iterator[Verdict] = iter(judge(detector, chunk.values) if len(chunk.values) else ())
-    views = iter(chunk.values if chunk.values.ndim == 4 else ())
-    rows: list[Row] = []
+    (scored,) = score_chunks(detector, [chunk])
+    return scored
+
+
+def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored]:
+    """The rows of chunks, in order; on a device the next one is begun before the rows of one are made."""
+    begun: deque[tuple[Chunk, Verdicts | None]] = deque()
+    for chunk in chunks:
+        on_device = chunk.values.ndim == 4 and detector.encoder.feels_batch
+        begun.append((chunk, judge(detector, chunk.values) if len(chunk.values) else None))
+        while len(begun) > on_device:
+            yield _scored(*begun.popleft())
+    for one in begun:
+        yield _scored(*one)
+
+
+def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
+    verdicts = iter(judged or ())
+    pixels = iter(chunk.values if chunk.values.ndim == 4 else ())
+    rows, views = list[Row](), list[Pixels | None]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
         if error:
             rows.append(Row(path, error=error))
-            continue
-        one = next(judged)
-        rows.append(Row(path, one.score, one.verdict, one.label, one.fired))
-    shown: list[Pixels | None] = [None if error else next(views, None) for error in chunk.errors]
-    return Scored(chunk.number, chunk.name, chunk.mark, chunk.first, chunk.end, rows, shown)
+        else:
+            one = next(verdicts)
+            rows.append(Row(path, one.score, one.verdict, one.label, one.fired))
+        views.append(None if error else next(pixels, None))
+    return Scored(chunk.number, chunk.name, chunk.mark, chunk.first, chunk.end, rows, views)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -136,6 +136,18 @@ def neighbour_density(
 def to_numpy(values: Any) -> NDArray[Any]:
     """An array or a tensor of any device as an array of the same type."""
     return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+
+
+def on_their_way(values: Sequence[Any]) -> Callable[[], list[NDArray[Any]]]:
+    """Begin to bring arrays, or tensors of one device, to the computer's memory; what is returned waits for them.
+
+    So a device can go on with other work meanwhile, and other work that is begun later is not waited for.
+    """
+    if not getattr(values[0], "is_cuda", False):
+        return lambda: list(map(to_numpy, values))
+    from outword.maths.kernels.torch_blas import begin_copies
+
+    return begin_copies(values)
 
 
 def _runs(groups: Any, n_columns: int) -> tuple[NDArray[np.integer] | slice, NDArray[np.int64]]:

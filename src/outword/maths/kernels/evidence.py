@@ -27,6 +27,11 @@ class Evidence(NamedTuple):
     words: Any
     word_shares: Any
 
+    @classmethod
+    def none(cls, n_images: int) -> Evidence:
+        """Nothing for any image."""
+        return cls(*[np.zeros((n_images, 0), np.int64)] * 4)
+
 
 class Words(NamedTuple):
     """How the words of a bank lie: in pieces, side by side; no piece has words of two groups.

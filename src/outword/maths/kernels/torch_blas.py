@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -104,6 +104,19 @@ def joined(parts: list[tuple[torch.Tensor, Evidence]]) -> tuple[torch.Tensor, Ev
     """Log masses and evidence of blocks of images, as one."""
     masses, found = zip(*parts, strict=True)
     return torch.cat(masses), Evidence(*map(torch.cat, zip(*found, strict=True)))
+
+
+def begin_copies(tensors: Sequence[torch.Tensor]) -> Callable[[], list[NDArray[Any]]]:
+    """Copy tensors of a CUDA device to pinned memory behind what is queued there; what is returned waits for that."""
+    copies = [torch.empty(t.shape, dtype=t.dtype, pin_memory=True).copy_(t, non_blocking=True) for t in tensors]
+    done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    done.record(torch.cuda.current_stream(tensors[0].device))
+
+    def wait() -> list[NDArray[Any]]:
+        done.synchronize()
+        return [copy.numpy() for copy in copies]
+
+    return wait
 
 
 def neighbour_density(words: Any, alpha: int, *, device: str = "cpu", progress: Progress | None = None) -> Array:

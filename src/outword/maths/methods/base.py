@@ -128,18 +128,22 @@ class VectorDetector(ABC):
             out[rows] = self._score(unit_rows(x[rows], "images", UNIT_TOLERANCE))
         return out
 
-    def judge(
+    def begin(
         self, images: ArrayLike, top: int, temperature: float, *, patches: ArrayLike | None = None
-    ) -> tuple[Array, Evidence]:
-        """Scores, and the labels and words that speak for them: `score` and `evidence`, in one pass if they share one.
+    ) -> Callable[[], tuple[Array, Evidence]]:
+        """Begin to judge images; what is returned gives scores, and the labels and words that speak for them.
+
+        `score` and `evidence` are one pass if they share one, and on a device it is not waited for.
 
         Args:
             images: (n_images, dim), an array or a tensor.
-            top: how many labels and words, at least 1.
+            top: how many labels and words; with 0 there are scores alone.
             temperature: see `evidence`.
             patches: see `score`.
         """
-        return self.score(images, patches=patches), self.evidence(images, top, temperature)
+        scores = self.score(images, patches=patches)
+        found = scores, self.evidence(images, top, temperature) if top else Evidence.none(len(scores))
+        return lambda: found
 
     def evidence(self, images: ArrayLike, top: int, temperature: float) -> Evidence:
         """The labels and words with the largest shares (see `kernels.evidence`), as rows of `labels_` and `wild_`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from outword.base.checks import whole_number
 from outword.errors import InputError, ParameterError
-from outword.maths.kernels import Bank, Choice, chosen, make_bank, to_numpy
+from outword.maths.kernels import Bank, Choice, chosen, make_bank, on_their_way
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.base import Classes, VectorDetector
 from outword.maths.methods.needs import Need
@@ -96,36 +97,39 @@ class GroupedDetector(VectorDetector):
         """
         if type(self)._score is not GroupedDetector._score:
             return super().score(images)
-        return self._one_pass(images, 0)[0]
+        return self._one_pass(images, 0)()[0]
 
-    def judge(
+    def begin(
         self, images: ArrayLike, top: int, temperature: float, *, patches: ArrayLike | None = None
-    ) -> tuple[Array, Evidence]:
-        """Scores, and the labels and words that speak for them; see `VectorDetector.judge`."""
+    ) -> Callable[[], tuple[Array, Evidence]]:
+        """Begin to judge images; see `VectorDetector.begin`."""
         if type(self)._score is not GroupedDetector._score or not self._tells(self._share_temperature(temperature)):
-            return super().judge(images, top, temperature, patches=patches)
-        scores, found = self._one_pass(images, top)
-        return scores, self._named(Evidence(*map(np.concatenate, zip(*found, strict=True))))
+            return super().begin(images, top, temperature, patches=patches)
+        return self._one_pass(images, top)
 
-    def _one_pass(self, images: Any, top: int) -> tuple[Array, list[Evidence]]:
-        """Scores, and the `top` labels and words of each block of images, if any are wanted."""
+    def _one_pass(self, images: Any, top: int) -> Callable[[], tuple[Array, Evidence]]:
+        """Scores, and the `top` labels and words from the same product, if any are wanted."""
         choice = chosen()
         hosted = choice.backend == "numpy"
         given = hasattr(images, "is_cuda") and not hosted
         x: Any = self._checked_tensor(images) if given else self._checked(images, finite=hosted)
         bank, size = self._bank(choice), max(1, (HOST_CELLS if hosted else DEVICE_CELLS) // max(512, len(self.groups_)))
-        scores, found = [], []
+        parts = []
         for start in range(0, len(x) or 1, size):
             rows = x[start : start + size]
             rows = unit_rows(rows, "images", UNIT_TOLERANCE) if hosted else rows
-            masses, told = bank.evidence(rows, top) if top else (bank.log_masses(rows), Evidence((), (), (), ()))
-            scores.append(to_numpy(self._combine(masses)))
-            found.append(Evidence(*map(to_numpy, told)))
-        out = np.concatenate(scores).astype(np.float64, copy=False)
-        if np.isnan(out).any():  # what a device makes of an image that has no direction
-            row = int(np.isnan(out).argmax())
-            raise InputError(f"images must be finite and not zero, row {row} is not", hint="drop that row")
-        return out, found
+            masses, found = bank.evidence(rows, top) if top else (bank.log_masses(rows), ())
+            parts.append(on_their_way([self._combine(masses), *found]))
+
+        def finish() -> tuple[Array, Evidence]:
+            scores, *evidence = map(np.concatenate, zip(*(part() for part in parts), strict=True))
+            if np.isnan(scores).any():  # what a device makes of an image that has no direction
+                row = int(np.isnan(scores).argmax())
+                raise InputError(f"images must be finite and not zero, row {row} is not", hint="drop that row")
+            found = self._named(Evidence(*evidence)) if top else Evidence.none(len(scores))
+            return scores.astype(np.float64, copy=False), found
+
+        return finish
 
     def _checked_tensor(self, images: Any) -> Any:
         self._checked(np.zeros((0, images.shape[-1])))  # that it is fitted, and the dimension
