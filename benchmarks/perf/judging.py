@@ -51,7 +51,6 @@ def judging(name: str, rounds: int = 3) -> Table:
             "the same as rows, chunk by chunk": lambda: [score_chunk(detector, chunk) for chunk in chunks],
             ROWS: lambda: list(score_chunks(detector, chunks)),
             "from vectors on the device to arrays": lambda: [judge(detector, part).scores for part in vectors],
-            "from vectors on the device to verdicts": lambda: [list(judge(detector, part)) for part in vectors],
         },
         rounds,
     )

@@ -353,7 +353,7 @@ def test_figures_for_prometheus(detector):
 
 def test_a_full_queue_sheds(detector, monkeypatch):
     held, go = threading.Event(), threading.Event()
-    monkeypatch.setattr("outword.serve.service.judge", lambda jobs: (held.set(), go.wait(30), [])[2])
+    monkeypatch.setattr("outword.serve.service.judge_jobs", lambda jobs: (held.set(), go.wait(30), [])[2])
     with in_thread(detector, Limits(queue=2, images=2)) as address:
         waiting = threading.Thread(target=score, args=(address, CAT, RACCOON))
         waiting.start()
@@ -369,14 +369,14 @@ def test_a_full_queue_sheds(detector, monkeypatch):
 
 def test_what_takes_too_long_is_given_up(detector, monkeypatch):
     go = threading.Event()
-    monkeypatch.setattr("outword.serve.service.judge", lambda jobs: (go.wait(30), [])[1])
+    monkeypatch.setattr("outword.serve.service.judge_jobs", lambda jobs: (go.wait(30), [])[1])
     with in_thread(detector, Limits(seconds=0.2)) as address:
         assert refused(score(address, CAT)) == (503, "overloaded")
         go.set()
 
 
 def test_a_mistake_of_the_service_is_told_and_survived(detector, monkeypatch):
-    monkeypatch.setattr("outword.serve.service.judge", lambda jobs: 1 / 0)
+    monkeypatch.setattr("outword.serve.service.judge_jobs", lambda jobs: 1 / 0)
     with in_thread(detector) as address:
         assert refused(score(address, CAT)) == (500, "internal")
         told(ask(address, "GET", "/readyz"))

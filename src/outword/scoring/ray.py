@@ -49,7 +49,6 @@ except ImportError as error:
     raise missing("ray", error) from None
 
 STORE = 256 << 20  # bytes of shared memory for each processor of a cluster that is started here
-A_GPU = 4  # scorers that share one: 2.6 times the images of one scorer with ViT-B/16, and 8 bring little more
 AGAIN = 10  # times that a task is tried again, or an actor started again, after its process has died
 WAIT = 5.0  # seconds for a cluster to answer
 FOLDER = "detector.outword"
@@ -104,9 +103,9 @@ def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
         loader, size, on_gpu = _unwrapped(lambda: ray.get(look.remote([there])))
     own = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
     here = {f"node:{own}": 0.001}  # a resource that only this node has
-    # Some scorers share a GPU, since naming words for one chunk takes as long as encoding another. On processors alone,
-    # each has a reader and a scorer, and the system gives time to the one that is behind.
-    scorers = A_GPU * usable if on_gpu else max(1, cpus)
+    # A scorer keeps a GPU busy by itself (docs/scale.md). On processors alone, each has a reader and a scorer, and the
+    # system gives time to the one that is behind.
+    scorers = usable if on_gpu else max(1, cpus)
     scoring = min(0.75, 0.5 * cpus / scorers) if on_gpu else 0.75
     reading = min(1.0, 0.5 * cpus) if on_gpu else 0.25
     data = (
@@ -118,7 +117,7 @@ def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
             fn_constructor_args=([there],),
             num_cpus=scoring,
             ray_remote_args_fn=_score_again,
-            num_gpus=1 / A_GPU if on_gpu else 0,
+            num_gpus=1 if on_gpu else 0,
             compute=ActorPoolStrategy(min_size=1, max_size=scorers, initial_size=scorers),
             **_ONE,
         )

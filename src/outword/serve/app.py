@@ -24,9 +24,9 @@ from outword.serve import refusals, schemas
 from outword.serve.api_page import api_page
 from outword.serve.bodies import read_images
 from outword.serve.guard import Guard
-from outword.serve.judge import Vector
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, too_large
+from outword.serve.scoring import Vector
 from outword.serve.service import Judged, Service, finite_or_none
 from outword.words.labels import check_labels
 

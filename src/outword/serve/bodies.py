@@ -13,10 +13,10 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from outword.photos.images import Blob
-from outword.serve.judge import Vector
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal, invalid, not_json, too_large, wrong_type
 from outword.serve.schemas import ScoreRequest
+from outword.serve.scoring import Vector
 from outword.serve.strings import take_strings
 
 FIELD = b"images"

@@ -23,9 +23,9 @@ from outword.photos.images import Blob, with_image
 from outword.serve import schemas
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import Shelf
-from outword.serve.judge import Job, Vector, judge_jobs
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal, busy
+from outword.serve.scoring import Job, Vector, judge_jobs
 from outword.serve.telemetry import Telemetry
 
 Pixels = NDArray[np.uint8]
