@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 from click.shell_completion import CompletionItem
+
+from outword.base.registry import Registry
 
 
 class Named(click.ParamType):  # type: ignore[type-arg]
@@ -19,25 +23,21 @@ class Named(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(name) for name in registry(self.kind) if name.startswith(incomplete)]
 
 
+REGISTRIES = {
+    "encoders": "outword.encoders:ENCODERS",
+    "corpora": "outword.words.corpora:CORPORA",
+    "methods": "outword.maths.methods:DETECTORS",
+    "miners": "outword.maths.mining:MINERS",
+}
+KINDS = [*REGISTRIES, "prompts", "suites"]
+
+
 def registry(kind: str) -> dict[str, str]:
     """Names and one line about each."""
-    if kind == "encoders":
-        from outword.encoders import ENCODERS
-
-        return ENCODERS.about()
-    if kind == "corpora":
-        from outword.words.corpora import CONJUGATED, CORPORA
-
-        joined = 'another of these, its adjectives joined to broad nouns ("fluffy scene"); CSP\'s pool'
-        return {**CORPORA.about(), f"{CONJUGATED}NAME": joined}
-    if kind == "methods":
-        from outword.maths.methods import DETECTORS
-
-        return DETECTORS.about()
-    if kind == "miners":
-        from outword.maths.mining import MINERS
-
-        return MINERS.about()
+    if kind in REGISTRIES:
+        module, _, name = REGISTRIES[kind].partition(":")
+        known: Registry[object] = getattr(import_module(module), name)
+        return known.about()
     if kind == "suites":
         from outword.benchmark.run.suite import read_suite, suite_names
 
@@ -45,6 +45,3 @@ def registry(kind: str) -> dict[str, str]:
     from outword.words.prompts import PROMPTS
 
     return {name: prompts.label[0] for name, prompts in PROMPTS.items()}
-
-
-KINDS = ["encoders", "corpora", "methods", "miners", "prompts", "suites"]

@@ -27,28 +27,7 @@ from outword.maths.methods.base import DETECTORS, VectorDetector
 from outword.maths.methods.needs import Need
 
 __all__ = [
-    "ASH",
-    "CSP",
-    "DETECTORS",
-    "EOE",
-    "GLMCM",
-    "KNN",
-    "MCM",
-    "MSP",
-    "NPOS",
-    "ODIN",
-    "VOS",
-    "AdaNeg",
-    "Debiased",
-    "Energy",
-    "Entropy",
-    "GradNorm",
-    "Mahalanobis",
-    "MaxLogit",
-    "Need",
-    "NegLabel",
-    "ReAct",
-    "Var",
-    "VectorDetector",
-    "ViM",
-]
+    "ASH", "CSP", "DETECTORS", "EOE", "GLMCM", "KNN", "MCM", "MSP", "NPOS", "ODIN", "VOS", "AdaNeg", "Debiased",
+    "Energy", "Entropy", "GradNorm", "Mahalanobis", "MaxLogit", "Need", "NegLabel", "ReAct", "Var",
+    "VectorDetector", "ViM",
+]  # fmt: skip

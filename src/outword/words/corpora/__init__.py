@@ -70,6 +70,11 @@ def is_named(name: str) -> bool:
     return name.removeprefix(CONJUGATED) in CORPORA
 
 
+CORPORA.register(
+    f"{CONJUGATED}NAME", 'another of these, its adjectives joined to broad nouns ("fluffy scene"); CSP\'s pool'
+)(partial(get_corpus, f"{CONJUGATED}wordnet"))
+
+
 def _unconjugated(name: str) -> str:
     """The NAME of `conjugated:NAME`."""
     rest = name.removeprefix(CONJUGATED)
