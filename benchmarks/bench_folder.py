@@ -18,7 +18,7 @@ import numpy as np
 from bench_mini import PARENTS
 from common import OOD_SETS
 from outword.encoders.mini.encoder import Mini
-from outword.photos.images import find_images
+from outword.photos.walk import find_images
 
 
 def broad(photos: dict[str, list[Path]]) -> dict[str, str]:

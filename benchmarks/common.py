@@ -14,7 +14,7 @@ from outword.encoders.mini.encoder import Mini
 from outword.errors import ImageError
 from outword.maths.numerics import Array
 from outword.metrics import auroc, fpr_at_tpr
-from outword.photos.images import find_images
+from outword.photos.walk import find_images
 from outword.vectors.embed import embed
 from outword.vectors.store import is_store, open_store
 from outword.vectors.wild import encode_words

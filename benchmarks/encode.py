@@ -23,7 +23,8 @@ import numpy as np
 import torch
 
 from outword.encoders import Encoder
-from outword.photos.images import decode_ahead, open_image
+from outword.photos.ahead import decode_ahead
+from outword.photos.decode import open_image
 from perf.clip import (
     NAMES,
     exported,

@@ -37,16 +37,16 @@ EACH = """
 import json, sys, time
 from pathlib import Path
 import outword
-from outword.scoring.stream import score_files
+from outword.scoring.stream import open_source, score_source
 detector = outword.load(sys.argv[1])
-list(score_files(detector, [sys.argv[2]]))
+list(score_source(detector, open_source(detector, [sys.argv[2]])))
 def memory(key):
     status = Path("/proc/self/status").read_text()
     return int(status.split(key + ":")[1].split()[0]) / 1000
 for path in sys.stdin.read().splitlines():
     Path("/proc/self/clear_refs").write_text("5")
     idle, start = memory("VmRSS"), time.perf_counter()
-    (row, _), = score_files(detector, [path])
+    (row, _), = score_source(detector, open_source(detector, [path]))
     seconds = time.perf_counter() - start
     print(json.dumps([path, seconds, memory("VmHWM") - idle, row.error or row.verdict]), flush=True)
 """

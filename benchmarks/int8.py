@@ -26,7 +26,8 @@ from outword.detector.recipe import make_detector
 from outword.encoders.mini.encoder import DATA, Mini
 from outword.encoders.ort import session, usable_cpus
 from outword.maths.numerics import Array
-from outword.photos.images import find_images, open_image
+from outword.photos.decode import open_image
+from outword.photos.walk import find_images
 from perf.encoder import FILES, IMAGES, ROUNDS, decoded
 from perf.jpegs import PHOTOS, write_jpegs
 from perf.tables import Goal, Table, markdown, times

@@ -38,8 +38,11 @@ from outword.detector.detector import Detector
 from outword.detector.judge import judge
 from outword.encoders.base import Pixels
 from outword.maths.kernels.threads import blas
-from outword.photos.images import Blob, find_images, open_image
-from outword.scoring.stream import score_files
+from outword.photos.decode import Blob, open_image
+from outword.photos.sources.base import Item, Piece
+from outword.photos.walk import find_images
+from outword.scoring.stream import score_jobs
+from outword.vectors.source import Job
 from outword.words.labels import read_labels
 from perf.facts import circumstances
 from perf.jpegs import PHOTOS
@@ -172,11 +175,32 @@ def check_same(servers: Sequence[Server], photos: Path) -> None:
             raise SystemExit(f"the servers disagree about {photo.name}: {left}, {right}")
 
 
+@dataclass(frozen=True)
+class InMemory(Piece):
+    """The same photos again and again, from memory."""
+
+    blobs: tuple[Blob, ...]
+
+    @property
+    def name(self) -> str:
+        """Any."""
+        return "memory"
+
+    def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item]:
+        """Without end."""
+        return cycle(self.blobs)
+
+    def version(self) -> str:
+        """Any."""
+        return ""
+
+
 def library(photos: Path, seconds: float) -> dict[str, Any]:
     """Images a second of the library, and processor milliseconds an image; runs in a process of its own."""
     detector = outword.fit(read_labels(LABELS))
     blobs, chunk = [Blob(path.name, path.read_bytes()) for path in find_images([photos])], detector.encoder.chunk
-    rows, done = score_files(detector, cycle(blobs)), 0
+    jobs = score_jobs(detector, [Job(0, InMemory(tuple(blobs)))], photos=True)
+    rows, done = (row for scored in jobs for row in scored.rows), 0
     for _ in islice(rows, 2 * chunk):
         pass
     began, used = time.monotonic(), time.process_time()
@@ -274,7 +298,7 @@ def floor_table(alone: Sequence[dict[str, Any]], service: float) -> Table:
         "How close the service comes to the library",
         [{"": name, "images/s": rate, "of the library": f"{rate / without:.1%}"} for name, rate in rates.items()],
         [Goal(f"at least {SHARE:.0%} of the library", f"{share:.1%}", share >= SHARE)],
-        "The library scores and explains the same files from memory with scoring.stream.score_files, in a process of "
+        "The library scores and explains the same files from memory with scoring.stream.score_jobs, in a process of "
         f"its own that took turns with the servers; {median(alone, 'cpu'):.1f} processor ms an image.",
     )
 

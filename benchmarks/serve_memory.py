@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 
 from outword.client import Client
-from outword.photos.images import find_images
+from outword.photos.walk import find_images
 from outword.serve.limits import Limits
 from perf.jpegs import PHOTOS
 from perf.tables import Table, markdown

@@ -31,7 +31,10 @@ from outword.encoders.preprocess import Preprocess
 from outword.photos.sources import find_pieces
 from outword.scoring.parts import Parts
 from outword.scoring.rows import Row
-from outword.scoring.stream import Chunk, Job, Scored, load_jobs, score_chunk
+from outword.scoring.stream import Scored, score_chunk
+from outword.vectors.reader import Chunk, Span
+from outword.vectors.reader import read as read_jobs
+from outword.vectors.source import Job
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
 
@@ -96,7 +99,7 @@ def read(tar: str):
     loader = Loader(Preprocess(224, 224, "bicubic", MEAN, STD), 224)
     while True:
         for piece in find_pieces([tar]):
-            for chunk in load_jobs([Job(0, piece)], loader, 64, workers=1):
+            for chunk in read_jobs([Job(0, piece)], loader, 64, workers=1):
                 yield len(chunk.values)
 
 
@@ -113,7 +116,7 @@ def score(model: str):
     side = 260 if model == "mini" else 224
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
     paths = [f"shard.tar/{n:08d}.jpg" for n in range(len(pixels))]
-    chunk = Chunk(0, "", "", 0, False, paths, [""] * len(pixels), pixels)
+    chunk = Chunk(Span(0, "", "", 0, False), paths, [""] * len(pixels), pixels, [])
     while True:
         yield len(score_chunk(detector, chunk).rows)
 
@@ -125,7 +128,7 @@ def write():
     ]
     with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}) as parts:
         for first in count(0, len(rows)):
-            data = pickle.dumps(Scored(0, "shard.tar", "", first, False, rows, []))
+            data = pickle.dumps(Scored(Span(0, "shard.tar", "", first, False), rows, []))
             parts.add(pickle.loads(data))
             yield len(rows)
 

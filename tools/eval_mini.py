@@ -29,7 +29,7 @@ from outword.encoders.mini.encoder import DATA, Mini
 from outword.encoders.mini.head import Head, softmax
 from outword.encoders.mini.lexicon import Lexicon
 from outword.metrics import auroc
-from outword.photos.images import open_image
+from outword.photos.decode import open_image
 
 FOLDS, HELD, DRAWS, DRAWN = 5, 200, 10, 100
 SCALES = np.arange(10, 61, 2.5)  # 1 / temperature

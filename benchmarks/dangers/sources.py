@@ -219,7 +219,7 @@ READ = """
 import sys, time
 from pathlib import Path
 from outword.errors import OutwordError
-from outword.photos.images import Blob
+from outword.photos.decode import Blob
 from outword.photos.sources import find_items
 def memory(key):
     return int(Path("/proc/self/status").read_text().split(key + ":")[1].split()[0]) / 1000

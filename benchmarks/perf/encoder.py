@@ -15,7 +15,7 @@ import numpy as np
 
 from outword.base.processors import usable_cpus
 from outword.encoders.mini.encoder import DATA, Mini
-from outword.photos.images import decode_ahead
+from outword.photos.ahead import decode_ahead
 from perf.cores import one_core
 from perf.jpegs import HEIGHT, WIDTH, write_jpegs
 from perf.tables import Cell, Goal, Run, Table, times

@@ -78,6 +78,7 @@ def watch(detector: str, folder: str) -> dict[str, Any]:
     from outword.cli import main as outword
     from outword.encoders.mini.encoder import Mini
     from outword.scoring import stream
+    from outword.vectors import reader
 
     spent = dict.fromkeys(PARTS, 0.0)
     before, since, chunks = dict(spent), 0.0, []
@@ -100,16 +101,16 @@ def watch(detector: str, folder: str) -> dict[str, Any]:
         chunks.append(len(pixels))
         return encode_clocked(self, pixels)
 
-    def ahead(self: Mini, paths: Any) -> Any:
-        step = clocked("waiting for pixels", pixels_ahead(self, paths).__next__)
+    def ahead(*args: Any, **options: Any) -> Any:
+        step = clocked("waiting for pixels", decode_ahead(*args, **options).__next__)
         while True:
             try:
                 yield step()
             except StopIteration:
                 return
 
-    encode_clocked, pixels_ahead = clocked("encoder", Mini.encode_pixels), Mini.pixels_ahead
-    Mini.encode_pixels, Mini.pixels_ahead = encode, ahead  # type: ignore[method-assign]
+    encode_clocked, decode_ahead = clocked("encoder", Mini.encode_pixels), reader.decode_ahead
+    Mini.encode_pixels, reader.decode_ahead = encode, ahead  # type: ignore[method-assign,assignment]
     stream.judge = clocked("judging", stream.judge)  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as scratch:
         outword(["score", detector, folder, "-o", f"{scratch}/rows.csv"], standalone_mode=False)

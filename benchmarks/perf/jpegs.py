@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 import outword
-from outword.photos.images import find_images, open_image
+from outword.photos.decode import open_image
+from outword.photos.walk import find_images
 
 PHOTOS = Path(outword.__file__).parent / "demo" / "photos"
 WIDTH, HEIGHT = 500, 375

@@ -9,7 +9,8 @@ import numpy as np
 from outword.detector.detector import Detector
 from outword.detector.judge import judge
 from outword.detectors import Debiased
-from outword.scoring.stream import Chunk, score_chunk, score_chunks
+from outword.scoring.stream import score_chunk, score_chunks
+from outword.vectors.reader import Chunk, Span
 from perf.tables import Goal, Table, times
 
 LABELS, WORDS = 1000, 12_000
@@ -40,7 +41,7 @@ def judging(name: str, rounds: int = 3) -> Table:
     pixels = rng.integers(256, size=(CHUNKS * size, 224, 224, 3), dtype=np.uint8)
     parts = np.split(pixels, CHUNKS)
     paths = [f"shard.tar/{n:08d}.jpg" for n in range(size)]
-    chunks = [Chunk(0, "", "", 0, False, paths, [""] * size, part) for part in parts]
+    chunks = [Chunk(Span(0, "", "", 0, False), paths, [""] * size, part, [b""] * size) for part in parts]
     vectors = [encoder.encode_on_device(part) for part in parts]
     took = times(
         {

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from outword.photos.images import find_images
+from outword.photos.walk import find_images
 
 HOST = "127.0.0.1"
 BOUNDARY = "----photo"

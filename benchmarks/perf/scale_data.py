@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import outword
-from outword.photos.images import find_images, open_image
+from outword.photos.decode import open_image
+from outword.photos.walk import find_images
 
 PHOTOS = Path(outword.__file__).parent / "demo" / "photos"
 SIDE = (96, 72)

@@ -293,7 +293,7 @@ def test_what_is_odd_about_the_photos_is_told(own, tmp_path):
     assert "- id: no photo shows pizza." in seen
     assert "- id: each seed draws 2 of 5 photos to fit on; the others are scored." in seen
     assert "- id: 1 photos are among those of far, too." in seen
-    assert "- ood: left out, since a set is a folder or an archive: sets.zip." in seen
+    assert "- ood: left out, a set is a folder, an archive or a list: sets.zip." in seen
     shutil.copytree(data / "id", data / "train")
     seen = run(data, tmp_path / "s").stdout
     assert "- id: 5 photos are among the photos to fit on, too." in seen

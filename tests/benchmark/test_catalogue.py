@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 
+import numpy as np
 import pytest
 
 from conftest import call
@@ -16,18 +17,23 @@ from outword.benchmark.run.catalogue import (
     folder_ood,
     labels_of,
     read_catalogue,
-    set_items,
+    source_of,
 )
+from outword.benchmark.run.photos import encoded
 from outword.benchmark.run.suite import FOLDER, read_suite, suite_names
+from outword.encoders import get_encoder
 from outword.errors import InputError, MissingExtraError, ParameterError
-from outword.photos.images import Blob, read_bytes
+from outword.photos.decode import Blob, read_bytes
+from outword.vectors.source import Identity
 from outword.words.labels import check_labels
 
 TENCH, GOLDFISH, BRAMBLING, BULLFROG = "n01440764", "n01443537", "n01530575", "n01641577"
 
+ENCODER = Identity("ab" * 32, "any")  # there are no stores among the sets
+
 
 def names(found):
-    return [os.fspath(item) for item in set_items(found)]
+    return [os.fspath(item) for item in source_of(found, ENCODER).items()]
 
 
 def shown(found):
@@ -142,7 +148,7 @@ def test_imagenet_parquet(tmp_path):
     assert find_set(tmp_path, "imagenet-1k-train").count == 1
     part = find_set(tmp_path, "imagenet-10")
     assert (part.status, part.count) == ("incomplete", 2) and shown(part) == ["bullfrog", "brambling"]
-    assert [read_bytes(item) for item in set_items(part)] == [photo(0), photo(2)]
+    assert [read_bytes(item) for item in source_of(part, ENCODER).items()] == [photo(0), photo(2)]
 
 
 def test_subset_of_class_folders(tmp_path):
@@ -180,7 +186,7 @@ def test_mos_tarball_as_it_is(tmp_path):
     write_tar(tmp_path / "Places.tar.gz", {f"Places/images/{n}.jpg": photo(n) for n in range(3)}, "w:gz")
     found = find_set(tmp_path, "places")
     assert (found.status, found.count, found.where) == ("incomplete", 3, tmp_path / "Places.tar.gz")
-    assert all(isinstance(item, Blob) for item in set_items(found))
+    assert all(isinstance(item, Blob) for item in source_of(found, ENCODER).items())
 
 
 def test_unpacked_folder_comes_before_the_tarball_unless_empty(tmp_path):
@@ -391,3 +397,21 @@ def test_check_of_nothing(tmp_path):
     assert "there is no folder" in call("data", "check", tmp_path / "none", code=2).stderr
     assert 'unknown set "sunn"' in call("data", "check", tmp_path, "sunn", code=2).stderr
     assert 'unknown suite "table9"' in call("data", "check", tmp_path, "--suite", "table9", code=2).stderr
+
+
+def test_own_sets_may_be_lists_and_stores(tmp_path):
+    write_photos(tmp_path, ["far/0.png", "far/1.png", "train/dog/2.png"])
+    (tmp_path / "ood").mkdir()
+    (tmp_path / "ood" / "listed.txt").write_text(f"{tmp_path}/far/0.png\n")
+    call("embed", tmp_path / "far", "-o", tmp_path / "ood" / "stored")
+    (tmp_path / "labels.txt").write_text("dog\ncat")
+    write_tar(tmp_path / "id.tar", {"dog/2.png": photo(2)})
+    mini, found = get_encoder("mini"), {one.data_set.name: one for one in folder_ood(tmp_path)}
+    assert {name: one.count for name, one in found.items()} == {"listed": 1, "stored": 2}
+    for _ in range(2):  # the second time from what the first kept
+        read = {name: encoded(mini, one, tmp_path / "store", lambda done: None) for name, one in found.items()}
+        assert [len(read[name].vectors) for name in ("listed", "stored")] == [1, 2]
+    np.testing.assert_allclose(read["listed"].vectors[0], read["stored"].vectors[0], atol=1e-6)
+    inside = find_set(tmp_path, FOLDER)
+    assert (inside.count, inside.where) == (1, tmp_path / "id.tar")
+    assert encoded(mini, inside, tmp_path / "store", lambda done: None).shown.tolist() == [0]

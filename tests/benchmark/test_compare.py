@@ -12,6 +12,7 @@ import pytest
 
 import outword
 from conftest import PHOTOS, call, lay_out
+from helpers.archives import write_tar
 from outword.benchmark.run.compare import SEED, Chunk, Entrant, compare, means
 from outword.detectors import DETECTORS, MCM, AdaNeg, VectorDetector
 from outword.errors import InputError
@@ -103,6 +104,18 @@ def test_stores_give_what_folders_give(sets, tmp_path):
             assert a[figure] == pytest.approx(b[figure])
     assert "glmcm needs patches, and" in stored.stderr
     assert "is a store, which has none" in stored.stderr
+
+
+def test_archives_and_lists_give_what_folders_give(sets, tmp_path):
+    photos = sorted((sets / "textures").iterdir())
+    write_tar(tmp_path / "textures.tar", {path.name: path.read_bytes() for path in photos})
+    (tmp_path / "id.txt").write_text("\n".join(map(str, sorted((sets / "id").iterdir()))))
+    options = ["--methods", "msp,knn", "--id-images", sets / "train", "--format", "csv"]
+    plain = call("compare", sets / "labels.txt", "--id", sets / "id", "--ood", sets / "textures", *options)
+    given = ["--id", tmp_path / "id.txt", "--ood", tmp_path / "textures.tar"]
+    packed = call("compare", sets / "labels.txt", *given, *options)
+    figures = [[line.split(",")[2:7] for line in one.stdout.splitlines()] for one in (plain, packed)]
+    assert figures[0] == figures[1]
 
 
 def test_an_encoder_with_patches_lets_the_methods_in_that_look_at_parts(sets, tmp_path):

@@ -13,6 +13,7 @@ import pytest
 
 import outword
 from conftest import LABELS, PHOTOS, call, rows_of
+from helpers.archives import write_tar
 from helpers.bad_images import make_bad_images
 from outword.cli import VERBS
 from outword.detectors import DETECTORS
@@ -192,6 +193,17 @@ def test_explain(saved):
     assert [len(told["labels"]), len(told["words"])] == [2, 2]
     assert "'nowhere.jpg': no such file" in call("explain", saved, "nowhere.jpg", code=2).stderr
     assert "--audit" in call("explain", saved, code=2).stderr
+
+
+def test_explain_takes_what_score_takes(saved, tmp_path):
+    write_tar(tmp_path / "a.tar", {"cat.jpg": (PHOTOS / "cat.jpg").read_bytes(), "bad.jpg": b"junk"})
+    (tmp_path / "l.txt").write_text(f"{PHOTOS / 'rocket.jpg'}\n")
+    result = call("explain", saved, tmp_path / "a.tar", tmp_path / "l.txt", "--json")
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [one["path"] for one in told] == [f"{tmp_path}/a.tar/cat.jpg", str(PHOTOS / "rocket.jpg")]
+    assert "a.tar/bad.jpg': not an image" in result.stderr
+    alone = json.loads(call("explain", saved, PHOTOS / "cat.jpg", "--json").stdout)
+    assert {**told[0], "path": ""} == {**alone, "path": ""}
 
 
 def test_audit(saved):

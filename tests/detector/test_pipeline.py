@@ -23,8 +23,8 @@ from outword.detectors import DETECTORS, Need
 from outword.encoders import get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, ParameterError
 from outword.maths.thresholds import by_hand
-from outword.photos.images import find_images
-from outword.scoring.stream import score_files
+from outword.photos.walk import find_images
+from outword.scoring.stream import open_source, score_source
 from outword.vectors import wild
 from outword.vectors.embed import embed
 from outword.vectors.id_images import read_id_images
@@ -122,7 +122,7 @@ def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_pat
     back.save(tmp_path / "d")
     again = outword.load(tmp_path / "d")
     assert again.threshold_ == back.threshold_
-    assert [row.score for row, _ in score_files(again, photos)] == scores.tolist()
+    assert [row.score for row, _ in score_source(again, open_source(again, photos))] == scores.tolist()
     assert again.explain(CAT).verdict in ("in", "out")
     told = again.explain(CAT, top=100)
     n_groups = made.scorer.params().get("n_groups", 1)
@@ -398,9 +398,9 @@ def test_bad_images(detector):
 
 def test_streaming_in_chunks_changes_nothing(detector, monkeypatch):
     photos = sorted(PHOTOS.glob("*.jpg"))[:7]
-    whole = [row for row, _ in score_files(detector, photos)]
+    whole = [row for row, _ in score_source(detector, open_source(detector, photos))]
     monkeypatch.setattr(type(detector.encoder), "chunk", 3)
-    parts = [row for row, _ in score_files(detector, [*photos, "missing.jpg"])]
+    parts = [row for row, _ in score_source(detector, open_source(detector, [*photos, "missing.jpg"]))]
     assert [row.path for row in parts[:-1]] == [row.path for row in whole] == [str(p) for p in photos]
     assert [r.score for r in parts[:-1]] == [r.score for r in whole]
     assert parts[-1].error == "no such file"

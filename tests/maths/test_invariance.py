@@ -14,7 +14,7 @@ from outword.maths.kernels.numpy_blas import Bank
 from outword.maths.kernels.rows import BLOCK, in_blocks, product, whole_width
 from outword.maths.numerics import unit_rows
 from outword.maths.thresholds import fit_threshold
-from outword.scoring.stream import open_source, score_files, score_source
+from outword.scoring.stream import open_source, score_source
 from outword.testing import planted_world
 from outword.vectors.embed import embed
 
@@ -124,7 +124,7 @@ def test_damaged_neighbours_and_stores(detector, alone, tmp_path):
     make_bad_images(tmp_path / "bad")
     damaged = sorted(path for path in (tmp_path / "bad").iterdir() if path.suffix in (".jpg", ".png"))[:5]
     mixed = [path for pair in zip(FILES[:5], damaged, strict=True) for path in pair]
-    rows = {row.path: row for row, _ in score_files(detector, mixed)}
+    rows = {row.path: row for row, _ in score_source(detector, open_source(detector, mixed))}
     assert [rows[str(path)].score for path in FILES[:5]] == alone[:5].tolist()
     embed(detector.encoder, FILES[:5], tmp_path / "store")
     stored = {row.path: row for row, _ in score_source(detector, open_source(detector, [tmp_path / "store"]))}

@@ -13,9 +13,9 @@ from PIL import Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
 from helpers.bad_images import encoded, picture, png_header
 from outword.errors import ImageError, LargeImageError
-from outword.photos import budget, headers, images
+from outword.photos import budget, decode, headers, walk
+from outword.photos.decode import open_image, with_image
 from outword.photos.headers import check_parts, decoding_cost
-from outword.photos.images import open_image, with_image
 from outword.photos.sources import patterns, tar
 
 
@@ -111,12 +111,12 @@ def test_scans_are_counted_whatever_part_of_the_file_is_looked_at(monkeypatch, w
         encoded(noise, "JPEG", quality=100),
         encoded(noise, "JPEG") + b"\xff\xda" * 9,
     ):
-        assert check_parts(io.BytesIO(data), data) == scans_of(data) > 0
+        assert check_parts(io.BytesIO(data), "Jpeg") == scans_of(data) > 0
     for _ in range(50):
         data = bytearray(jpeg_of(12))
         data[int(rng.integers(2, len(data)))] = int(rng.choice([0, 0xFF, 0xDA, 1]))
         data = bytes(data[: int(rng.integers(2, len(data)))])
-        assert check_parts(io.BytesIO(data), data) == scans_of(data)
+        assert check_parts(io.BytesIO(data), "Jpeg") == scans_of(data)
 
 
 def png_chunk(name, data=b""):
@@ -276,8 +276,8 @@ def modes():
 @pytest.mark.parametrize("band", [1, 640, 700])
 def test_bands_give_the_pixels_of_the_whole(monkeypatch, mode, band):
     whole = np.asarray(open_image(modes()[mode]))
-    monkeypatch.setattr(images, "LARGE", 1)
-    monkeypatch.setattr(images, "BAND", band)
+    monkeypatch.setattr(decode, "LARGE", 1)
+    monkeypatch.setattr(decode, "BAND", band)
     assert np.array_equal(open_image(modes()[mode]), whole)
     reduced = open_image(modes()[mode], min_side=8)
     assert reduced.size == (22, 16)  # a third: 48 is reduced by 48 // 16
@@ -290,7 +290,7 @@ def test_a_large_turned_tiff_is_turned_when_it_is_small(monkeypatch, orientation
     data = encoded(picture(), "TIFF", tiffinfo={0x0112: orientation}, **options)
     whole = open_image(data)
     assert whole.size == ((64, 48) if orientation < 5 else (48, 64))
-    monkeypatch.setattr(images, "LARGE", 1)
+    monkeypatch.setattr(decode, "LARGE", 1)
     small = open_image(data, min_side=12)
     assert small.size == ((32, 24) if orientation < 5 else (24, 32))
     assert np.abs(np.asarray(small, int) - np.asarray(whole.reduce(2), int)).max() <= 1
@@ -299,7 +299,7 @@ def test_a_large_turned_tiff_is_turned_when_it_is_small(monkeypatch, orientation
 def test_large_ones_are_told_where_others_must_not_wait(monkeypatch):
     for data in (encoded(picture(), "JPEG"), encoded(picture(), "PNG")):
         assert with_image(data, lambda image: image.size, large=False) == (64, 48)
-        monkeypatch.setattr(images, "LARGE", 64 * 48 - 1)
+        monkeypatch.setattr(decode, "LARGE", 64 * 48 - 1)
         with pytest.raises(LargeImageError, match="it has 3,072 pixels"):
             with_image(data, lambda image: image.size, min_side=4, large=False)
         monkeypatch.undo()
@@ -313,7 +313,7 @@ def test_what_an_image_costs_is_asked_of_the_budget(monkeypatch):
             asked.append(cost)
             raise ImageError("too large: decoding it takes more")
 
-    monkeypatch.setattr(images, "decoding", Asked)
+    monkeypatch.setattr(decode, "decoding", Asked)
     data = encoded(picture(), "PNG")
     with pytest.raises(ImageError, match="too large"):
         open_image(data)
@@ -324,7 +324,7 @@ def test_the_limits_of_the_docs_are_those_of_the_code():
     page = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text()
     mib = 1 << 20
     for limit in (
-        f"| pixels of an image | {images.MAX_PIXELS:,} |",
+        f"| pixels of an image | {decode.MAX_PIXELS:,} |",
         f"| memory that decoding takes | {budget.DEFAULT} MB less {budget.SMALL // budget.MB} |",
         f"over {headers.FREE // mib} Mi pixels | {headers.PROPORTION} |",
         f"| {headers.MAX_RAW // mib} MiB, of a PNG {headers.MAX_RAW_PNG // mib} MiB |",
@@ -332,10 +332,10 @@ def test_the_limits_of_the_docs_are_those_of_the_code():
         f"| bytes of a JPEG of several scans | {headers.MAX_PROGRESSIVE // mib} MiB |",
         f"| {headers.PARTS:,} | `PARTS` |",
         f"| {headers.MAX_SLOW // mib} Mi | `MAX_SLOW`",
-        f"| {images.MAX_BYTES // mib} MiB | `outword.photos.images.MAX_BYTES` |",
+        f"| {decode.MAX_BYTES // mib} MiB | `outword.photos.decode.MAX_BYTES` |",
         f"| {tar.FREE // mib} MiB and {tar.RATIO} times its size |",
         f"without a photo between them | {tar.CHAIN} |",
-        f"| {patterns.MOST:,}, {images.PARTS}, {images.ANY_DEPTH} |",
+        f"| {patterns.MOST:,}, {walk.PARTS}, {walk.ANY_DEPTH} |",
     ):
         assert limit in page
 

@@ -15,7 +15,9 @@ from PIL import Image, features
 
 from helpers.bad_images import ORIENTATION, encoded, make_bad_images, picture, png_header, rotated_jpeg, truncated
 from outword.errors import ImageError, InputError, ParameterError
-from outword.photos.images import MAX_PIXELS, decode_ahead, find_images, open_image, thumbnail
+from outword.photos.ahead import decode_ahead
+from outword.photos.decode import MAX_PIXELS, open_image, thumbnail
+from outword.photos.walk import find_images
 
 
 def pixels(source, **options):

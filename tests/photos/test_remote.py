@@ -19,7 +19,7 @@ import pytest
 from helpers.archives import photo, write_arrow, write_dataset, write_parquet, write_photos, write_tar
 from helpers.faulty import faulty
 from outword.errors import ImageError, MissingExtraError, UnreachableError
-from outword.photos.images import read_bytes
+from outword.photos.decode import read_bytes
 from outword.photos.sources import Files, filesystems, find_items, find_names, find_pieces, read_items
 
 BUCKET = "s3://photos"
@@ -209,12 +209,12 @@ def test_a_source_that_stops_answering_ends_the_run(s3, name):
 
 def test_a_mark_is_never_taken_of_what_does_not_answer(s3):
     [piece] = find_pieces([f"{BUCKET}/a.tar"])
-    mark = piece.mark()
+    mark = piece.version()
     s3.expect(lambda request, number: 503)
     with pytest.raises(UnreachableError):
-        piece.mark()
+        piece.version()
     s3.expect()
-    assert piece.mark() == mark
+    assert piece.version() == mark
 
 
 def test_an_outage_is_told_from_bad_photos(s3, monkeypatch):
@@ -357,8 +357,8 @@ def test_pieces_of_a_bucket(s3):
     given = [f"{BUCKET}/{name}" for name in ("a.tar", "d.arrow", "folder")]
     pieces = list(find_pieces(given))
     assert pickle.loads(pickle.dumps(pieces)) == pieces
-    marks = [piece.mark() for piece in pieces]
-    assert len(set(marks)) == len(pieces) and [piece.mark() for piece in find_pieces(given)] == marks
+    marks = [piece.version() for piece in pieces]
+    assert len(set(marks)) == len(pieces) and [piece.version() for piece in find_pieces(given)] == marks
     for piece in pieces:
         assert told(piece.items(7)) == told(piece.items())[7:]
 
@@ -434,7 +434,7 @@ class Endless(Quiet):
 
 
 def test_a_body_without_end_is_not_read_to_it(monkeypatch):
-    monkeypatch.setattr("outword.photos.images.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("outword.photos.decode.MAX_BYTES", 1 << 20)
     with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         [(_, error)] = told(find_items([f"http://127.0.0.1:{server.server_address[1]}/a.png"]))
@@ -462,7 +462,7 @@ def test_large_photos_are_read_in_two_steps(monkeypatch):
     for size in (0, 9, 10, 11, 30):
         fsspec.filesystem("memory").pipe_file("/large.png", bytes(range(size)))
         assert told(find_items(["memory://large.png"])) == [("memory://large.png", bytes(range(size)))]
-    monkeypatch.setattr("outword.photos.images.MAX_BYTES", 29)
+    monkeypatch.setattr("outword.photos.decode.MAX_BYTES", 29)
     [(_, error)] = told(find_items(["memory://large.png"]))
     assert error == "too large: 30 bytes is over 29"
     fsspec.filesystem("memory").rm("/large.png")

@@ -23,12 +23,12 @@ import pytest
 from helpers.archives import photo, write_arrow, write_dataset, write_parquet, write_photos, write_tar
 from outword.encoders import get_encoder
 from outword.errors import ImageError, InputError, MissingExtraError
-from outword.photos import images
-from outword.photos.images import MAX_BYTES, Blob, check_bytes, open_image, read_bytes
+from outword.photos import decode, walk
+from outword.photos.decode import MAX_BYTES, Blob, check_bytes, open_image, read_bytes
 from outword.photos.sources import (
     PART,
-    Broken,
     Files,
+    UnreadableSource,
     filesystems,
     find_items,
     find_names,
@@ -75,8 +75,7 @@ def test_blob_goes_where_a_path_goes(tmp_path):
     assert read_bytes(blob) == photo(7)
     assert open_image(blob).getpixel((0, 0)) == (7, 0, 128)
     assert photo(7)[:20] not in repr(blob).encode()
-    [(given, pixels)] = get_encoder("mini").pixels_ahead([blob])
-    assert given is blob and not isinstance(pixels, Exception)
+    assert get_encoder("mini").encode_images([blob]).shape == (1, get_encoder("mini").dim)
 
 
 def test_blob_that_cannot_be_read():
@@ -335,7 +334,7 @@ def test_what_decompresses_out_of_proportion_is_not_read_on(tmp_path, small_bomb
 
 
 def test_member_over_the_limit_of_bytes_is_passed_over(tmp_path, small_bombs, monkeypatch):
-    monkeypatch.setattr(images, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(decode, "MAX_BYTES", 1 << 20)
     path = tmp_path / "a.tar.gz"
     noise = random.Random(0).randbytes(4096) * 500
     write_tar(path, {"a.jpg": noise, "b.png": photo(1)}, "w:gz")
@@ -865,7 +864,7 @@ def test_links_that_lead_back_on_a_server(monkeypatch):
     for given in ("s3://host/top/", "s3://host/top/**/*.jpg"):
         *photos, last = find_pieces([given])
         assert sum(piece.count() for piece in photos) == filesystems.DEPTH + 1
-        assert last == Broken("s3://host/top" + "/loop" * (filesystems.DEPTH + 1), "over 64 folders deep")
+        assert last == UnreadableSource("s3://host/top" + "/loop" * (filesystems.DEPTH + 1), "over 64 folders deep")
 
 
 def test_patterns_stand_for_every_kind(tmp_path, monkeypatch, tar):
@@ -887,7 +886,7 @@ def test_folder_larger_than_memory(tmp_path, monkeypatch):
     expected = names(tmp_path), names(tmp_path / "*" / "*1*"), names(tmp_path / "**" / "?.jpg")
     assert len(expected[0]) == 23 and len(expected[1]) == 6 and len(expected[2]) == 2
     for most in (1, 2, 5):
-        monkeypatch.setattr(images, "NAMES", most)
+        monkeypatch.setattr(walk, "NAMES", most)
         assert (names(tmp_path), names(tmp_path / "*" / "*1*"), names(tmp_path / "**" / "?.jpg")) == expected
     next(find_items([tmp_path]))  # leaves nothing open
 
@@ -938,21 +937,21 @@ def test_names_do_not_depend_on_contents(sources):
 def test_pieces_travel_and_are_counted(sources):
     pieces = list(find_pieces(sources))
     copies = pickle.loads(pickle.dumps(pieces))
-    assert copies == pieces and [copy.mark() for copy in copies] == [piece.mark() for piece in pieces]
-    assert len({piece.mark() for piece in pieces}) == len({piece.name for piece in pieces}) == len(pieces)
+    assert copies == pieces and [copy.version() for copy in copies] == [piece.version() for piece in pieces]
+    assert len({piece.version() for piece in pieces}) == len({piece.name for piece in pieces}) == len(pieces)
     assert [piece.count() for piece in pieces] == [5, None, None, 150, None, 2, None, 1]
     assert [len(list(piece.items())) for piece in pieces if piece.count()] == [5, 111, 2, 1]
 
 
 def test_marks_show_changes(sources):
-    before = {piece.name: piece.mark() for piece in find_pieces(sources)}
+    before = {piece.name: piece.version() for piece in find_pieces(sources)}
     for path in sources:
         if path.is_file() and path.suffix != ".txt":
             os.utime(path, ns=(1, 1))
     sources[0].joinpath("0.png").unlink()
-    changed = {piece.name for piece in find_pieces(sources) if before.get(piece.name) != piece.mark()}
+    changed = {piece.name for piece in find_pieces(sources) if before.get(piece.name) != piece.version()}
     kept = [piece for piece in find_pieces(sources) if piece.name not in changed]
-    assert [type(piece) for piece in kept] == [Files, Tar, Broken]
+    assert [type(piece) for piece in kept] == [Files, Tar, UnreadableSource]
 
 
 def test_sizes_of_pieces(tmp_path, monkeypatch):

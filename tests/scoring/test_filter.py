@@ -27,7 +27,9 @@ from outword.scoring.filtering import Images, Tally, claimed, copy_kept, folder_
 from outword.scoring.page import Borderline, PageRow, StreamingHistogram, Summary, write_page
 from outword.scoring.parts import Parts
 from outword.scoring.rows import Row
-from outword.scoring.stream import Scored, Source
+from outword.scoring.stream import Scored
+from outword.vectors.reader import Span
+from outword.vectors.source import Source
 
 CHOSEN = ["cat", "coffee", "raccoon", "rocket", "gravel"]  # of the demo; the first two are in, the others out
 ODD = ["../x", "a/b", "a_b", "A b", "CON", "nul.txt", "x" * 300, "\u00e9" * 200, "a\nb\x00\x1b", "", " ", "...", ".new"]
@@ -130,9 +132,7 @@ def test_second_run_makes_nothing_again(photos, fitted, tmp_path, monkeypatch):
     labels.write_text("\n".join(LABELS))
     before, places = tree(kept), {path: path.stat().st_ino for path in (kept / "images").rglob("*.jpg")}
     monkeypatch.setattr("outword.detector.fitting.fit", None)
-    monkeypatch.setattr(
-        "outword.scoring.stream.score_chunk", lambda detector, chunk: pytest.fail() if chunk.name else _end(chunk)
-    )
+    monkeypatch.setattr("outword.scoring.stream.score_chunk", lambda detector, chunk: pytest.fail())
     second = call("filter", photos, "--labels", labels, "-o", kept)
     assert second.stdout == first.stdout and tree(kept) == before
     assert {path: path.stat().st_ino for path in places} == places
@@ -144,10 +144,6 @@ def test_second_run_makes_nothing_again(photos, fitted, tmp_path, monkeypatch):
     other = call("filter", photos, "--labels", labels, "-o", kept, "--encoder", "clip-rn50", code=2).stderr
     assert "was made with the encoder mini, not clip-rn50" in other
     assert tree(kept) == before
-
-
-def _end(chunk):
-    return Scored(chunk.number, chunk.name, chunk.mark, chunk.first, chunk.end, [], [])
 
 
 def test_scores_are_those_of_the_verb_score(photos, judge, done, tmp_path):
@@ -404,9 +400,8 @@ def fill(folder, source, row_of):
         number = -1
         for number, piece in enumerate(source.pieces()):
             rows = [row_of(os.fspath(item)) for item in piece.items(contents=False)]
-            parts.add(Scored(number, piece.name, piece.mark(), 0, True, rows, []))
-        parts.add(Scored(number + 1, "", "", 0, True, [], []))
-        parts.finish()
+            parts.add(Scored(Span(number, piece.name, piece.version(), 0, True), rows, []))
+        parts.finish(number + 1)
     return parts
 
 
@@ -527,6 +522,7 @@ def test_source_that_changed_is_told(tmp_path, kind):
     parts = fill(tmp_path / "scores", source, kept_row)
     if kind == "files":
         (tmp_path / "1.png").unlink()
+        source = Source(source.groups)  # of the next run, which lists it anew
     elif kind == "pieces":
         source = Source([[*source.groups[0], str(tmp_path / "a.tar")]])
     else:

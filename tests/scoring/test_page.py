@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import outword
 from helpers.bad_images import picture
 from helpers.pages import HOSTILE, STYLE, Page
-from outword.photos.images import open_image, thumbnail
+from outword.photos.decode import open_image, thumbnail
 from outword.scoring import rows
 from outword.scoring.page import PageRow, Sample, Summary, write_page
 

@@ -15,7 +15,8 @@ from outword.photos.sources.base import Piece
 from outword.scoring import parts as module
 from outword.scoring.parts import MANIFEST, Parts, left_over
 from outword.scoring.rows import Checksum, Row, Totals, csv_line
-from outword.scoring.stream import End, Scored
+from outword.scoring.stream import Scored
+from outword.vectors.reader import Span
 
 ABOUT = {"detector": "d" * 64}
 
@@ -34,7 +35,7 @@ class Named(Piece):
     def items(self, skip=0, *, contents=True):
         return iter([Path(f"{self.label}/{n}") for n in range(skip, self.photos)])
 
-    def mark(self):
+    def version(self):
         return f"{self.label} {self.photos}"
 
 
@@ -51,7 +52,7 @@ def row(path):
 
 
 def chunks(pieces, progress, size=4):
-    """What an engine gives: chunks that end where a part does, and the end."""
+    """What an engine gives: chunks that end where a part does."""
     for job in left_over(pieces, progress):
         paths = [str(item) for item in job.piece.items(job.skip)]
         cuts, place = [], 0
@@ -61,7 +62,7 @@ def chunks(pieces, progress, size=4):
             place = stop
         for start, stop in cuts:
             rows = [row(path) for path in paths[start:stop]]
-            yield Scored(job.number, job.piece.name, job.mark, job.skip + start, stop == len(paths), rows, [])
+            yield Scored(Span(job.number, job.piece.name, job.version, job.skip + start, stop == len(paths)), rows, [])
 
 
 def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):
@@ -73,7 +74,7 @@ def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):
         for scored in found[:stop]:
             parts.add(scored)
         if stop is None:
-            parts.finish()
+            parts.finish(len(pieces))
         return list(parts.rows()), parts.totals(), parts.redone, len(found)
 
 
@@ -117,7 +118,7 @@ def test_run_that_ends_anywhere_goes_on(tmp_path, stop, order):
     assert contents(tmp_path / "whole") == contents(tmp_path / "s")
     assert totals.rows == 48 and left <= before
     _, _, _, again = run(tmp_path / "s")
-    assert again == 1  # the end alone: nothing is scored twice
+    assert again == 0  # nothing is scored twice
     assert contents(tmp_path / "whole") == contents(tmp_path / "s")
 
 
@@ -141,7 +142,7 @@ def test_lost_part_is_made_again(tmp_path, damage):
     part.write_bytes(part.read_bytes()[:-1]) if damage == "changed" else part.unlink()
     _, totals, redone, scored = run(tmp_path / "s")
     assert redone == ["part-000000-0001.csv"] and totals.rows == 48
-    assert scored == 3 + 2 + 1  # the second and the third part of that piece, and the end
+    assert scored == 3 + 2  # the second and the third part of that piece
     assert contents(tmp_path / "s") == whole
 
 
@@ -175,7 +176,7 @@ def test_raw_csv_is_another_run(tmp_path):
         with Parts(tmp_path / "s", "csv", ABOUT, **options) as parts:
             for scored in chunks([Named("=a", 3)], parts.progress()):
                 parts.add(scored)
-            parts.finish()
+            parts.finish(1)
             return list(parts.rows())
 
     assert rows(raw_csv=True) == rows(raw_csv=True) == [row(f"=a/{n}") for n in range(3)]
@@ -211,7 +212,7 @@ def test_chunk_that_comes_twice_is_written_once(tmp_path):
         for scored in chunks(PIECES, {}):
             parts.add(scored)
             parts.add(scored)
-        parts.finish()
+        parts.finish(len(PIECES))
     assert contents(tmp_path / "s") == contents(tmp_path / "whole")
 
 
@@ -222,7 +223,7 @@ def test_run_is_not_complete_while_a_chunk_is_missing(tmp_path, lost):
         for scored in found[:lost] + found[lost + 1 :]:
             parts.add(scored)
         with pytest.raises((ArtifactError, InputError)):
-            parts.finish()
+            parts.finish(len(PIECES))
     assert b"complete" not in (tmp_path / "s" / MANIFEST).read_bytes()
     assert run(tmp_path / "s")[1].rows == 48
 
@@ -266,7 +267,6 @@ def test_manifest_can_be_read(tmp_path):
     assert (last["complete"], last["pieces"], last["rows"]) == (True, 4, 48)
 
 
-def test_the_end_is_the_last_job():
-    *jobs, last = left_over(PIECES, {0: ("a 25", None), 2: ("b 20", 10)})
+def test_jobs_are_what_is_left():
+    jobs = left_over(PIECES, {0: ("a 25", None), 2: ("b 20", 10)})
     assert [(job.number, job.skip) for job in jobs] == [(1, 0), (2, 10), (3, 0)]
-    assert last.number == 4 and last.piece == End() and list(last.piece.items()) == [] and last.piece.count() == 0

@@ -17,11 +17,13 @@ from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import write_tar
 from helpers.stopped import stopped
 from outword.errors import InputError
-from outword.scoring import parts, stream
+from outword.scoring import parts
 from outword.scoring.parts import MANIFEST
 from outword.scoring.rows import Row, read_rows, writing
 from outword.scoring.stream import open_source, score_source
+from outword.vectors import reader
 from outword.vectors.embed import embed
+from outword.vectors.source import Job
 
 WRITES = "outword.scoring.parts:write_synced"
 NAMES = ["cat", "coffee", "gravel", "raccoon", "rocket"]  # as a folder has them: batches round alike
@@ -98,7 +100,7 @@ def test_cut_into_parts_and_chunks_changes_nothing(detector, shards, monkeypatch
 
     whole = rows()
     for size in (3, 4):
-        monkeypatch.setattr(stream, "PART", size)
+        monkeypatch.setattr(reader, "PART", size)
         found = rows()
         assert [(row.path, row.error) for row in found] == [(row.path, row.error) for row in whole]
         scores = [[row.score for row in some if not row.error] for some in (found, whole)]
@@ -106,7 +108,7 @@ def test_cut_into_parts_and_chunks_changes_nothing(detector, shards, monkeypatch
 
 
 def test_parts_of_a_large_piece_are_gone_on_with(saved, photos, tmp_path, monkeypatch):
-    for module in (parts, stream):
+    for module in (parts, reader):
         monkeypatch.setattr(module, "PART", 2)
     write_tar(tmp_path / "one.tar", {f"{name}.jpg": data for name, data in photos.items()})
     call("score", saved, tmp_path / "one.tar", "-o", f"{tmp_path}/out/")
@@ -220,9 +222,9 @@ def test_store_that_grows_after_it_was_opened_is_seen(detector, tmp_path):
     (before,) = open_source(detector, [tmp_path / "s"]).pieces()
     embed(detector.encoder, paths[:4], tmp_path / "s")
     (after,) = open_source(detector, [tmp_path / "s"]).pieces()
-    assert before.mark() != after.mark() and (before.count(), after.count()) == (2, 4)
+    assert before.version() != after.version() and (before.count(), after.count()) == (2, 4)
     with pytest.raises(InputError, match="has changed since the run began"):
-        list(stream.load_jobs([stream.Job(0, after, 0, before.mark())], None, 0))
+        list(reader.read([Job(0, after, 0, before.version())], None, 0))
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

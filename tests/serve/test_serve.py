@@ -30,7 +30,7 @@ from helpers.bad_images import encoded
 from helpers.served import ask, form, in_thread, process
 from outword.cli.serve_verb import check_token
 from outword.errors import ParameterError
-from outword.photos import images
+from outword.photos import decode as decoding
 from outword.serve.api_page import EXAMPLES
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import footprint
@@ -289,7 +289,7 @@ def test_small_images_pass_large_ones(detector, monkeypatch):
         return decode(self, item, large=large)
 
     monkeypatch.setattr(Service, "_decode", slow)
-    monkeypatch.setattr(images, "LARGE", 451 * 300)  # pixels, those of the cat
+    monkeypatch.setattr(decoding, "LARGE", 451 * 300)  # pixels, those of the cat
     with in_thread(detector) as address, ThreadPoolExecutor() as clients:
         body, kind = form(("a.jpg", encoded(Image.open(CAT).resize((452, 300)), "JPEG")))
         waiting = [clients.submit(ask, address, "POST", "/v1/score", body, kind=kind) for _ in range(4)]

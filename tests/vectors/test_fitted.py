@@ -14,7 +14,8 @@ from outword.detector import artifact
 from outword.detector.detector import FITTED_ON
 from outword.encoders import get_encoder
 from outword.errors import ArtifactError, InputError
-from outword.photos.images import Blob, find_images
+from outword.photos.decode import Blob
+from outword.photos.walk import find_images
 from outword.vectors.embed import embed
 from outword.vectors.fitted import any_of, collected, hashes_of_files, hashes_of_vectors
 from outword.vectors.id_images import IdImages

@@ -7,7 +7,7 @@ import pytest
 from test_store import Tiny, photo
 
 from outword.errors import InputError
-from outword.photos.images import find_images
+from outword.photos.walk import find_images
 from outword.vectors.embed import embed
 from outword.vectors.id_images import read_id_images
 

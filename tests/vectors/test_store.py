@@ -20,11 +20,12 @@ from helpers.bad_images import encoded, make_bad_images, picture
 from outword.base.files import _machine, sha256_bytes
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, MissingExtraError
-from outword.photos.images import MAX_BYTES, find_images, open_image, read_bytes, with_image
-from outword.scoring.stream import open_source, score_files, score_source
+from outword.photos.decode import MAX_BYTES, open_image, read_bytes, with_image
+from outword.photos.walk import find_images
+from outword.scoring.stream import open_source, score_source
 from outword.vectors import shards
 from outword.vectors.embed import embed
-from outword.vectors.shards import LIST, UNREAD, DamagedShard, Shard, listed, read_shard, shard_files, write_shard
+from outword.vectors.shards import LIST, UNREADABLE, DamagedShard, Shard, listed, read_shard, shard_files, write_shard
 from outword.vectors.store import Store, is_store, make_store, open_store
 
 KINDS = ["safetensors", "parquet"]
@@ -116,7 +117,7 @@ def test_scores_from_a_store_are_those_of_the_images(detector, tmp_path, kind):
     bad.write_bytes(b"")
     paths = [*sorted(PHOTOS.glob("*.jpg"))[:5], bad]
     embed(detector.encoder, paths, tmp_path / "s", kind=kind)
-    from_images = [row for row, _ in score_files(detector, sorted(paths))]
+    from_images = [row for row, _ in score_source(detector, open_source(detector, sorted(paths)))]
     from_store = [row for row, _ in score_source(detector, open_source(detector, [tmp_path / "s"]))]
     assert [(r.path, r.verdict, r.label, r.error) for r in from_store] == [
         (r.path, r.verdict, r.label, r.error) for r in from_images
@@ -728,7 +729,7 @@ def test_stores_and_images_are_mixed_in_order(saved, demo_store):
 
 def test_progress_counts_the_rows_of_a_store(saved, demo_store, monkeypatch):
     monkeypatch.setattr("outword.cli.progress.EVERY", -1.0)
-    monkeypatch.setattr("outword.scoring.stream.STORED", 2)
+    monkeypatch.setattr("outword.vectors.reader.STORED", 2)
     n = len(list(PHOTOS.glob("*.jpg")))
     assert f"score: {n} of {n}" in call("score", saved, demo_store).stderr
 
@@ -783,6 +784,6 @@ def test_embed_to_parquet_without_pyarrow(tmp_path, monkeypatch):
 
 def test_make_store_is_what_embed_writes_to(place):
     store = make_store(place, Tiny())
-    store.append(Shard([b"x"], [UNREAD], ["no such file"], np.full((1, 8), np.nan, np.float32)), "safetensors")
+    store.append(Shard([b"x"], [UNREADABLE], ["no such file"], np.full((1, 8), np.nan, np.float32)), "safetensors")
     assert store.contents() == {}
     assert [(path, str(error)) for path, error in store.rows()] == [("x", "no such file")]

@@ -62,7 +62,7 @@ def command(
     scores: list[float] = []
     with Progress("images") as meter, found.isolated():
         for count, (row, _) in enumerate(score_source(found, source), start=1):
-            meter("calibrate", count, None)
+            meter("calibrate", count, source.total())
             if row.score is None:
                 say(f"left out {row.path!r}: {row.error}", markup=False)
             else:

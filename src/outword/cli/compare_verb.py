@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import glob
 import io
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -69,7 +67,7 @@ def command(
 ) -> None:
     """Tell the methods apart on your own photos: AUROC, AUPR, FPR95 and seconds of each.
 
-    Each photo is encoded once and scored by all; folders and stores of "outword embed" are taken. AUPR and FPR95 come
+    Each photo is encoded once and scored by all; the sets are all that "outword score" takes. AUPR and FPR95 come
     in both conventions: ID or OOD as the positives. What is compared are embeddings: odin takes part without its step
     of the pixels, epsilon=0. The first run encodes the words of each method, which takes minutes; --methods leaves
     some out. Seconds are those of the method itself, on vectors. Figures are in percent, but fractions in CSV and JSON.
@@ -168,8 +166,10 @@ def _chosen(methods: str | None) -> list[str]:
 
 def _check_paths(paths: Sequence[str]) -> None:
     """Raise for a path that leads nowhere, before anything is encoded."""
+    from outword.photos.sources.patterns import is_there
+
     for path in paths:
-        if not (os.path.lexists(path) or glob.has_magic(path)):
+        if not is_there(path):
             raise InputError(f"there is nothing at {path}", hint="check the path")
 
 

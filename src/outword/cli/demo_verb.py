@@ -25,17 +25,16 @@ def command(html: str) -> None:
     from rich.text import Text
 
     from outword.detector.fitting import fit
-    from outword.photos.images import find_images
     from outword.scoring.page import Sample, Summary, page_row, write_page
     from outword.scoring.runs import check_outputs
-    from outword.scoring.stream import score_files
+    from outword.scoring.stream import open_source, score_source
     from outword.words.labels import read_labels
 
     check_outputs(html)
     folder = Path(str(files("outword"))) / "demo"
     with Progress("words") as progress:
         detector = fit(read_labels(folder / "labels.txt"), report=progress)
-    rows = list(score_files(detector, find_images([folder / "photos"])))
+    rows = list(score_source(detector, open_source(detector, [folder / "photos"])))
     rows.sort(key=lambda pair: -(pair[0].score or 0))
     table = Table("photo", "verdict", "score", "nearest label", "wild words that fired", box=None, header_style="bold")
     for row, _ in rows:

@@ -48,15 +48,15 @@ def command(
       outword score pets.outword photos.store
     """
     from outword.encoders import get_encoder
-    from outword.photos.sources import find_items
-    from outword.scoring.runs import count_in_background
-    from outword.scoring.stream import Source
     from outword.vectors.embed import embed
+    from outword.vectors.source import find_source
 
-    tower, total = get_encoder(encoder, resize=resize, **runtime), count_in_background(Source([list(sources)], column))
-    items = find_items(sources, column=column)
-    with Progress("images") as meter:
-        summary = embed(tower, items, folder, kind=kind, report=lambda done: meter("embed", done, total()))
+    loaded = get_encoder(encoder, resize=resize, **runtime)
+    source = find_source(sources, loaded, column=column)
+    with Progress("images") as progress:
+        summary = embed(
+            loaded, source.items(), folder, kind=kind, report=lambda done: progress("embed", done, source.total())
+        )
     say = console().print
     for file in summary.damaged:
         say(f"warning: {file} was damaged and is set aside", style="yellow", markup=False, soft_wrap=True)

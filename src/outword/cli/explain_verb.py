@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import elsewhere_option, runtime_options, trust_option
+from outword.cli.options import column_option, elsewhere_option, runtime_options, trust_option
 from outword.cli.progress import console
+from outword.errors import ImageError, InputError
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -18,44 +20,62 @@ if TYPE_CHECKING:
 
 @click.command("explain")
 @click.argument("detector", type=click.Path())
-@click.argument("photos", nargs=-1, type=click.Path())
+@click.argument("sources", nargs=-1, type=click.Path())
 @click.option("--top", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many labels and words.")
 @click.option("--audit", is_flag=True, help="List the mined words closest to a label: likely false negatives.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each photo.")
+@column_option
 @elsewhere_option
 @trust_option
 @runtime_options
 def command(
     detector: str,
-    photos: tuple[str, ...],
+    sources: tuple[str, ...],
     top: int,
     audit: bool,
     as_json: bool,
+    column: str | None,
     encoder: str | None,
     trust: bool,
     runtime: dict[str, Any],
 ) -> None:
-    """Say why each of PHOTOS is in or out: nearest labels and wild words with their share of the mass.
+    """Say why each photo of SOURCES is in or out: nearest labels and wild words with their share of the mass.
+
+    SOURCES are all that "outword score" takes, but for stores, which have no photos. A photo that cannot be read is
+    named on stderr, and the others are explained all the same.
 
     \b
     Example:
       outword explain pets.outword photo.jpg
+      outword explain pets.outword shard.tar --json
       outword explain pets.outword --audit --top 20
     """
     from outword.detector.artifact import finite
     from outword.detector.loading import load
+    from outword.scoring.stream import open_source
 
-    if not photos and not audit:
+    if not sources and not audit:
         raise click.UsageError("name a photo, or ask for --audit")
     found = load(detector, encoder=encoder, trust_encoder=trust, **runtime)
     if audit:
         _audit(found, top, as_json)
-    for photo in photos:
-        told = found.explain(photo, top)
+    source = open_source(found, sources, column=column)
+    if source.stores:
+        raise InputError(f"{source.stores[0].path} is a store, which has no photos", hint="name the photos themselves")
+    explained = 0
+    for photo in source.items():
+        try:
+            told = found.explain(photo, top)
+        except ImageError as error:
+            click.echo(f"error: {error.message}", err=True)
+            continue
+        explained += 1
         if as_json:
-            click.echo(json.dumps(finite({"path": photo, **asdict(told)})))
+            click.echo(json.dumps(finite({"path": os.fspath(photo), **asdict(told)})))
         else:
-            _tell(photo, told)
+            _tell(os.fspath(photo), told)
+    if sources and not explained:
+        raise InputError("there is no photo that can be read", hint="check the path")
 
 
 def _tell(photo: str, told: Explanation) -> None:

@@ -35,7 +35,7 @@ def id_images_option(command: Command) -> Command:
         "--id-images",
         multiple=True,
         type=click.Path(),
-        help="Photos of the classes: a folder whose sub-folders are labels, or a store. May be repeated.",
+        help="Photos of the classes, all that score takes; the nearest folder is the label. May be repeated.",
     )(command)
 
 

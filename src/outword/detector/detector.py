@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from outword.detector import artifact
 from outword.detector.judge import UNCALIBRATED, Explanation, judge, sides_of
 from outword.encoders import Encoder
-from outword.encoders.base import several
+from outword.encoders.base import as_list
 from outword.errors import ArtifactError, InputError
 from outword.maths.methods import Need, VectorDetector
 from outword.maths.numerics import Array, unit_rows
 from outword.maths.thresholds import CalibrationMethod, Threshold, fit_threshold
-from outword.photos.images import ImageLike
+from outword.photos.decode import ImageLike
 from outword.vectors.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of_vectors
 from outword.vectors.id_images import a_few
 from outword.vectors.wild import Report, quiet
@@ -125,7 +125,7 @@ class Detector:
 
         The photos must be others than those that the method was fitted on.
         """
-        photos = several(images)
+        photos = as_list(images)
         with self.isolated():
             judged = [judge(self, pixels, 0) for pixels in self.encoder.pixel_chunks(photos)]
         self.check_unfitted(_hashed(photos, (part.vectors for part in judged)))

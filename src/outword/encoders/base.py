@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,13 @@ from PIL import Image
 
 from outword.base.processors import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
-from outword.photos.images import ImageLike, decode_ahead, with_image
+from outword.photos.ahead import decode_ahead
+from outword.photos.decode import ImageLike, with_image
 
 PATCHES = "value path"  # what patch vectors are; what is made with them says so, since others are another score
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 Gradient = Callable[[NDArray[Any]], NDArray[np.floating]]
-Item = TypeVar("Item", bound=ImageLike)
 
 
 @dataclass(frozen=True)
@@ -144,18 +144,15 @@ class Encoder(ABC):
         """How many images are best handed to `encode_pixels` at once: some batches, so that the device never waits."""
         return max(64, 4 * self.batch_size)
 
-    def pixels_ahead(self, images: Iterable[Item]) -> Iterator[tuple[Item, Pixels | OutwordError]]:
-        """Each image with its pixels, or with what is wrong with it; threads decode ahead of the consumer."""
-        return decode_ahead(images, self.loader, workers=usable_cpus(), ahead=2 * self.chunk)
-
     def pixel_chunks(self, images: Iterable[ImageLike]) -> Iterator[Pixels]:
         """The pixels of images, `chunk` at a time; the first that cannot be read ends it, and the error names it."""
-        pixels = (_checked(image, result) for image, result in self.pixels_ahead(several(images)))
+        ahead = decode_ahead(as_list(images), self.loader, workers=usable_cpus(), ahead=2 * self.chunk)
+        pixels = (_checked(image, result) for image, result in ahead)
         while part := list(islice(pixels, self.chunk)):
             yield np.stack(part)
 
 
-def several(images: Iterable[ImageLike]) -> list[ImageLike]:
+def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
     """A list of images; a single one is a common slip."""
     flat = isinstance(images, np.ndarray) and images.ndim < 4
     if flat or isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):

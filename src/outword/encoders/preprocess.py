@@ -54,7 +54,7 @@ class Preprocess:
 
     @property
     def min_side(self) -> int:
-        """How small an image may be decoded before it is resized (see `outword.photos.images.open_image`)."""
+        """How small an image may be decoded before it is resized (see `outword.photos.decode.open_image`)."""
         return self.short or self.side
 
     @property

@@ -31,7 +31,8 @@ from outword.base.files import sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
 from outword.detector.detector import Detector
 from outword.errors import ImageError, InputError, unknown
-from outword.photos.images import SUFFIXES, read_bytes
+from outword.photos.decode import read_bytes
+from outword.photos.formats import FORMATS, HEAD, SUFFIXES, format_of
 from outword.photos.sources import tar
 from outword.photos.sources.base import PART, Files, Item, Piece
 from outword.photos.sources.filesystems import Link, fetched, is_remote
@@ -50,7 +51,8 @@ from outword.scoring.runs import (
     engine_of,
     silent,
 )
-from outword.scoring.stream import Source, Stored, open_source
+from outword.scoring.stream import open_source
+from outword.vectors.source import Source, Stored
 
 DETECTOR, SCORES, IMAGES = "detector.outword", "scores", "images"
 LIST, COUNTS, PAGE = "kept.txt", "counts.csv", "borderline.html"
@@ -62,16 +64,6 @@ DIGITS = 16  # of the sha256 of a path, by which files of the same name differ
 Done = tuple[Row, "ImageError | None"]  # a row that is kept, and why its photo is not there
 _NOT_IN_NAMES = frozenset('/\\:*?"<>| ')
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)  # no files on Windows
-_BY_CONTENT = (  # how the photos begin that are read at all, for those without a suffix
-    (re.compile(rb"\xff\xd8"), ".jpg"),
-    (re.compile(rb"\x89PNG"), ".png"),
-    (re.compile(rb"RIFF"), ".webp"),
-    (re.compile(rb"GIF"), ".gif"),
-    (re.compile(rb"BM"), ".bmp"),
-    (re.compile(rb"II|MM"), ".tif"),
-    (re.compile(rb"P[4-6f]"), ".ppm"),
-    (re.compile(rb""), ".avif"),
-)
 
 
 def filter(
@@ -114,7 +106,6 @@ def filter(
         judge = detector if isinstance(detector, Detector) else detector(folder / DETECTOR)
         check_judge(judge)
         opened = open_source(judge, given, column=column)
-        next(opened.pieces(), None)  # what is wrong with it is said before a run has begun
         scoring = Scoring(judge, opened, engine_there, options or {}, False, report, say)
         with Parts(folder / SCORES, "csv", scoring.about(), raw_csv=raw_csv) as parts:
             scoring.fill(parts)
@@ -232,7 +223,7 @@ class Images:
         """Write the photo of a row, if it is not there."""
         place = self._place(row)
         if not _is_image(place):
-            place = _with(place, next(suffix for start, suffix in _BY_CONTENT if start.match(data)))
+            place = _with(place, format_of(data[:HEAD]).suffix)
         if _size(place) != len(data):
             self._put(place, lambda new: new.write_bytes(data))
 
@@ -255,7 +246,7 @@ class Images:
     def _places(self, row: Row) -> list[Path]:
         """Where the copy of a photo may be: if its name does not say what it is, its content does."""
         place = self._place(row)
-        return [place] if _is_image(place) else [_with(place, suffix) for _, suffix in _BY_CONTENT]
+        return [place] if _is_image(place) else [_with(place, kind.suffix) for kind in FORMATS]
 
     def _put(self, place: Path, make: Callable[[Path], object]) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -293,8 +284,12 @@ def copy_kept(source: Source, parts: Parts, images: Images) -> Iterator[Done]:
         first = next((place for place, row in enumerate(ahead) if images.wants(row)), None)
         if first is None:
             continue
-        find = _of_files if isinstance(piece, Files | Stored) else _of_archive
-        for row, item in find(piece, first, islice(rows, first, None), images):
+        rest = islice(rows, first, None)
+        if isinstance(piece, Files | Stored):
+            found = _of_files(piece, first, rest, images)
+        else:
+            found = _of_archive(piece, first, rest, images)
+        for row, item in found:
             try:
                 images.copy(row, read_bytes(item))
                 yield row, None
@@ -321,8 +316,8 @@ def _by_piece(parts: Parts) -> Iterator[Iterator[Row]]:
         deque(some, maxlen=0)  # what was not asked for
 
 
-def _of_files(piece: Piece, first: int, rows: Iterator[Row], images: Images) -> Iterator[tuple[Row, Item]]:
-    names = map(os.fspath, piece.items(first, contents=False))
+def _of_files(piece: Piece | Stored, first: int, rows: Iterator[Row], images: Images) -> Iterator[tuple[Row, Item]]:
+    names = piece.names(first)
     while some := list(islice(rows, PART)):
         if [row.path for row in some] != list(islice(names, len(some))):
             raise _changed(piece.name)
@@ -339,7 +334,7 @@ def _of_archive(piece: Piece, first: int, rows: Iterator[Row], images: Images) -
     wanted: deque[Row] = deque()
 
     def some() -> Iterator[Item | Link]:
-        items = piece.unread(first)
+        items = piece.lazy_items(first)
         for row in rows:
             item = next(items, None)
             if item is None or os.fspath(item) != row.path:

@@ -22,7 +22,7 @@ from outword.base.html import render
 from outword.detector.detector import Detector
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, OutwordError
-from outword.photos.images import thumbnail, with_image
+from outword.photos.decode import thumbnail, with_image
 from outword.scoring.rows import Row
 
 _BINS = 48

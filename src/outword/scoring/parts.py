@@ -32,8 +32,9 @@ from outword.base.records import read_record
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import PART, Piece
 from outword.scoring.rows import Checksum, Row, Totals, read_rows, writing
-from outword.scoring.stream import End, Job, Scored
+from outword.scoring.stream import Scored
 from outword.vectors.shards import write_synced
+from outword.vectors.source import Job, Stored
 
 SCHEMA = 1
 MOST = 10**12  # pieces, parts and rows: more are none
@@ -111,7 +112,6 @@ class Parts:
         self._counts: Counter[str] = Counter()
         self._checksum = Checksum()
         self._size = 0  # bytes of the manifest: what it is, and the lines of parts
-        self._pieces: int | None = None  # of the source, when its end has come
         self._lock: int | None = None
 
     def __enter__(self) -> Parts:
@@ -142,25 +142,26 @@ class Parts:
 
     def add(self, scored: Scored) -> None:
         """Take the rows of a chunk, in any order, and write the parts that are whole; what comes twice counts once."""
-        if not scored.name:  # of `End`
-            self._pieces = scored.number
+        span = scored.span
+        piece = self._known.setdefault(span.piece, _Piece(span.version))
+        if piece.last or span.first < piece.rows:
             return
-        piece = self._known.setdefault(scored.number, _Piece(scored.mark))
-        if piece.last or scored.first < piece.rows:
-            return
-        piece.chunks[scored.first] = scored.rows
-        if scored.end:
-            piece.end = scored.first + len(scored.rows)
+        piece.chunks[span.first] = scored.rows
+        if span.end:
+            piece.end = span.first + len(scored.rows)
         while not piece.last and (rows := _whole(piece)) is not None:
-            self._write(scored.number, scored.name, piece, rows)
+            self._write(span.piece, span.name, piece, rows)
 
-    def finish(self) -> None:
-        """Put the manifest in order, with the totals at its end; an error unless all rows of the source have come."""
-        pieces = self._pieces or 0
+    def finish(self, pieces: int) -> None:
+        """Put the manifest in order, with the totals at its end; an error unless all rows of the source have come.
+
+        Args:
+            pieces: how many the source has.
+        """
         if any(number >= pieces for number in self._known):
             name = next(part.name for part in self.parts() if part.piece >= pieces)
             raise _changed(name, "is not in the source any more")
-        if self._pieces is None or len(self._known) < pieces or not all(piece.last for piece in self._known.values()):
+        if len(self._known) < pieces or not all(piece.last for piece in self._known.values()):
             raise ArtifactError("some rows of the source have not come", hint="run the same command again")
         totals = {"complete": True, "pieces": pieces, **asdict(self.totals())}
         write_synced(self.folder / MANIFEST, chain([_line(self.about)], self._lines(), [_line(totals)]))
@@ -283,16 +284,14 @@ class Parts:
         return False
 
 
-def left_over(pieces: Iterable[Piece], progress: Progress) -> Iterator[Job]:
-    """What is left to do of the pieces of a source, and its `End`; one that was begun and has changed is an error."""
-    number = -1
+def left_over(pieces: Iterable[Piece | Stored], progress: Progress) -> Iterator[Job]:
+    """What is left to do of the pieces of a source; one that was begun and has changed is an error."""
     for number, piece in enumerate(pieces):
-        mark, (before, done) = piece.mark(), progress.get(number, (None, 0))
-        if before not in (None, mark):
+        version, (before, done) = piece.version(), progress.get(number, (None, 0))
+        if before not in (None, version):
             raise _changed(piece.name, "has changed, or another one is in its place")
         if done is not None:
-            yield Job(number, piece, done, mark)
-    yield Job(number + 1, End())
+            yield Job(number, piece, done, version)
 
 
 def _changed(name: str, how: str) -> InputError:

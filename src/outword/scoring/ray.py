@@ -4,9 +4,10 @@
     one     tasks   actors
 
 A row of the data set is a piece of the source after `plan`, a chunk of pixels after `read` and the rows of that chunk
-after `score`: chunks are those of a local run, and so are their scores. All stages are generators that wait while the
-next one is behind. Nothing is listed, kept or sorted as a whole. A task or an actor that dies is run again by Ray; what
-it had done is not written twice, since only the driver writes, and a chunk is the same whenever it is made.
+after `score`: chunks are those of a local run, and so are their scores. The driver lists the source, once, into a file
+that `plan` follows. All stages are generators that wait while the next one is behind. Nothing is kept or sorted as a
+whole. A task or an actor that dies is run again by Ray; what it had done is not written twice, since only the driver
+writes, and a chunk is the same whenever it is made.
 
 Photos must have the same paths on all nodes (a shared file system, or a bucket), and so must an encoder that lies in a
 folder. The detector goes along.
@@ -22,12 +23,13 @@ import signal
 import socket
 import tempfile
 import threading
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -39,7 +41,9 @@ from outword.encoders.base import Loader
 from outword.encoders.torch.models import check_here
 from outword.errors import InputError, OutwordError
 from outword.scoring.parts import Progress, left_over
-from outword.scoring.stream import Chunk, Scored, Source, load_jobs, score_chunk
+from outword.scoring.stream import Scored, score_chunk
+from outword.vectors.reader import Chunk, read
+from outword.vectors.source import Job, Source
 
 try:
     import pyarrow as pa
@@ -51,6 +55,7 @@ except ImportError as error:
 STORE = 256 << 20  # bytes of shared memory for each processor of a cluster that is started here
 AGAIN = 10  # times that a task is tried again, or an actor started again, after its process has died
 WAIT = 5.0  # seconds for a cluster to answer
+SOON = 0.02  # seconds until the driver has listed more
 FOLDER = "detector.outword"
 
 
@@ -88,11 +93,25 @@ def score_source(
         )
     if source.has_photos and not options.get("trust_encoder") and not options.get("encoder"):
         check_here(detector.card["encoder"]["name"])
-    with _cluster(address):
-        yield from _run(Model(detector.zipped(FOLDER), {**options, "trust_encoder": True}), source, progress)
+    with _cluster(address), tempfile.TemporaryDirectory() as scratch:
+        plan = Path(scratch) / "plan"
+        threading.Thread(target=_write_plan, args=(plan, left_over(source.pieces(), progress)), daemon=True).start()
+        yield from _run(Model(detector.zipped(FOLDER), {**options, "trust_encoder": True}), source, plan)
 
 
-def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
+def _write_plan(plan: Path, jobs: Iterator[Job]) -> None:
+    """Write what is left of the source, as it is listed, and then None, or what went wrong."""
+    with plan.open("wb") as file:
+        try:
+            for job in jobs:
+                pickle.dump(job, file)
+                file.flush()
+            pickle.dump(None, file)
+        except Exception as error:  # to be raised where the plan is read
+            pickle.dump(error, file)
+
+
+def _run(model: Model, source: Source, plan: Path) -> Iterator[Scored]:
     there = ray.put(model)
     resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
     gpus, cpus = (int(resources.get(kind, 0)) for kind in ("GPU", "CPU"))
@@ -110,7 +129,7 @@ def _run(model: Model, source: Source, progress: Progress) -> Iterator[Scored]:
     reading = min(1.0, 0.5 * cpus) if on_gpu else 0.25
     data = (
         ray.data.from_items([{"plan": 0}])
-        .map_batches(_Plan(source, progress, Path.cwd()), num_cpus=0, resources=here, **_ONE)
+        .map_batches(_Plan(plan), num_cpus=0, resources=here, **_ONE)
         .map_batches(_Read(loader, size, source, Path.cwd()), num_cpus=reading, ray_remote_args_fn=_read_again, **_ONE)
         .map_batches(
             _Score,
@@ -146,16 +165,29 @@ def _look(there: list[Any]) -> tuple[Loader, int, bool]:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is left of the source, a piece a row; runs where the driver does."""
+    """What is left of the source, a piece a row: read from what the driver lists; runs on its node."""
 
-    source: Source
-    progress: Progress
-    folder: Path
+    plan: Path
 
     def __call__(self, _: pa.Table) -> Iterator[pa.Table]:
-        _enter(self.folder, self.source)
-        for job in left_over(self.source.pieces(), self.progress):
-            yield pa.table({"job": [pickle.dumps(job)]})
+        while not self.plan.exists():
+            time.sleep(SOON)
+        with self.plan.open("rb") as file:
+            while (job := _next(file)) is not None:
+                if isinstance(job, Exception):
+                    raise job
+                yield pa.table({"job": [pickle.dumps(job)]})
+
+
+def _next(file: IO[bytes]) -> Any:
+    """The next thing that the driver writes, when it is there whole."""
+    while True:
+        at = file.tell()
+        try:
+            return pickle.load(file)
+        except (EOFError, pickle.UnpicklingError):
+            file.seek(at)
+            time.sleep(SOON)
 
 
 @dataclass(frozen=True)
@@ -170,7 +202,7 @@ class _Read:
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         _enter(self.folder, self.source)
         job = pickle.loads(batch["job"][0].as_buffer())
-        for chunk in load_jobs([job], self.loader, self.size, workers=1):
+        for chunk in read([job], self.loader, self.size, workers=1):
             values = np.ascontiguousarray(chunk.values)
             head = (replace(chunk, values=np.zeros(0)), values.dtype.str, values.shape)
             data = pa.array([values.reshape(-1).view(np.uint8).data], pa.large_binary())

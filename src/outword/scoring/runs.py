@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -18,15 +17,16 @@ from typing import IO, Any
 from outword.base.files import whole_file
 from outword.detector.detector import Detector
 from outword.encoders.base import Pixels
-from outword.errors import ImageError, InputError, OutwordError, unknown
+from outword.errors import ImageError, InputError, unknown
 from outword.photos.budget import decoding
 from outword.photos.sources import read_items
 from outword.photos.sources.filesystems import is_remote
-from outword.photos.sources.patterns import braced, matches
+from outword.photos.sources.patterns import braced, is_there
 from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnails, write_page
 from outword.scoring.parts import Parts, Progress, left_over
 from outword.scoring.rows import Row, Totals, Writer, writing
-from outword.scoring.stream import Scored, Source, open_source, score_jobs, score_source
+from outword.scoring.stream import Scored, open_source, score_jobs, score_source
+from outword.vectors.source import Source
 
 PathLike = str | os.PathLike[str]
 Report = Callable[[str, int, "int | None"], object]
@@ -88,7 +88,6 @@ def run(
     if in_parts:
         check_there(given)
     opened = open_source(detector, given, column=column)
-    next(opened.pieces(), None)  # what is wrong with it is said before anything is written
     engine_there = engine_of(engine, address, options or {}, say)
     scoring = Scoring(detector, opened, engine_there, options or {}, strict, report, say)
     if engine_there is None and not in_parts:
@@ -125,11 +124,10 @@ class Scoring:
 
     def rows(self) -> Iterator[tuple[Row, Pixels | None]]:
         """All rows in order, scored here, with the encoder's views of the photos."""
-        total = count_in_background(self.source)
         for done, (row, pixels) in enumerate(score_source(self.detector, self.source), start=1):
             self._check(row)
             yield row, pixels
-            self.report("score", done, total())
+            self.report("score", done, self.source.total())
 
     def fill(self, parts: Parts) -> None:
         """Score what a folder of parts does not have yet."""
@@ -137,14 +135,14 @@ class Scoring:
             self.say(f"warning: {name} was lost or damaged, and is made again")
         if before := parts.totals().rows:
             self.say(f"{before:,} rows are there already")
-        total, done = count_in_background(self.source), 0
+        done = 0
         for scored in (self.engine or _here)(self.detector, self.source, parts.progress()):
             for row in scored.rows:
                 self._check(row)
             parts.add(scored)
             done += len(scored.rows)
-            self.report("score", done, None if (everything := total()) is None else everything - before)
-        parts.finish()
+            self.report("score", done, None if (total := self.source.total()) is None else total - before)
+        parts.finish(self.source.n_pieces())
 
     def write_page(self, path: Path, sample: Sample | Borderline, title: str = "outword") -> None:
         """Write the page of a sample, whose photos are read again where there are no thumbnails yet."""
@@ -280,8 +278,7 @@ def check_outputs(*names: PathLike | None) -> None:
 def check_there(given: Iterable[str]) -> None:
     """Raise if there is nothing behind a path of this machine: a run in parts would keep the slip for good."""
     for path in given:
-        found = (match for match in matches(path) if isinstance(match, str)) if not is_remote(path) else [os.curdir]
-        if not any(map(os.path.lexists, found)):
+        if not is_there(path):
             raise InputError(f"there is nothing at {path}", hint="check the name")
 
 
@@ -305,25 +302,3 @@ def _finds(given: str, target: Path) -> bool:
     base = Path(*parts[:fixed]).resolve()
     below = target.relative_to(base).parts if target.is_relative_to(base) else ()
     return bool(below) and (parts[fixed] == "**" or fnmatchcase(below[0], parts[fixed]))
-
-
-def count_in_background(source: Source) -> Callable[[], int | None]:
-    """A function that gives the number of images once a thread has counted them; None before that, or for ever.
-
-    What lies behind a URL is not listed twice for this.
-    """
-    result: list[int] = []
-
-    def count() -> None:
-        total = 0
-        with suppress(OutwordError):  # the run itself will say so
-            for piece in source.pieces():
-                number = piece.count()
-                if number is None:
-                    return
-                total += number
-            result.append(total)
-
-    if not source.is_remote:
-        threading.Thread(target=count, daemon=True).start()
-    return lambda: result[0] if result else None

@@ -19,7 +19,7 @@ from outword.detector.detector import Detector
 from outword.detector.judge import takes_vectors
 from outword.errors import ImageError
 from outword.maths.thresholds import Threshold, by_hand, fit_marks
-from outword.photos.images import Blob
+from outword.photos.decode import Blob
 from outword.serve import refusals, schemas
 from outword.serve.api_page import api_page
 from outword.serve.bodies import read_images

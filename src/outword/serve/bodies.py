@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from outword.photos.images import Blob
+from outword.photos.decode import Blob
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal, invalid, not_json, too_large, wrong_type
 from outword.serve.schemas import ScoreRequest

@@ -19,7 +19,7 @@ from outword.detector.detector import Detector
 from outword.detector.judge import Verdict, takes_vectors
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
-from outword.photos.images import Blob, with_image
+from outword.photos.decode import Blob, with_image
 from outword.serve import schemas
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import Shelf

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from outword.base.extras import pyarrow
-from outword.base.files import sha256_file
 from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, OutwordError
-from outword.photos.images import ROOM, Blob, decode_ahead, open_file, read_bytes
-from outword.vectors.shards import UNREAD, Shard, Vectors
+from outword.photos.ahead import decode_ahead
+from outword.photos.decode import read_hashed
+from outword.vectors.shards import UNREADABLE, Shard, Vectors
 from outword.vectors.store import Store, make_store
 
 SHARD_ROWS = 1024
@@ -107,25 +105,15 @@ def embed(
 def _look(encoder: Encoder, known: dict[bytes, int], path: str | os.PathLike[str]) -> Looked:
     """Read a file, and decode it if its content is new."""
     try:
-        digest, content = _content(path)
+        digest, content = read_hashed(path)
     except ImageError as error:
-        return UNREAD, error.bare()
+        return UNREADABLE, error.bare()
     if digest in known:
         return digest, known[digest]
     try:
         return digest, encoder.loader(content)
     except ImageError as error:
         return digest, error.bare()
-
-
-def _content(path: str | os.PathLike[str]) -> tuple[bytes, bytes | str | os.PathLike[str]]:
-    """The sha256 of a file, and its bytes; of a large file its path, since several threads do this at once."""
-    if not isinstance(path, Blob):
-        with open_file(path) as file:
-            if os.fstat(file.fileno()).st_size > ROOM:
-                return bytes.fromhex(sha256_file(Path(path))), path
-    data = read_bytes(path)
-    return hashlib.sha256(data).digest(), data
 
 
 def _entries(

@@ -11,17 +11,16 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.base.files import sha256_file
 from outword.base.processors import usable_cpus
 from outword.errors import OutwordError
 from outword.maths.numerics import UNIT_TOLERANCE, blocks, unit_rows
-from outword.photos.images import Blob, ImageLike, decode_ahead, open_file, read_bytes
+from outword.photos.ahead import decode_ahead
+from outword.photos.decode import ImageLike, read_hashed
 
 Image = TypeVar("Image", bound=ImageLike)
 Hashes = NDArray[np.uint64]  # sorted, each once
@@ -73,14 +72,8 @@ def any_of(hashes: Iterable[int | None], known: Hashes) -> bool:
 
 
 def _of_file(image: ImageLike) -> int | None:
-    if isinstance(image, Blob):
-        image = read_bytes(image)
     if isinstance(image, bytes):
         return short(hashlib.sha256(image).digest())
     if not isinstance(image, str | os.PathLike):
         return None
-    try:
-        with open_file(image):  # a regular file, or an error
-            return short(bytes.fromhex(sha256_file(Path(image))))
-    except OSError:  # of the disk: who decodes the photo says so
-        return None
+    return short(read_hashed(image)[0])

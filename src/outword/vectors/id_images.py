@@ -7,11 +7,10 @@ import hashlib
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import islice
-from pathlib import Path
+from functools import cache, cached_property, partial
+from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +18,17 @@ from numpy.typing import NDArray
 
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
-from outword.errors import InputError, OutwordError
-from outword.photos.images import find_images
-from outword.vectors.fitted import Hashes, collected, hashes_of_files, hashes_of_vectors, short
-from outword.vectors.store import is_store, open_store
+from outword.errors import InputError
+from outword.photos.sources import Files
+from outword.photos.sources.filesystems import is_remote
+from outword.photos.sources.patterns import is_there
+from outword.vectors.fitted import Hashes, collected, hashes_of_vectors, short
+from outword.vectors.reader import vectors_of
+from outword.vectors.source import PathLike, Source, Stored, find_source
+from outword.vectors.wild import Report, quiet
 from outword.words.forms import fold
 
-PathLike = str | os.PathLike[str]
+Parts = tuple[str, ...]  # of a path
 NAMED = 3  # photos or labels that a message names
 
 
@@ -62,13 +65,14 @@ class IdImages:
         return digest.hexdigest()
 
 
-class Photo(NamedTuple):
-    """A photo before it is encoded: its path, the folders above it, nearest first; its vector and hash from a store."""
+class _Photo(NamedTuple):
+    """A photo that was read: its path, the folders above it, the label it shows, its vector, and sha256 of its file."""
 
     path: str
-    folders: tuple[str, ...]
-    vector: Vectors | OutwordError | None = None
-    content: int | None = None
+    folders: Parts
+    label: int | None
+    vector: Vectors
+    digest: bytes
 
 
 def read_id_images(
@@ -77,80 +81,109 @@ def read_id_images(
     labels: Sequence[str],
     *,
     with_classes: bool,
-    report: Callable[[str, int, int], None] = lambda task, done, total: None,
+    report: Report = quiet,
 ) -> IdImages:
-    """Encode the photos of folders, or read their vectors from stores.
+    """Encode the photos behind paths, or read their vectors from stores; each photo counts once.
 
-    The class of a photo is the nearest folder above it whose name is a label; case, and underscores or hyphens for
-    spaces, do not count. The folder that was given counts, those above it do not. For photos that were given one by
-    one, and for the paths in stores, all folders above count.
+    The class of a photo is the nearest folder above it whose name is a label, in an archive too; case, and underscores
+    or hyphens for spaces, do not count. The folder or archive that was given counts, folders above it do not. For
+    photos that were given one by one or are listed, and for the paths in stores, all folders above count.
 
     Args:
         encoder: what makes the vectors.
-        paths: folders, photos or stores of "outword embed", one or several.
+        paths: one or more of what `outword.vectors.source.find_source` takes.
         labels: the class names.
         with_classes: a photo in no such folder is an error; without it, `classes` is then None.
         report: called with (task, done, total).
     """
-    try:
-        several = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    except TypeError as error:
-        raise InputError(f"ID images must be folders or stores: {error}", hint='write id_images="train"') from None
-    photos = _find(encoder, several)
-    known = label_keys(labels)
-    by_folders = {folders: class_among(folders, known) for folders in {photo.folders for photo in photos}}
-    found = [by_folders[photo.folders] for photo in photos]
-    stray = _stray(photos[found.index(None)], labels) if None in found else None
-    if with_classes and stray:
-        raise stray
-    vectors, contents, left_out = _encoded(encoder, photos, report)
-    kept = sorted(vectors)
+    tops = _tops(paths)
+    source = find_source([tops[top] for top in sorted(tops)], encoder)
+    names = _Names(sorted(tops), source)
+    label_of = cache(partial(class_among, known=label_keys(labels)))
+    for piece in source.pieces() if with_classes else ():  # before anything is encoded; archives are seen when read
+        for path in piece.names() if isinstance(piece, Files | Stored) else ():
+            if label_of(folders := names.folders(piece.name, path)) is None:
+                raise _stray(path, folders, labels)
+    photos: dict[Parts, _Photo] = {}
+    unreadable: dict[Parts, tuple[str, str]] = {}
+    done = 0
+    for some in vectors_of(encoder, source):
+        for path, vector, digest in zip(some.paths, some.vectors, some.digests, strict=True):
+            folders = names.folders(some.span.name, path)
+            photo = _Photo(path, folders, label_of(folders), vector, digest)
+            if with_classes and photo.label is None:
+                raise _stray(path, folders, labels)
+            photos.setdefault(names.key(some.span.name, path), photo)
+        unreadable.update((names.key(some.span.name, path), (path, reason)) for path, reason in some.unreadable)
+        done += len(some.paths) + len(some.unreadable)
+        report("encoding ID images", done, source.total())
+    left_out = [unreadable[key] for key in sorted(unreadable)]
+    return _together([photos[key] for key in sorted(photos)], left_out, labels)
+
+
+def _together(photos: list[_Photo], left_out: list[tuple[str, str]], labels: Sequence[str]) -> IdImages:
+    """The photos as arrays; says what is left out, and which label nothing shows."""
     if left_out:
         told = a_few([f"{path!r}: {reason}" for path, reason in left_out])
-        _warn(f"{len(left_out):,} of {len(photos):,} ID images are left out ({told})")
-    if not kept:
+        _warn(f"{len(left_out):,} of {len(photos) + len(left_out):,} ID images are left out ({told})")
+    if not photos:
         raise InputError(
             "there must be at least one ID image that can be read, got none", hint="name a folder with photos in it"
         )
-    classes = None if None in found else np.array(found, np.int64)[kept]
+    stray = next((_stray(photo.path, photo.folders, labels) for photo in photos if photo.label is None), None)
+    classes = None if stray else np.array([photo.label for photo in photos], np.int64)
     counts = {} if classes is None else Counter(labels[index] for index in classes)
     if missing := [label for label in labels if label not in counts] if counts else []:
         _warn(f"no ID image shows {a_few(missing)}: photos of that may be called out")
-    return IdImages(np.stack([vectors[at] for at in kept]), classes, dict(counts), left_out, stray, contents)
+    vectors, contents = np.stack([photo.vector for photo in photos]), [short(photo.digest) for photo in photos]
+    return IdImages(vectors, classes, dict(counts), left_out, stray, contents)
 
 
-def _find(encoder: Encoder, paths: Sequence[str]) -> list[Photo]:
-    """The photos behind the paths, each file once, sorted by path whatever the order of the paths is."""
-    tops = {Path(path).absolute(): path for path in paths}
-    found: dict[Path, Photo] = {}
-    for _, top in sorted(tops.items()):  # a folder comes before those in it: its own name counts for all of them
-        stored = is_store(top)
-        base = Path(top).absolute() if stored else Path.cwd()  # a path in a store may be of another folder
-        for photo in _stored(encoder, top) if stored else _files(top):
-            found.setdefault(base / photo.path, photo)
-    return [photo for _, photo in sorted(found.items())]
+def _tops(paths: PathLike | Iterable[PathLike]) -> dict[PurePath, str]:
+    """What was given, by its whole path."""
+    try:
+        given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    except TypeError as error:
+        raise InputError(f"ID images must be folders or stores: {error}", hint='write id_images="train"') from None
+    for path in given:
+        if not is_there(path):
+            raise InputError(f"there are no ID images at {path}: no such file or folder", hint="check the path")
+    return {_absolute(path): path for path in given}
 
 
-def _stored(encoder: Encoder, top: str) -> Iterator[Photo]:
-    store = open_store(top, encoder.fingerprint, encoder.name)
-    for path, vector in store.rows():
-        yield Photo(path, _above(path), vector, short(store.digest(path)))
+def _absolute(path: str) -> PurePath:
+    return PurePosixPath(path) if is_remote(path) else Path(path).absolute()
 
 
-def _files(top: str) -> Iterator[Photo]:
-    folder = Path(top).absolute()  # "." has a name, too
-    for path in find_images([top]):
-        if path == Path(top) and not path.exists():
-            raise InputError(f"there are no ID images at {top}: no such file or folder", hint="check the path")
-        if folder.is_dir():
-            yield Photo(os.fspath(path), (*_above(path.relative_to(top)), folder.name))
-        else:
-            yield Photo(os.fspath(path), _above(path.absolute()))
+class _Names:
+    """What photos are known by, and the folders above them.
+
+    Args:
+        tops: what was given, by whole paths; a folder comes before those in it, so that its name counts for all.
+        source: what was made of it.
+    """
+
+    def __init__(self, tops: Sequence[PurePath], source: Source) -> None:
+        self._above = cache(partial(_above, tops))
+        self._stores = {store.path for store in source.stores}
+
+    def key(self, piece: str, path: str) -> Parts:
+        """The whole path of a photo; one in a store may be of another folder, so that it counts as below the store."""
+        return (_absolute(piece) / path if piece in self._stores else _absolute(path)).parts
+
+    def folders(self, piece: str, path: str) -> Parts:
+        """Names of the folders above a photo that count, nearest first."""
+        if piece in self._stores:
+            return PurePath(path).parent.parts[::-1]
+        return self._above(os.path.dirname(path))  # noqa: PTH120  # much quicker, and there are as many as photos
 
 
-def _above(path: PathLike) -> tuple[str, ...]:
-    """Names of the folders above a file, nearest first."""
-    return tuple(reversed(Path(path).parent.parts))
+def _above(tops: Sequence[PurePath], folder: str) -> Parts:
+    """The names of a folder and of those above it, nearest first, up to the first of `tops` that it is below."""
+    whole = _absolute(folder)
+    top = next((top for top in tops if whole.is_relative_to(top)), None)
+    below = whole.parts if top is None else (top.name, *whole.relative_to(top).parts)
+    return below[::-1]
 
 
 def label_keys(labels: Sequence[str]) -> dict[str, int]:
@@ -173,49 +206,19 @@ def _key(name: str) -> str:
     return fold(name.replace("-", " "))
 
 
-def _stray(photo: Photo, labels: Sequence[str]) -> InputError:
+def _stray(path: str, folders: Sequence[str], labels: Sequence[str]) -> InputError:
     """What to say of a photo that is in no folder with the name of a label."""
     folded = {_key(label): label for label in labels}
-    for name in photo.folders:
+    for name in folders:
         if near := difflib.get_close_matches(_key(name), folded, n=1, cutoff=0.75):
             hint = f'did you mean "{folded[near[0]]}" by the folder "{name}"?'
             break
     else:
         hint = f"the labels are {a_few(labels)}"
     return InputError(
-        f"the class of an ID image is the nearest folder above it with the name of a label, and {photo.path!r} is in "
-        "none",
+        f"the class of an ID image is the nearest folder above it with the name of a label, and {path!r} is in none",
         hint=hint,
     )
-
-
-def _encoded(
-    encoder: Encoder, photos: list[Photo], report: Callable[[str, int, int], None]
-) -> tuple[dict[int, Vectors], list[int], list[tuple[str, str]]]:
-    """Vectors by the number of the photo, the hashes of the files, and what could not be read."""
-    vectors: dict[int, Vectors] = {}
-    errors: dict[int, OutwordError] = {}
-    for at, photo in enumerate(photos):
-        if isinstance(photo.vector, OutwordError):
-            errors[at] = photo.vector
-        elif photo.vector is not None:
-            vectors[at] = photo.vector
-    numbers = [at for at, photo in enumerate(photos) if photo.vector is None]
-    contents = {at: photo.content for at, photo in enumerate(photos) if photo.vector is not None}
-    paths = [photos[at].path for at in numbers]
-    hashed = hashes_of_files(paths)
-    loaded = zip(numbers, encoder.pixels_ahead(paths), strict=True)
-    done = 0
-    while part := list(islice(loaded, encoder.chunk)):
-        contents.update((at, content) for (at, _), (_, content) in zip(part, hashed, strict=False))
-        errors.update((at, pixels) for at, (_, pixels) in part if isinstance(pixels, OutwordError))
-        good = {at: pixels for at, (_, pixels) in part if not isinstance(pixels, OutwordError)}
-        if good:
-            vectors.update(zip(good, encoder.encode_pixels(np.stack(list(good.values()))), strict=True))
-        done += len(part)
-        report("encoding ID images", done, len(numbers))
-    known = [content for at in vectors if (content := contents[at]) is not None]
-    return vectors, known, [(photos[at].path, error.message) for at, error in sorted(errors.items())]
 
 
 def a_few(items: Sequence[str]) -> str:
@@ -225,4 +228,4 @@ def a_few(items: Sequence[str]) -> str:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=4)
+    warnings.warn(message, stacklevel=5)

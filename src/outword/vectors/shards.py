@@ -24,7 +24,7 @@ from outword.base.files import sha256_bytes, sha256_file, whole_file
 from outword.errors import ArtifactError
 
 Vectors = NDArray[np.float32]
-UNREAD = bytes(32)  # stands for the sha256 of a file that could not be read
+UNREADABLE = bytes(32)  # stands for the sha256 of a file that could not be read
 MAX_BYTES = 1 << 30  # a shard of 1024 rows has a few MB
 UNIT_TOLERANCE = 0.01  # vectors that were computed in half precision are that far from length 1, or less
 LIST = "shards.sha256"
@@ -42,7 +42,7 @@ class Shard:
 
     Attributes:
         paths: the names of the files, in the bytes that the file system has for them.
-        digests: sha256 of the content of each, `UNREAD` where it could not be read.
+        digests: sha256 of the content of each, `UNREADABLE` where it could not be read.
         errors: why a file has no vector, else "".
         vectors: (n_rows, dim), unit rows; NaN where there is an error.
     """

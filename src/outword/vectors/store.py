@@ -24,7 +24,7 @@ from outword.base.records import mistyped
 from outword.encoders import Encoder
 from outword.errors import ArtifactError, ImageError, InputError
 from outword.vectors.shards import (
-    UNREAD,
+    UNREADABLE,
     DamagedShard,
     Shard,
     Vectors,
@@ -94,7 +94,7 @@ class Store:
                 error = self.error(number)
                 yield os.fsdecode(path), ImageError(error) if error else vector
 
-    def mark(self) -> str:
+    def version(self) -> str:
         """sha256 of the names of its files, which are named by their content, as they were when it was opened."""
         return sha256_bytes("\n".join(sorted(file.name for file in self._files)).encode())
 
@@ -124,7 +124,7 @@ class Store:
     def contents(self) -> dict[bytes, int]:
         """sha256 of all file contents that were seen, each with the number of a row that has it."""
         digests = (bytes(self._digests[at : at + 32]) for at in range(0, len(self._digests), 32))
-        return {digest: number for number, digest in enumerate(digests) if digest != UNREAD}
+        return {digest: number for number, digest in enumerate(digests) if digest != UNREADABLE}
 
     def holds(self, path: bytes, digest: bytes, error: str) -> bool:
         """Whether the newest row of a path says just this."""
@@ -150,6 +150,12 @@ class Store:
 def is_store(path: str | os.PathLike[str]) -> bool:
     """Whether `path` is a folder with embeddings of some encoder."""
     return bool(_cards(Path(path)))
+
+
+def any_paths(folder: str | os.PathLike[str]) -> Iterator[str]:
+    """The paths that a store has vectors of, of the first of its encoders."""
+    card = _cards(Path(folder))[0]
+    return Store(card.parent, int(_read_card(card)["dim"])).paths()
 
 
 def called(card: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from outword.words.prompts import Prompts
 SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "wild"
 CHUNK = 512  # words between two reports of progress
 PART = 8192  # sentences between two files: what a killed run loses at most
-Report = Callable[[str, int, int], None]
+Report = Callable[[str, int, int | None], None]  # what is done, how much of it, and of how much if that is known
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -39,7 +39,7 @@ class Wild:
     fingerprint: str
 
 
-def quiet(task: str, done: int, total: int) -> None:
+def quiet(task: str, done: int, total: int | None) -> None:
     """Report nothing."""
 
 

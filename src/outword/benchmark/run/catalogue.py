@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -17,9 +17,12 @@ from outword.base.records import read_record
 from outword.benchmark.run import imagenet
 from outword.benchmark.run.suite import FOLDER, SEE
 from outword.benchmark.toml import tomllib
+from outword.encoders import Encoder
 from outword.errors import InputError, unknown
-from outword.photos.sources import ARCHIVES, Item, find_items, find_names, is_archive
+from outword.photos.sources import is_source, without_suffix
 from outword.vectors.id_images import class_among, label_keys
+from outword.vectors.source import Identity, Source, find_names, find_source
+from outword.vectors.store import is_store
 from outword.words.labels import read_labels
 
 Classes = Literal["imagenet", "folders", "files", ""]
@@ -95,7 +98,7 @@ class Found:
         where: the folder or archive, None if there is none; of several files, the folder that has them.
         count: of image files, or of photos in archives.
         advice: what to do, or to know; "" if nothing.
-        paths: what `outword.photos.sources.find_items` takes.
+        paths: what `outword.vectors.source.find_source` takes.
     """
 
     data_set: DataSet
@@ -135,7 +138,7 @@ def find_set(root: str | os.PathLike[str], name: str) -> Found:
     notes: list[str] = []
     for place in places:
         for base in BASES:
-            paths = tuple(path for path in _matches(top / base, Path(place).parts) if path.is_dir() or is_archive(path))
+            paths = tuple(path for path in _matches(top / base, Path(place).parts) if path.is_dir() or is_source(path))
             if not paths:
                 continue
             found = _counted(data_set, paths)
@@ -146,14 +149,14 @@ def find_set(root: str | os.PathLike[str], name: str) -> Found:
 
 
 def folder_ood(root: str | os.PathLike[str]) -> list[Found]:
-    """The user's own OOD sets: the folders and archives of ROOT/ood, named by them.
+    """The user's own OOD sets: the folders, archives, lists and stores of ROOT/ood, named by them.
 
     Where there are none, the list has one set that is missing, with what to do.
     """
     top = Path(root) / "ood"
     entries = sorted(path for path in top.iterdir() if path.name[0] != ".") if top.is_dir() else []
-    sets = [path for path in entries if path.is_dir() or is_archive(path)]
-    plain = [path.name if path.is_dir() else _without_suffix(path.name) for path in sets]
+    sets = [path for path in entries if path.is_dir() or is_source(path)]
+    plain = [path.name if path.is_dir() else without_suffix(path.name) for path in sets]
     names = [path.name if plain.count(short) > 1 else short for path, short in zip(sets, plain, strict=True)]
     found = [_own(_set_name(name), path) for name, path in zip(names, sets, strict=True)]
     return found or [_own("ood", top / "<set>")]
@@ -173,11 +176,13 @@ def archives(root: Path, data_set: DataSet) -> dict[Path, str]:
     return {path: checksum for path, checksum in paths if path.is_file()}
 
 
-def set_items(found: Found) -> Iterator[Item]:
-    """The photos of a set, in a fixed order; those of its classes only, for a subset of ImageNet."""
-    for item in find_items(found.paths):
-        if not found.data_set.subset or class_of(found.data_set, os.fspath(item)) is not None:
-            yield item
+def source_of(found: Found, encoder: Encoder | Identity) -> Source:
+    """The photos of a set, those of its classes only for a subset of ImageNet, or its vectors, if it is a store."""
+
+    def belongs(name: str) -> bool:
+        return class_of(found.data_set, name) is not None
+
+    return find_source(found.paths, encoder, only=belongs if found.data_set.subset else None)
 
 
 def class_of(data_set: DataSet, name: str) -> str | None:
@@ -274,24 +279,31 @@ def _linked(where: Path) -> list[str]:
 
 def _how(data_set: DataSet) -> str:
     if isinstance(data_set, OwnSet):
-        if is_archive(data_set.top):
-            return f"{data_set.top} cannot be read as an archive, or holds no photo"
+        if is_source(data_set.top):
+            return f"{data_set.top} cannot be read as an archive or a list, or holds no photo"
         return f"put photos into {data_set.layout}"
     return f"get: {data_set.get} ({data_set.source}). layout: {data_set.layout}."
 
 
 def _own_id(root: Path, name: str) -> Found:
     """The user's ID photos, or those to fit on, with the labels of ROOT/labels.txt, else of the folders in ROOT/id."""
-    inside, listed = root / "id", root / "labels.txt"
-    top = inside if name == FOLDER else root / "train"
+    inside, listed = _own_place(root, "id"), root / "labels.txt"
+    top = inside if name == FOLDER else _own_place(root, "train")
     labels: dict[str, str] = {}
-    if listed.exists() or inside.is_dir():
+    if listed.exists() or (inside.is_dir() and not is_store(inside)):
         try:
             labels = read_labels(listed if listed.exists() else inside)
         except InputError as error:
             told = f"{error.message}. Put photos into {inside}/<class>/, or write the class names into {listed}"
             return Found(_own_set(name, top), "missing", None, 0, told)
     return _own(name, top, labels)
+
+
+def _own_place(root: Path, name: str) -> Path:
+    """A folder of the user's, or else an archive, a list or a store that is called the same but for its suffix."""
+    if (root / name).exists():
+        return root / name
+    return min((path for path in root.glob(f"{name}.*") if is_source(path) or is_store(path)), default=root / name)
 
 
 def _own(name: str, top: Path, labels: Mapping[str, str] | None = None) -> Found:
@@ -323,8 +335,3 @@ def _own_class(data_set: OwnSet, folder: PurePath) -> str | None:
     below = PurePath(os.fspath(folder).removeprefix(data_set.top))
     number = class_among(below.parts[::-1], data_set.keys)
     return None if number is None else data_set.names[number]
-
-
-def _without_suffix(name: str) -> str:
-    suffix = max((suffix for suffix in ARCHIVES if name.lower().endswith(suffix)), key=len)
-    return name[: -len(suffix)]

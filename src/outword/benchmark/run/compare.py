@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,17 +20,14 @@ from outword.errors import InputError, OutwordError
 from outword.maths.methods import Need, VectorDetector
 from outword.maths.metrics import aupr, auroc, fpr_at_tpr
 from outword.maths.numerics import Array
-from outword.photos.images import find_images
 from outword.vectors.id_images import IdImages
-from outword.vectors.store import is_store, open_store
+from outword.vectors.reader import vectors_of
+from outword.vectors.source import find_source
 from outword.vectors.wild import Report, quiet
 from outword.words.prompts import Prompts
 
 SEED = 0  # of the order in which a method that learns from the test images sees them
 MEAN = "mean"
-STORED = 4096  # vectors of a store that are scored together
-
-Part = list[tuple[PathLike, Any]]  # paths, each with pixels, a vector or an error
 
 
 class Chunk(NamedTuple):
@@ -165,36 +160,14 @@ def read_set(
     left_out: list[tuple[str, str]],
     report: Callable[[int], None] = lambda done: None,
 ) -> Iterator[Chunk]:
-    """The images of folders and stores in chunks; what cannot be read is added to `left_out`, path and reason."""
+    """The images of a source in chunks; what cannot be read is added to `left_out`, path and reason."""
     done = 0
-    for stored, group in groupby(paths, key=is_store):
-        for part in _stored(encoder, group) if stored else _loaded(encoder, find_images(group)):
-            left_out += [(os.fspath(path), found.message) for path, found in part if isinstance(found, OutwordError)]
-            good = [found for _, found in part if not isinstance(found, OutwordError)]
-            done += len(part)
-            report(done)
-            if not good:
-                continue
-            rows = np.stack(good)
-            if stored:
-                yield Chunk(rows)
-            else:
-                yield Chunk(*encoder.encode_patches(rows)) if patches else Chunk(encoder.encode_pixels(rows))
-
-
-def _stored(encoder: Encoder, stores: Iterable[PathLike]) -> Iterator[Part]:
-    for store in stores:
-        yield from _parts(open_store(store, encoder.fingerprint, encoder.name).rows(), STORED)
-
-
-def _loaded(encoder: Encoder, paths: Iterable[PathLike]) -> Iterator[Part]:
-    return _parts(encoder.pixels_ahead(paths), encoder.chunk)
-
-
-def _parts(items: Iterable[tuple[PathLike, Any]], size: int) -> Iterator[Part]:
-    items = iter(items)
-    while part := list(islice(items, size)):
-        yield part
+    for some in vectors_of(encoder, find_source(paths, encoder), patches=patches):
+        left_out += some.unreadable
+        done += len(some.paths) + len(some.unreadable)
+        report(done)
+        if len(some.vectors):
+            yield Chunk(some.vectors, some.patches)
 
 
 def compare(entrants: Sequence[Entrant], inside: Iterable[Chunk], outside: Mapping[str, Iterable[Chunk]]) -> list[Row]:

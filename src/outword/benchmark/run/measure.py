@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 from outword._version import __version__
 from outword.base.files import sha256_bytes
 from outword.benchmark.run.bootstrap import interval, resampled
-from outword.benchmark.run.catalogue import set_items
 from outword.benchmark.run.compare import stream_scores
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.provenance import commit, versions
@@ -27,10 +25,12 @@ from outword.detector.fitting import CORPUS
 from outword.detector.recipe import check_inputs, make_detector, make_miner
 from outword.encoders import Encoder
 from outword.encoders.base import PATCHES
-from outword.errors import InputError, OutwordError
+from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.metrics import aupr, auroc, fpr_at_tpr
 from outword.maths.numerics import Array
+from outword.vectors.reader import vectors_of
+from outword.vectors.source import find_source
 from outword.words.corpora import get_corpus
 from outword.words.prompts import get_prompts
 
@@ -150,12 +150,9 @@ def _patch_scores(method: VectorDetector, encoder: Encoder, photos: Photos) -> A
     """Scores of a method that looks at patches, which no store holds: the photos are encoded once more."""
     wanted = {path: row for row, path in enumerate(photos.paths)}
     scores = np.full(len(photos.paths), np.nan)
-    loaded = encoder.pixels_ahead(item for item in set_items(photos.found) if str(item) in wanted)
-    while part := list(islice(loaded, encoder.chunk)):
-        good = {wanted[str(item)]: pixels for item, pixels in part if not isinstance(pixels, OutwordError)}
-        if good:
-            vectors, patches = encoder.encode_patches(np.stack(list(good.values())))
-            scores[list(good)] = method.score(vectors, patches=patches)
+    for some in vectors_of(encoder, find_source(photos.found.paths, encoder, only=wanted.__contains__), patches=True):
+        if some.paths:
+            scores[[wanted[path] for path in some.paths]] = method.score(some.vectors, patches=some.patches)
     if np.isnan(scores).any():
         raise InputError(
             f"{np.isnan(scores).sum():,} photos of {photos.name} could be read before, and cannot any more",
@@ -233,8 +230,8 @@ def make_rows(
                 ood=photos.name,
                 n_id=len(own),
                 n_ood=len(others),
-                unread_id=len(inside.unread),
-                unread_ood=len(photos.unread),
+                unread_id=len(inside.unreadable),
+                unread_ood=len(photos.unreadable),
                 auroc=auroc(own, others),
                 aupr_id=aupr(own, others, positive="id"),
                 aupr_ood=aupr(own, others, positive="ood"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import parse_json, sha256_bytes, whole_file
-from outword.benchmark.run.catalogue import Found, OwnSet, class_of, labels_of, set_items
+from outword.benchmark.run.catalogue import Found, OwnSet, class_of, labels_of, source_of
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import ImageError, InputError, OutwordError
-from outword.photos.sources import Item
+from outword.photos.sources import Files, Item
 from outword.vectors.embed import embed
+from outword.vectors.source import Source
 from outword.vectors.store import Store, open_store
 
 Indices = NDArray[np.int64]
@@ -33,14 +34,14 @@ class Photos:
         found: where the set lies.
         paths: of the photos, or their names inside an archive.
         vectors: (n_photos, dim), unit rows.
-        unread: path and reason of those that could not be read.
+        unreadable: path and reason of those that could not be read.
         contents: sha256 of their files.
     """
 
     found: Found
     paths: list[str]
     vectors: Vectors
-    unread: list[tuple[str, str]]
+    unreadable: list[tuple[str, str]]
     contents: frozenset[bytes] = frozenset()
 
     @property
@@ -81,7 +82,7 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
     """The photos of a set; what the store has is not encoded again, and not even read if no file has changed.
 
     What tells that is a marker beside the store: the listing of the files, the number of paths that the store then
-    had, and those of them that are not there any more.
+    had, and those of them that are not there any more, or are another run's.
 
     Args:
         encoder: what makes the vectors.
@@ -89,7 +90,10 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
         store: folder of the stores, one for each set.
         report: called with the number of photos done.
     """
-    folder, listing = store / found.data_set.name, _listing(found.paths)
+    source = source_of(found, encoder)
+    if source.stores:
+        return _photos(found, source.stores[0].opened, frozenset())  # nothing to encode
+    folder, listing = store / found.data_set.name, _listing(source)
     name = sha256_bytes(os.fsencode(found.data_set.name))[:16]  # a set may have a name as long as names can be
     marker = store / f".{name}.{encoder.fingerprint[:16]}.json"
     if (kept := _unchanged(marker, listing, folder, encoder)) is not None:
@@ -97,10 +101,9 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
     marker.unlink(missing_ok=True)  # it is wrong as soon as the store changes
     seen: set[str] = set()
     store.mkdir(parents=True, exist_ok=True)
-    embed(encoder, _noted(set_items(found), seen), folder, report=report)
+    embed(encoder, _noted(source.items(), seen), folder, report=report)
     now = open_store(folder, encoder.fingerprint, encoder.name)
-    tops = _tops(found)
-    gone = [path for path in now.paths() if path not in seen and f"{path}{os.sep}".startswith(tops)]
+    gone = [path for path in now.paths() if path not in seen]
     with whole_file(marker) as temporary:
         text = json.dumps({"listing": listing, "rows": len(now), "gone": gone})
         temporary.write_text(text, encoding="utf-8")
@@ -120,27 +123,21 @@ def _unchanged(marker: Path, listing: str, folder: Path, encoder: Encoder) -> tu
 
 
 def _photos(found: Found, store: Store, gone: frozenset[str]) -> Photos:
-    """The rows of a set; a store that other runs have used may have more."""
+    """The rows of a set; a store that other runs have used may have more, which are `gone`."""
     paths: list[str] = []
-    unread = []
+    unreadable = []
     vectors = np.empty((len(store), store.dim), np.float32)
-    tops = _tops(found)
     for path, vector in store.rows():
-        if path in gone or not f"{path}{os.sep}".startswith(tops):
+        if path in gone:
             continue
         if isinstance(vector, ImageError):
-            unread.append((path, vector.message))
+            unreadable.append((path, vector.message))
         else:
             vectors[len(paths)] = vector
             paths.append(path)
     if not paths:
         raise InputError(f"{found.where} has no image that can be read", hint="look at the files")
-    return Photos(found, paths, vectors[: len(paths)], unread, frozenset(map(store.digest, paths)))
-
-
-def _tops(found: Found) -> tuple[str, ...]:
-    """What the path of a photo of a set begins with, a separator behind it."""
-    return tuple(f"{path}{os.sep}" for path in found.paths)
+    return Photos(found, paths, vectors[: len(paths)], unreadable, frozenset(map(store.digest, paths)))
 
 
 def _noted(items: Iterator[Item], seen: set[str]) -> Iterator[Item]:
@@ -150,16 +147,16 @@ def _noted(items: Iterator[Item], seen: set[str]) -> Iterator[Item]:
         yield item
 
 
-def _listing(paths: Iterable[Path]) -> str:
+def _listing(source: Source) -> str:
     """sha256 of names, sizes and times of all files of a set: what tells that nothing has changed."""
-    facts = []
-    for path in paths:
-        inside = sorted(Path(top, name) for top, _, names in os.walk(path) for name in names)
-        for file in inside or [path]:
+    facts: list[object] = []
+    for piece in source.pieces():
+        facts.append(piece.version())
+        for path in piece.names() if isinstance(piece, Files) else ():
             try:
-                found = file.stat()
+                found = Path(path).stat()
             except OSError:
-                facts.append((str(file), -1, -1, -1))
+                facts.append(-1)
             else:
-                facts.append((str(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+                facts.append((found.st_size, found.st_mtime_ns, found.st_ctime_ns))
     return sha256_bytes(json.dumps(facts).encode())

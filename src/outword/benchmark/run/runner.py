@@ -130,7 +130,7 @@ class Runner:
         loose = [path for path in (self.root / "ood").glob("[!.]*") if str(path) not in used]
         if loose:
             more = f" and {len(loose) - 1:,} more" if len(loose) > 1 else ""
-            self._skip("set", "ood", f"left out, since a set is a folder or an archive: {min(loose).name}{more}")
+            self._skip("set", "ood", f"left out, a set is a folder, an archive or a list: {min(loose).name}{more}")
         return found
 
     def _present(self, sets: Sequence[Found]) -> list[Found]:
@@ -210,8 +210,10 @@ class Runner:
         except InputError as error:
             self._skip("set", found.data_set.name, f"skipped: {error.message}")
             return None
-        if photos.unread:
-            self._unread[photos.name] = [(below(path, self.root), reason) for path, reason in photos.unread[:UNREAD]]
+        if photos.unreadable:
+            self._unread[photos.name] = [
+                (below(path, self.root), reason) for path, reason in photos.unreadable[:UNREAD]
+            ]
         return photos
 
     def _train(self) -> Found | None:
@@ -231,8 +233,8 @@ class Runner:
 
     def _encoded_train(self, encoder: Encoder, found: Found) -> Photos | None:
         photos = self._encoded(encoder, found)
-        if photos and photos.unread:
-            self._skip("set", photos.name, f"{len(photos.unread):,} images could not be read")
+        if photos and photos.unreadable:
+            self._skip("set", photos.name, f"{len(photos.unreadable):,} images could not be read")
         if photos and (photos.shown < 0).any():
             self._skip("set", photos.name, f"{(photos.shown < 0).sum():,} photos show no label by their folder")
         return photos
@@ -327,7 +329,7 @@ class Runner:
             self._done |= {row.key: row for row in rows}
         for one in ood:  # what could not be read may have changed, though no figure has
             row = self._done[keys[one.name]]
-            self._rows.append(replace(row, unread_id=len(photos.unread), unread_ood=len(one.unread)))
+            self._rows.append(replace(row, unread_id=len(photos.unreadable), unread_ood=len(one.unreadable)))
 
     def _is_done(self, keys: Mapping[str, str]) -> bool:
         """Whether the rows are there, and the scores behind them."""

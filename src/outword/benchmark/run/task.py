@@ -48,7 +48,7 @@ class Task:
             return None
         photos, rows = self.fit_on
         if (photos.shown < 0).all():
-            return IdImages(photos.vectors[rows], None, {}, photos.unread)
+            return IdImages(photos.vectors[rows], None, {}, photos.unreadable)
         numbers = {name: number for number, name in enumerate(self.labels)}
         theirs = np.array([*(numbers.get(name, -1) for name in photos.labels), -1], np.int64)  # -1 is no class
         classes = theirs[photos.shown[rows]]
@@ -59,7 +59,7 @@ class Task:
         counts = Counter(names[number] for number in classes[kept])
         whole = kept.all() and len(rows) == len(photos.paths)
         vectors = photos.vectors if whole else photos.vectors[rows[kept]]
-        return IdImages(vectors, classes[kept], dict(counts), photos.unread)
+        return IdImages(vectors, classes[kept], dict(counts), photos.unreadable)
 
 
 def make_task(photos: Photos, train: Photos | None, *, seed: int, n_labels: int | None, split: bool) -> Task:

@@ -30,7 +30,7 @@ from outword.encoders.mini.encoder import Mini
 from outword.errors import InputError, ParameterError
 from outword.maths.mining import Density
 from outword.maths.numerics import Array, blocks, matrix, unit_rows
-from outword.photos.images import find_images
+from outword.photos.walk import find_images
 from outword.vectors.wild import Report, encode_words, mine, quiet
 from outword.words.corpora import get_corpus
 from outword.words.forms import drop_labels

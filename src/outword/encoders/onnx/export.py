@@ -39,7 +39,7 @@ from outword.encoders.onnx.encoder import (
 from outword.encoders.onnx.tokens import Form, Tokens
 from outword.encoders.torch.towers import Model, Towers, unit
 from outword.errors import ArtifactError, OutwordError, ParameterError
-from outword.photos.images import ImageLike
+from outword.photos.decode import ImageLike
 from outword.words.corpora import get_corpus
 from outword.words.prompts import get_prompts
 

@@ -25,7 +25,7 @@ class Need(Enum):
 _ABOUT = {
     Need.LABELS: "the vectors of the class names",
     Need.WILD: "words that compete with the labels, from a corpus",
-    Need.ID_IMAGES: "photos that show the classes, as a folder or a store (`--id-images`)",
+    Need.ID_IMAGES: "photos that show the classes, in folders, archives, lists or stores (`--id-images`)",
     Need.ID_LABELS: "which photo shows which class: sub-folders named after the labels",
     Need.HEAD: "logits of a linear head: the labels themselves, or with `--set head=probe` a linear probe on ID images",
     Need.PATCHES: "a vector for each part of an image: the CLIP models of open_clip and transformers have them",

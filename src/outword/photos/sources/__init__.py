@@ -19,23 +19,24 @@ from pathlib import Path
 
 from outword.base.registry import Registry
 from outword.errors import ImageError
-from outword.photos.images import read_bytes
+from outword.photos.decode import read_bytes
 from outword.photos.sources import arrow, filesystems, folder, huggingface, listing, parquet, tar
-from outword.photos.sources.base import PART, Broken, Files, Item, Kind, Piece, Wish
+from outword.photos.sources.base import PART, Files, Item, Kind, Piece, TableOptions, UnreadableSource
 from outword.photos.sources.patterns import matches
 
 __all__ = [
     "ARCHIVES",
     "PART",
-    "Broken",
     "Files",
     "Item",
     "Piece",
+    "UnreadableSource",
     "find_items",
     "find_names",
     "find_pieces",
-    "is_archive",
+    "is_source",
     "read_items",
+    "without_suffix",
 ]
 
 KINDS: tuple[Kind, ...] = (tar.KIND, parquet.KIND, arrow.KIND, listing.KIND, huggingface.KIND, folder.KIND)
@@ -73,7 +74,7 @@ def find_pieces(given: Iterable[PathLike], *, column: str | None = None) -> Iter
             `bytes` and `path`, else `path`. It has the bytes of images, or paths and URLs. A table that has no such
             column is an `InputError` if it was named, and an item with an error if it was found in a folder or a list.
     """
-    return _gathered(_resolved(given, Wish(column, strict=True)))
+    return _gathered(_resolved(given, TableOptions(column, strict=True)))
 
 
 def find_items(given: Iterable[PathLike], *, column: str | None = None) -> Iterator[Item]:
@@ -84,15 +85,24 @@ def find_items(given: Iterable[PathLike], *, column: str | None = None) -> Itera
 
 def find_names(given: Iterable[PathLike], *, column: str | None = None) -> Iterator[str]:
     """The names of the items that `find_items` yields, without the photos; damage is passed over."""
-    for piece in _gathered(_resolved(given, Wish(column))):
+    for piece in _gathered(_resolved(given, TableOptions(column))):
         for item in piece.items(contents=False):
             if isinstance(item, Path) or not isinstance(item.data, ImageError):
                 yield os.fspath(item)
 
 
-def is_archive(path: PathLike) -> bool:
-    """Whether a file is taken for an archive, by its name; a folder is not."""
-    return _is_archive(os.fspath(path))
+def is_source(path: PathLike) -> bool:
+    """Whether a file is taken for one that holds or lists photos, by its name; a folder is not."""
+    return _is_archive(os.fspath(path)) or listing.KIND.takes(os.fspath(path))
+
+
+def without_suffix(name: str) -> str:
+    """The name of an archive or a list without what tells its kind.
+
+    >>> without_suffix("places.tar.gz")
+    'places'
+    """
+    return name[: -max(len(suffix) for suffix in (*ARCHIVES, *listing.SUFFIX) if name.lower().endswith(suffix))]
 
 
 def read_items(names: Iterable[str], *, column: str | None = None) -> Iterator[tuple[str, bytes | ImageError]]:
@@ -120,11 +130,11 @@ def read_items(names: Iterable[str], *, column: str | None = None) -> Iterator[t
 
 
 def _found(archive: str, names: Collection[str], column: str | None) -> Iterator[Item]:
-    for piece in _gathered(_resolved([archive], Wish(column))):
+    for piece in _gathered(_resolved([archive], TableOptions(column))):
         yield from piece.find(names)
 
 
-def _resolved(given: Iterable[PathLike], wish: Wish) -> Iterator[str | Piece]:
+def _resolved(given: Iterable[PathLike], options: TableOptions) -> Iterator[str | Piece]:
     """What is behind paths: pieces, and the names of plain files."""
     for path in given:
         text = os.fspath(path)
@@ -134,17 +144,17 @@ def _resolved(given: Iterable[PathLike], wish: Wish) -> Iterator[str | Piece]:
             text = os.fspath(Path(path))
         try:
             for match in matches(text):
-                yield from _entries(match, wish) if isinstance(match, str) else [match]
+                yield from _entries(match, options) if isinstance(match, str) else [match]
         except ImageError as error:
-            yield Broken(text, error.message)
+            yield UnreadableSource(text, error.message)
 
 
-def _entries(path: str, wish: Wish) -> Iterator[str | Piece]:
-    for entry in _kind(path).pieces(path, wish):
+def _entries(path: str, options: TableOptions) -> Iterator[str | Piece]:
+    for entry in _kind(path).pieces(path, options):
         if not isinstance(entry, str) or not _is_archive(entry):
             yield entry
         else:  # in a list or a folder
-            yield from _kind(entry).pieces(entry, replace(wish, strict=False))
+            yield from _kind(entry).pieces(entry, replace(options, strict=False))
 
 
 def _kind(path: str) -> Kind:

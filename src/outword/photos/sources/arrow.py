@@ -10,9 +10,9 @@ from typing import Any
 
 from outword.base.extras import pyarrow
 from outword.errors import ImageError, InputError, OutwordError
-from outword.photos.images import Blob
+from outword.photos.decode import Blob
 from outword.photos.sources import filesystems
-from outword.photos.sources.base import AGAIN, Broken, Item, Kind, Piece, Wish, digest, refusal
+from outword.photos.sources.base import AGAIN, Item, Kind, Piece, TableOptions, UnreadableSource, digest, refusal
 from outword.photos.sources.filesystems import Link
 from outword.photos.sources.tables import ROWS, fields_of, image_column, rows_of
 
@@ -27,12 +27,12 @@ class Arrow(Piece):
     Attributes:
         path: of the file.
         column: that has the images.
-        version: of the file, as `filesystems.version` tells it.
+        file_version: of the file, as `filesystems.version` tells it.
     """
 
     path: str
     column: str
-    version: tuple[int, str]
+    file_version: tuple[int, str]
 
     @property
     def name(self) -> str:
@@ -43,13 +43,13 @@ class Arrow(Piece):
         """The rows in order; behind damage nothing is read, as it is not known how many rows were lost."""
         return filesystems.fetched(self._read(skip, contents))
 
-    def unread(self, skip: int = 0) -> Iterator[Item | Link]:
+    def lazy_items(self, skip: int = 0) -> Iterator[Item | Link]:
         """The rows, with links for those that only say where the photo is."""
         return self._read(skip, True)
 
-    def mark(self) -> str:
+    def version(self) -> str:
         """By name, size and time of the file, and the column."""
-        return digest("arrow", self.path, *self.version, self.column)
+        return digest("arrow", self.path, *self.file_version, self.column)
 
     def _read(self, skip: int, contents: bool) -> Iterator[Item | Link]:
         row = 0
@@ -102,16 +102,16 @@ def _batches(reader: Any, indexed: bool) -> Iterator[Any]:
         yield batch
 
 
-def pieces(path: str, wish: Wish) -> Iterator[Piece]:
+def pieces(path: str, options: TableOptions) -> Iterator[Piece]:
     """The file as one piece."""
     version = filesystems.version(path)
     try:
         with _open(path) as (schema, _):
-            column = image_column(schema, wish.column, path)
+            column = image_column(schema, options.column, path)
     except (ImageError, InputError) as error:
-        if wish.strict and isinstance(error, InputError):
+        if options.strict and isinstance(error, InputError):
             raise
-        yield Broken(path, error.message)
+        yield UnreadableSource(path, error.message)
     else:
         yield Arrow(path, column, version)
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from outword.base.files import sha256_bytes
 from outword.errors import ImageError
-from outword.photos.images import Blob
+from outword.photos.decode import Blob
 from outword.photos.sources.filesystems import Link, fetched, is_remote
 
 Item: TypeAlias = "Path | Blob"
@@ -46,16 +46,20 @@ class Piece(ABC):
         seen.
         """
 
-    def unread(self, skip: int = 0) -> Iterator[Item | Link]:
+    def lazy_items(self, skip: int = 0) -> Iterator[Item | Link]:
         """The items, but photos that lie elsewhere may still be links, for `filesystems.fetched`."""
         return self.items(skip)
 
+    def names(self, skip: int = 0) -> Iterator[str]:
+        """The names of the items, in order, without the first `skip`."""
+        return map(os.fspath, self.items(skip, contents=False))
+
     def find(self, names: Collection[str]) -> Iterator[Item]:
         """The items with these names, and perhaps others, whose data may be empty."""
-        return fetched(item for item in self.unread() if os.fspath(item) in names)
+        return fetched(item for item in self.lazy_items() if os.fspath(item) in names)
 
     @abstractmethod
-    def mark(self) -> str:
+    def version(self) -> str:
         """Hexadecimal sha256 of what shows a change without reading the photos."""
 
     def count(self) -> int | None:
@@ -78,11 +82,11 @@ class Files(Piece):
         """Local files as paths, to be read by who decodes them; remote ones are read ahead."""
         return fetched(at(path, contents) for path in self.paths[skip:])
 
-    def unread(self, skip: int = 0) -> Iterator[Item | Link]:
+    def lazy_items(self, skip: int = 0) -> Iterator[Item | Link]:
         """Local files as paths, remote ones as links."""
         return map(at, self.paths[skip:])
 
-    def mark(self) -> str:
+    def version(self) -> str:
         """By the names."""
         return digest("files", *self.paths)
 
@@ -92,7 +96,7 @@ class Files(Piece):
 
 
 @dataclass(frozen=True)
-class Broken(Piece):
+class UnreadableSource(Piece):
     """A file that cannot be divided into pieces: one item with what is wrong with it."""
 
     path: str
@@ -107,7 +111,7 @@ class Broken(Piece):
         """The error."""
         return iter([Blob(self.path, ImageError(self.error))][skip:])
 
-    def mark(self) -> str:
+    def version(self) -> str:
         """By the file and the error."""
         return digest("broken", self.path, self.error)
 
@@ -117,12 +121,12 @@ class Broken(Piece):
 
 
 @dataclass(frozen=True)
-class Wish:
+class TableOptions:
     """How tables are read.
 
     Attributes:
         column: the column that has the images; None looks for one.
-        strict: a table without that column is an `InputError`; otherwise it is a `Broken` piece.
+        strict: a table without that column is an `InputError`; otherwise it is an `UnreadableSource`.
     """
 
     column: str | None = None
@@ -140,7 +144,7 @@ class Kind:
     """
 
     takes: Callable[[str], bool]
-    pieces: Callable[[str, Wish], Iterator[str | Piece]]
+    pieces: Callable[[str, TableOptions], Iterator[str | Piece]]
     suffixes: tuple[str, ...] = ()
 
 

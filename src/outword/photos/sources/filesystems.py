@@ -20,8 +20,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from outword.base.extras import require
 from outword.errors import ImageError, MissingExtraError, UnreachableError
-from outword.photos import images
-from outword.photos.images import Blob, check_bytes, read_bytes
+from outword.photos.decode import Blob, check_bytes, read_bytes
+from outword.photos.decode import open_file as open_local
+from outword.photos.walk import is_folder
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -83,7 +84,7 @@ def named(suffixes: tuple[str, ...]) -> Callable[[str], bool]:
     """A test whether a file has one of these suffixes; a folder has none."""
 
     def test(path: str) -> bool:
-        return ending(path).endswith(suffixes) and (is_remote(path) or not images.is_folder(Path(path)))
+        return ending(path).endswith(suffixes) and (is_remote(path) or not is_folder(Path(path)))
 
     return test
 
@@ -99,7 +100,7 @@ def open_file(path: str, *, buffer: int = 1 << 16) -> IO[bytes]:
     A place that does not answer is an `UnreachableError`, here and below: what it would have said is not known.
     """
     if not is_remote(path):
-        return images.open_file(path, buffer)
+        return open_local(path, buffer)
     return _open_remote(path, buffer)
 
 

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from outword.errors import ImageError
-from outword.photos.images import SUFFIXES, files_in
+from outword.photos.formats import SUFFIXES
 from outword.photos.sources import filesystems
-from outword.photos.sources.base import Broken, Kind, Piece, Wish
+from outword.photos.sources.base import Kind, Piece, TableOptions, UnreadableSource
+from outword.photos.walk import files_in
 
 TAKEN = SUFFIXES | {".parquet"}
 
 
-def _pieces(path: str, wish: Wish) -> Iterator[str | Piece]:
+def _pieces(path: str, options: TableOptions) -> Iterator[str | Piece]:
     """A file as it is, a folder as what is in it: sorted, its own files before those of the folders in it.
 
     Hidden files, tars and lists are left out; tars often lie beside what was unpacked from them.
@@ -26,7 +27,7 @@ def _pieces(path: str, wish: Wish) -> Iterator[str | Piece]:
         image = PurePosixPath(filesystems.ending(path)).suffix in SUFFIXES
         is_file = not path.endswith("/") and (image or filesystems.is_file(path))
     except ImageError as error:
-        yield Broken(path, error.message)
+        yield UnreadableSource(path, error.message)
         return
     yield from [path] if is_file else _tree(path.rstrip("/"))
 
@@ -38,7 +39,7 @@ def _tree(top: str) -> Iterator[str | Piece]:
         folder = pending.pop()
         below = []
         if folder.count("/") - top.count("/") > filesystems.DEPTH:
-            yield Broken(folder, filesystems.TOO_DEEP)
+            yield UnreadableSource(folder, filesystems.TOO_DEEP)
             continue
         try:
             for name, is_folder in filesystems.scan(folder):
@@ -47,7 +48,7 @@ def _tree(top: str) -> Iterator[str | Piece]:
                 elif PurePosixPath(filesystems.ending(name)).suffix in TAKEN:
                     yield f"{folder}/{name}"
         except ImageError as error:
-            yield Broken(folder, error.message)
+            yield UnreadableSource(folder, error.message)
         pending += sorted(below, reverse=True)  # a server may sort them with the "/" behind them
 
 

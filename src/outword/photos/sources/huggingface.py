@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from outword.errors import ImageError
-from outword.photos.images import SUFFIXES
+from outword.photos.formats import SUFFIXES
 from outword.photos.sources import arrow, filesystems
-from outword.photos.sources.base import Broken, Kind, Piece, Wish, inner
+from outword.photos.sources.base import Kind, Piece, TableOptions, UnreadableSource, inner
 
 LONGEST = 4 << 20  # bytes of a list of files; one of 40,000 files has about as many
 _STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
@@ -25,22 +25,22 @@ def _takes(path: str) -> bool:
     )
 
 
-def _pieces(path: str, wish: Wish) -> Iterator[Piece]:
+def _pieces(path: str, options: TableOptions) -> Iterator[Piece]:
     """The Arrow files in the order of the dataset; the splits in theirs. Names are those of files beside the list.
 
     A split is a dataset without splits, so that none can lead back to where it is named.
     """
     top = path.rstrip("/")
     if not filesystems.exists(f"{top}/{_SPLITS}"):
-        yield from _arrow_files(top, wish)
+        yield from _arrow_files(top, options)
         return
     for split in _listed(f"{top}/{_SPLITS}", lambda card: card["splits"]):
-        yield from _arrow_files(f"{top}/{split}", wish) if isinstance(split, str) else [split]
+        yield from _arrow_files(f"{top}/{split}", options) if isinstance(split, str) else [split]
 
 
-def _arrow_files(top: str, wish: Wish) -> Iterator[Piece]:
+def _arrow_files(top: str, options: TableOptions) -> Iterator[Piece]:
     for name in _listed(f"{top}/{_STATE}", lambda card: [one["filename"] for one in card["_data_files"]]):
-        yield from arrow.pieces(f"{top}/{name}", wish) if isinstance(name, str) else [name]
+        yield from arrow.pieces(f"{top}/{name}", options) if isinstance(name, str) else [name]
 
 
 def _listed(card: str, names_of: Callable[[Any], Iterable[str]]) -> list[str | Piece]:
@@ -49,12 +49,12 @@ def _listed(card: str, names_of: Callable[[Any], Iterable[str]]) -> list[str | P
         with filesystems.open_file(card) as file:
             text = file.read(LONGEST + 1)
         if len(text) > LONGEST:
-            return [Broken(card, f"too large: over {LONGEST} bytes")]
+            return [UnreadableSource(card, f"too large: over {LONGEST} bytes")]
         return list(dict.fromkeys(PurePosixPath(inner(name)).name for name in names_of(json.loads(text))))
     except ImageError as error:
-        return [Broken(card, error.message)]
+        return [UnreadableSource(card, error.message)]
     except (ValueError, LookupError, TypeError, RecursionError):
-        return [Broken(card, "damaged list of the files of a dataset")]
+        return [UnreadableSource(card, "damaged list of the files of a dataset")]
 
 
 KIND = Kind(_takes, _pieces)

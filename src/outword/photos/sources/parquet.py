@@ -10,9 +10,9 @@ from typing import Any
 
 from outword.base.extras import pyarrow
 from outword.errors import ImageError, InputError, OutwordError, UnreachableError
-from outword.photos.images import Blob
+from outword.photos.decode import Blob
 from outword.photos.sources import filesystems
-from outword.photos.sources.base import AGAIN, PART, Broken, Item, Kind, Piece, Wish, digest, refusal
+from outword.photos.sources.base import AGAIN, PART, Item, Kind, Piece, TableOptions, UnreadableSource, digest, refusal
 from outword.photos.sources.filesystems import Link
 from outword.photos.sources.tables import ROWS, fields_of, image_column, row_of, rows_of
 
@@ -32,7 +32,7 @@ class Groups(Piece):
         stop: the number of the first group that is not in it.
         first: the number of the first row.
         rows: how many there are.
-        version: of the file, as `filesystems.version` tells it.
+        file_version: of the file, as `filesystems.version` tells it.
     """
 
     path: str
@@ -41,7 +41,7 @@ class Groups(Piece):
     stop: int
     first: int
     rows: int
-    version: tuple[int, str]
+    file_version: tuple[int, str]
 
     @property
     def name(self) -> str:
@@ -52,7 +52,7 @@ class Groups(Piece):
         """The rows in order; of a damaged group those before the damage, then one item that says so."""
         return filesystems.fetched(self._read(skip, contents))
 
-    def unread(self, skip: int = 0) -> Iterator[Item | Link]:
+    def lazy_items(self, skip: int = 0) -> Iterator[Item | Link]:
         """The rows, with links for those that only say where the photo is."""
         return self._read(skip, True)
 
@@ -61,9 +61,9 @@ class Groups(Piece):
         rows = {row_of(name) for name in names}
         return filesystems.fetched(item for item in self._read(0, True, rows) if os.fspath(item) in names)
 
-    def mark(self) -> str:
+    def version(self) -> str:
         """By name, size and time of the file, the column and the groups."""
-        return digest("parquet", self.path, *self.version, self.column, self.start, self.stop)
+        return digest("parquet", self.path, *self.file_version, self.column, self.start, self.stop)
 
     def count(self) -> int:
         """The number of rows."""
@@ -127,16 +127,16 @@ def _open(path: str) -> Iterator[Any]:
             raise ImageError(refusal(error) or "damaged archive", hint=AGAIN) from None
 
 
-def _pieces(path: str, wish: Wish) -> Iterator[Piece]:
+def _pieces(path: str, options: TableOptions) -> Iterator[Piece]:
     version = filesystems.version(path)
     try:
         with _open(path) as table:
-            column = image_column(table.schema_arrow, wish.column, path)
+            column = image_column(table.schema_arrow, options.column, path)
             sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
     except (ImageError, InputError) as error:
-        if wish.strict and isinstance(error, InputError):
+        if options.strict and isinstance(error, InputError):
             raise
-        yield Broken(path, error.message)
+        yield UnreadableSource(path, error.message)
         return
     start = first = rows = 0
     for group, size in enumerate(sizes):

@@ -12,9 +12,10 @@ from itertools import product
 from pathlib import Path, PurePosixPath
 
 from outword.errors import ImageError, InputError
-from outword.photos.images import SUFFIXES, expand, glob_parts
+from outword.photos.formats import SUFFIXES
 from outword.photos.sources import filesystems
-from outword.photos.sources.base import Broken, Piece
+from outword.photos.sources.base import Piece, UnreadableSource
+from outword.photos.walk import expand, glob_parts
 
 MOST = 1_000_000  # paths that one with braces may stand for
 DIGITS = 18  # of a number in braces
@@ -26,11 +27,18 @@ Words = tuple[int, Iterable[str]]  # what one pair of braces stands for, and how
 def matches(path: str) -> Iterator[str | Piece]:
     """What a path stands for: braces first, then globs; itself where a file has that very name, or nothing matches.
 
-    What a remote folder fails to tell is a `Broken` piece. A pattern that stands for too many is an `InputError`.
+    What a remote folder fails to tell is an `UnreadableSource`. A pattern that stands for too many is an `InputError`.
     """
     groups = _groups(path)
     for one in [path] if len(groups) == 1 or filesystems.exists(path) else _expanded(path, groups):
         yield from _globbed(one)
+
+
+def is_there(path: str) -> bool:
+    """Whether there is anything of this machine behind a path or pattern; of what is remote that is not asked."""
+    if filesystems.is_remote(path):
+        return True
+    return any(os.path.lexists(match) for match in matches(path) if isinstance(match, str))
 
 
 def braced(path: str) -> Iterator[str]:
@@ -106,7 +114,7 @@ def _is_pattern(path: str) -> bool:
 
 
 def _below(base: str, parts: tuple[str, ...], depth: int = 0) -> Iterator[str | Piece]:
-    """The remote paths under `base` that match the parts of a pattern, in the order that `images.expand` has.
+    """The remote paths under `base` that match the parts of a pattern, in the order that `walk.expand` has.
 
     `depth` is that of `base` below the folder where `**`, if it is the first part, began.
     """
@@ -116,7 +124,7 @@ def _below(base: str, parts: tuple[str, ...], depth: int = 0) -> Iterator[str | 
     head, rest = parts[0], parts[1:]
     try:
         if depth > filesystems.DEPTH:
-            yield Broken(base, filesystems.TOO_DEEP)
+            yield UnreadableSource(base, filesystems.TOO_DEEP)
         elif head == "**":
             yield from _below(base, rest)
             for folder in _folders(base) if rest else []:
@@ -132,7 +140,7 @@ def _below(base: str, parts: tuple[str, ...], depth: int = 0) -> Iterator[str | 
     except filesystems.Missing:
         return
     except ImageError as error:
-        yield Broken(base, error.message)
+        yield UnreadableSource(base, error.message)
 
 
 def _folders(base: str) -> list[str]:

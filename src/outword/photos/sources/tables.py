@@ -8,7 +8,7 @@ from typing import Any
 
 from outword.base.extras import pyarrow
 from outword.errors import InputError
-from outword.photos.images import Blob
+from outword.photos.decode import Blob
 from outword.photos.sources.base import Item, at, inner
 from outword.photos.sources.filesystems import Link
 

@@ -21,9 +21,10 @@ from pathlib import PurePosixPath
 from typing import IO, Any, cast
 
 from outword.errors import ImageError, UnreachableError
-from outword.photos.images import SUFFIXES, Blob, check_bytes
+from outword.photos.decode import Blob, check_bytes
+from outword.photos.formats import SUFFIXES
 from outword.photos.sources import filesystems
-from outword.photos.sources.base import AGAIN, Kind, Piece, Wish, digest, inner, refusal
+from outword.photos.sources.base import AGAIN, Kind, Piece, TableOptions, digest, inner, refusal
 
 SUFFIX = (".tar", ".tar.gz", ".tgz")
 LONGEST = 1 << 20  # bytes of a long name or of extended attributes; photos have some hundred
@@ -68,7 +69,7 @@ class Tar(Piece):
         """The photos, but only those with these names have data."""
         return self._read(lambda _, name: name in names)
 
-    def mark(self) -> str:
+    def version(self) -> str:
         """By name, size and time of the file."""
         return digest("tar", self.path, *filesystems.version(self.path))
 
@@ -332,7 +333,7 @@ def _pass_chain(file: IO[bytes], header: tarfile.TarInfo) -> None:
     file.seek(at)
 
 
-def _pieces(path: str, wish: Wish) -> Iterator[Piece]:
+def _pieces(path: str, options: TableOptions) -> Iterator[Piece]:
     yield Tar(path)
 
 

@@ -1,22 +1,16 @@
-"""Images in: untrusted bytes to RGB pixels, the files behind a list of paths, and decoding ahead of the encoder."""
+"""Images in: untrusted bytes to RGB pixels."""
 
 from __future__ import annotations
 
-import glob
-import heapq
+import hashlib
 import importlib
 import io
 import os
 import re
 import stat
 import struct
-import tempfile
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from itertools import pairwise
 from pathlib import Path
 from typing import IO, TypeAlias, TypeVar
 
@@ -25,13 +19,13 @@ from numpy.typing import NDArray
 from PIL import Image, JpegImagePlugin
 from PIL.ImageFile import ImageFile
 
+from outword.base.files import sha256_file
 from outword.errors import ImageError, InputError, LargeImageError, OutwordError
 from outword.photos.budget import SMALL, decoding
+from outword.photos.formats import HEAD, format_of
 from outword.photos.headers import check_parts, check_proportion, check_scans, coefficients, decoding_cost
 
 ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
-Entry: TypeAlias = tuple[str, bool]  # a name in a folder, and whether it is a folder
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MAX_PIXELS = 178_956_970
@@ -43,37 +37,9 @@ MAX_BYTES = 320 << 20
 LARGE = 16 << 20
 """Pixels from which on an image is taken to RGB in bands, and a decode takes a good part of a second."""
 
-SUFFIXES = frozenset(
-    {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".dib", ".tif", ".tiff"}
-    | {".ppm", ".pgm", ".pbm", ".pnm", ".pfm", ".avif", ".heic", ".heif"}
-)
-"""What is taken from a folder. HEIC is here to get an error row: a folder of phone photos must not look empty."""
-
-NAMES = 200_000  # of a folder that are in memory
-PARTS = 256  # of a glob pattern, between slashes
-ANY_DEPTH = 2  # "**" in a glob pattern: each goes through all folders below each folder that the one before it found
 ROOM = 48 << 20  # bytes of photos that wait to be decoded, or one photo
 BAND = 4 << 20  # pixels that are taken to RGB at a time
-HEAD = 1024  # bytes by which a file is told; the whole head of a PPM must be among them, comments too
-_READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read"
-_PLUGINS = [  # how a file begins, and the Pillow class that reads it; nothing else is ever tried
-    (re.compile(rb"\xff\xd8\xff"), "outword.photos.images", "_Jpeg"),
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "PIL.PngImagePlugin", "PngImageFile"),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), "PIL.WebPImagePlugin", "WebPImageFile"),
-    (re.compile(rb"GIF8[79]a"), "PIL.GifImagePlugin", "GifImageFile"),
-    (re.compile(rb"BM"), "PIL.BmpImagePlugin", "BmpImageFile"),
-    (re.compile(rb"II[*+]\0|MM\0[*+]"), "outword.photos.tiff", "Tiff"),
-    (re.compile(rb"P[4-6f](\s+(#[^\n]*\n\s*)*[-+.\d]+){2,3}\s"), "PIL.PpmImagePlugin", "PpmImageFile"),
-    (re.compile(rb"....ftyp(avi[fs]|mif1|msf1)", re.DOTALL), "PIL.AvifImagePlugin", "AvifImageFile"),
-]
-_REFUSED = [  # formats that people do have, and that are not read
-    (re.compile(rb"....ftyphe", re.DOTALL), "HEIC"),
-    (re.compile(rb"P[1-3]\s"), "PPM in plain text"),  # Pillow takes hours for some megabytes of it
-    (re.compile(rb"%PDF"), "PDF"),
-    (re.compile(rb"%!PS|\xc5\xd0\xd3\xc6"), "PostScript"),
-    (re.compile(rb"8BPS"), "Photoshop"),
-    (re.compile(rb"\s*<svg|\s*<\?xml"), "SVG or XML"),
-]
+_OWN = {"Jpeg": (__name__, "Jpeg"), "Tiff": ("outword.photos.tiff", "Tiff")}  # readers in place of Pillow's
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -104,7 +70,7 @@ class Blob(os.PathLike[str]):
         return self.name
 
 
-class _Jpeg(JpegImagePlugin.JpegImageFile):
+class Jpeg(JpegImagePlugin.JpegImageFile):
     """Pillow's JPEG reader, less its look for a resolution in EXIF, which warns wherever EXIF is odd."""
 
     def _read_dpi_from_exif(self) -> None:
@@ -174,6 +140,19 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             return file.read()
         except (OSError, MemoryError) as error:
             raise _refusal(error) from error
+
+
+def read_hashed(path: str | os.PathLike[str]) -> tuple[bytes, bytes | str | os.PathLike[str]]:
+    """The sha256 of an image file, and its bytes; of a large one its path, since several threads do this at once."""
+    if not isinstance(path, Blob):
+        with open_file(path) as file:
+            if os.fstat(file.fileno()).st_size > ROOM:
+                try:
+                    return bytes.fromhex(sha256_file(Path(path))), path
+                except OSError as error:
+                    raise _refusal(error) from error
+    data = read_bytes(path)
+    return hashlib.sha256(data).digest(), data
 
 
 def check_bytes(size: int) -> None:
@@ -248,15 +227,17 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile,
     """An image whose pixels are still to be decoded, how many its file has, and the bytes that decoding will take."""
     try:
         head = file.read(HEAD)
-        reader = _reader(head)
+        kind = format_of(head).name
+        module, name = _OWN.get(kind, (f"PIL.{kind}ImagePlugin", f"{kind}ImageFile"))
+        reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        scans = check_parts(file, head)
+        scans = check_parts(file, kind)
         image = reader(file)
         _check_size(image, max_pixels)
         check_proportion(image, size)
         kept, pixels = 0, image.width * image.height
-        if isinstance(image, _Jpeg):
+        if isinstance(image, Jpeg):
             check_scans(image, scans, size)
             kept = coefficients(image) if scans > 1 else 0
             if min_side > 0:
@@ -266,20 +247,6 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile,
         raise
     except Exception as error:  # hostile bytes make Pillow raise nearly anything
         raise _refusal(error) from error
-
-
-def _reader(head: bytes) -> Callable[[IO[bytes]], ImageFile]:
-    """Find the class that reads a file beginning with `head`."""
-    if not head:
-        raise ImageError("empty file")
-    for pattern, module, name in _PLUGINS:
-        if pattern.match(head):
-            reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
-            return reader
-    for pattern, name in _REFUSED:
-        if pattern.match(head):
-            raise ImageError(f"{name} is not read", hint="save it as JPEG or PNG first")
-    raise ImageError("not an image", hint=_READABLE)
 
 
 def _check_size(image: Image.Image, max_pixels: int) -> None:
@@ -437,218 +404,3 @@ def _orientation(exif: bytes) -> int:
     except struct.error:
         pass
     return 1
-
-
-def find_images(paths: Iterable[str | os.PathLike[str]], *, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:
-    """Yield the files behind `paths`: files as given, folders recursively, glob patterns expanded.
-
-    From a folder come the files with one of the suffixes, sorted, hidden ones left out; symlinked folders are not
-    entered. A pattern is expanded only where no file has that very name; `**` stands for any depth. What cannot be used
-    is yielded too, so that it becomes an error row: a missing path, a pattern without a match, a folder that cannot be
-    listed, a folder named like an image. At most `NAMES` names of a folder are in memory, the rest is on disk.
-    """
-    for given in paths:
-        for path in expand(Path(given)):
-            yield from files_in(path, suffixes)
-
-
-def expand(path: Path) -> Iterator[Path]:
-    """Yield what a glob pattern matches, sorted within each folder; any other path, or one without a match, itself."""
-    if os.path.lexists(path) or not glob.has_magic(str(path)):
-        yield path
-        return
-    matched = False
-    for match in _expand(Path(path.anchor), glob_parts(path.parts[1 if path.anchor else 0 :])):
-        matched = True
-        yield match
-    if not matched:
-        yield path
-
-
-def glob_parts(parts: Iterable[str]) -> tuple[str, ...]:
-    """The parts of a glob pattern, without a `**` behind another, which adds nothing; too many are an `InputError`.
-
-    >>> glob_parts(["a", "**", "**", "*.jpg"])
-    ('a', '**', '*.jpg')
-    """
-    kept = tuple(part for before, part in pairwise(["", *parts]) if not before == part == "**")
-    for what, count, most in (("parts", len(kept), PARTS), ('"**"', kept.count("**"), ANY_DEPTH)):
-        if count > most:
-            raise InputError(
-                f"a glob pattern may have at most {most} {what}, got {count}",
-                hint='"**" stands for any depth by itself',
-            )
-    return kept
-
-
-def files_in(path: Path, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:
-    """Yield a file as it is, a folder as the files in it with one of the suffixes."""
-    if path.suffix.lower() in SUFFIXES or not is_folder(path):
-        yield path
-        return
-    for folder, names in _tree(path):
-        if names is None:
-            yield folder
-        else:
-            yield from (folder / name for name, _ in names if _suffix(name) in suffixes)
-
-
-def _expand(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the paths under `base` that match the parts of a glob pattern, sorted within each folder."""
-    if not parts:
-        yield base
-        return
-    head, rest = parts[0], parts[1:]
-    if head == "**":
-        folders = (folder for folder, _ in _tree(base)) if rest else [base]
-        for folder in folders:
-            yield from _expand(folder, rest)
-    elif glob.has_magic(head):
-        for _, names in _tree(base, depth=1):
-            for name, _ in names or []:
-                if fnmatchcase(name, head):
-                    yield from _expand(base / name, rest)
-    elif os.path.lexists(base / head):
-        yield from _expand(base / head, rest)
-
-
-def _tree(top: Path, depth: int | None = None) -> Iterator[tuple[Path, Iterable[Entry] | None]]:
-    """Yield each folder from `top` down with the sorted entries in it, or None where it cannot be listed.
-
-    Hidden entries are left out; symlinked folders and folders named like an image are not entered.
-    """
-    level: list[tuple[Iterator[Path], _Entries]] = [(iter([top]), _Entries())]  # of each, the folders still to come
-    try:
-        while level:
-            folder = next(level[-1][0], None)
-            if folder is None:
-                level.pop()[1].close()
-                continue
-            entries = _Entries()
-            level.append((entries.folders(folder) if len(level) != depth else iter([]), entries))
-            yield folder, entries if entries.read(folder) else None
-    finally:
-        for _, entries in level:
-            entries.close()
-
-
-def _suffix(name: str) -> str:
-    return name[name.rfind(".") :].lower()  # `Path` takes many times as long
-
-
-class _Entries:
-    """The names in a folder, sorted, each with whether it is a folder; those over `NAMES` are in a temporary file."""
-
-    def __init__(self) -> None:
-        self._names: list[Entry] = []
-        self._file: IO[bytes] | None = None
-        self._runs: list[tuple[int, int]] = []  # where they begin and end in the file; each is sorted
-
-    def __iter__(self) -> Iterator[Entry]:
-        runs = [self._run(start, end) for start, end in self._runs]
-        return heapq.merge(self._names, *runs) if runs else iter(self._names)
-
-    def read(self, folder: Path) -> bool:
-        """List a folder; False if that cannot be done."""
-        try:
-            with os.scandir(folder) as found:
-                for entry in found:
-                    if entry.name[0] != ".":
-                        self._names.append((entry.name, entry.is_dir(follow_symlinks=False)))
-                    if len(self._names) >= NAMES:
-                        self._spill()
-        except OSError:
-            self._names.clear()
-            self._runs.clear()
-            return False
-        self._names.sort()
-        return True
-
-    def folders(self, folder: Path) -> Iterator[Path]:
-        """The folders that are to be entered."""
-        for name, is_folder in self:
-            if is_folder and _suffix(name) not in SUFFIXES:
-                yield folder / name
-
-    def close(self) -> None:
-        """Remove the temporary file."""
-        if self._file:
-            self._file.close()
-
-    def _spill(self) -> None:
-        self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115  # `close` closes it
-        lines = (os.fsencode(name) + b"/" * is_folder + b"\0" for name, is_folder in sorted(self._names))
-        start = self._file.seek(0, os.SEEK_END)
-        self._file.write(b"".join(lines))
-        self._runs.append((start, self._file.tell()))
-        self._names.clear()
-
-    def _run(self, start: int, end: int) -> Iterator[Entry]:
-        rest = b""
-        while start < end and self._file:
-            self._file.seek(start)
-            block = self._file.read(min(end - start, 1 << 16))
-            start += len(block)
-            *names, rest = (rest + block).split(b"\0")
-            yield from ((os.fsdecode(name.rstrip(b"/")), name.endswith(b"/")) for name in names)
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a path is that of a folder; one that cannot be looked at, or cannot be a path, is none."""
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
-def weight(item: object) -> int:
-    """Bytes of a photo that is in memory before it is decoded."""
-    return len(item.data) if isinstance(item, Blob) and isinstance(item.data, bytes) else 0
-
-
-def decode_ahead(
-    items: Iterable[Item],
-    load: Callable[[Item], Result],
-    *,
-    workers: int,
-    ahead: int,
-    weigh: Callable[[Item], int] = weight,
-) -> Iterator[tuple[Item, Result | OutwordError]]:
-    """Run `load(item)` in threads ahead of the consumer and yield (item, result) in the order of `items`.
-
-    An `OutwordError` is yielded in place of the result; any other exception ends the run. Items are taken from
-    `items` only as results are consumed.
-
-    Args:
-        items: what to load; may be endless.
-        load: called in a thread, so thread-safe.
-        workers: number of threads, at least 1.
-        ahead: the most items that are loading or loaded and not yet yielded, at least 1.
-        weigh: bytes that an item takes; fewer items are ahead where they come to more than `ROOM`.
-    """
-    decoding()  # a budget that cannot be is no fault of the first image, nor of all of them
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="outword-decode")
-    pending: deque[tuple[Item, Future[Result | OutwordError]]] = deque()
-    held = 0
-    try:
-        for item in items:
-            pending.append((item, pool.submit(_attempt, load, item)))
-            held += weigh(item)
-            del item  # its file need not be in memory while the next one is read
-            while len(pending) >= ahead or (held > ROOM and pending):
-                first, future = pending.popleft()
-                held -= weigh(first)
-                yield first, future.result()
-                del first, future
-        while pending:
-            first, future = pending.popleft()
-            yield first, future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _attempt(load: Callable[[Item], Result], item: Item) -> Result | OutwordError:
-    try:
-        return load(item)
-    except OutwordError as error:
-        return error.bare()

@@ -1,0 +1,69 @@
+"""Decoding ahead of the encoder: threads load what comes next, and not more than there is room for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from outword.errors import OutwordError
+from outword.photos.budget import decoding
+from outword.photos.decode import ROOM, Blob
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def weight(item: object) -> int:
+    """Bytes of a photo that is in memory before it is decoded."""
+    return len(item.data) if isinstance(item, Blob) and isinstance(item.data, bytes) else 0
+
+
+def decode_ahead(
+    items: Iterable[Item],
+    load: Callable[[Item], Result],
+    *,
+    workers: int,
+    ahead: int,
+    weigh: Callable[[Item], int] = weight,
+) -> Iterator[tuple[Item, Result | OutwordError]]:
+    """Run `load(item)` in threads ahead of the consumer and yield (item, result) in the order of `items`.
+
+    An `OutwordError` is yielded in place of the result; any other exception ends the run. Items are taken from
+    `items` only as results are consumed.
+
+    Args:
+        items: what to load; may be endless.
+        load: called in a thread, so thread-safe.
+        workers: number of threads, at least 1.
+        ahead: the most items that are loading or loaded and not yet yielded, at least 1.
+        weigh: bytes that an item takes; fewer items are ahead where they come to more than `ROOM`.
+    """
+    decoding()  # a budget that cannot be is no fault of the first image, nor of all of them
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="outword-decode")
+    pending: deque[tuple[Item, Future[Result | OutwordError]]] = deque()
+    held = 0
+    try:
+        for item in items:
+            pending.append((item, pool.submit(attempt, load, item)))
+            held += weigh(item)
+            del item  # its file need not be in memory while the next one is read
+            while len(pending) >= ahead or (held > ROOM and pending):
+                first, future = pending.popleft()
+                held -= weigh(first)
+                yield first, future.result()
+                del first, future
+        while pending:
+            first, future = pending.popleft()
+            yield first, future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def attempt(load: Callable[[Item], Result], item: Item) -> Result | OutwordError:
+    """What `load` makes of an item, or what is wrong with it."""
+    try:
+        return load(item)
+    except OutwordError as error:
+        return error.bare()

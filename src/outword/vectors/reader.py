@@ -1,0 +1,200 @@
+"""From a source to chunks of pixels and of vectors: threads decode ahead, so that the encoder hardly waits.
+
+A piece of a source is cut into parts of `PART` photos, and a part into chunks. None of this depends on how fast
+anything is, so a chunk has the same photos whichever process reads it: local runs, runs on a cluster and resumed runs
+give the same vectors on the same kind of machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.base.processors import usable_cpus
+from outword.encoders import Encoder
+from outword.encoders.base import Loader, Vectors
+from outword.errors import ImageError, InputError, OutwordError
+from outword.photos.ahead import attempt, decode_ahead, weight
+from outword.photos.decode import read_hashed
+from outword.photos.sources.base import PART, Item
+from outword.vectors.source import Job, Source, Stored, Vector
+
+STORED = 1024  # vectors of a store in a chunk
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where a chunk lies in its source.
+
+    Attributes:
+        piece: number of the piece.
+        name, version: of the piece.
+        first: how many items of the piece come before.
+        end: whether the piece ends here; one without items is an empty chunk.
+    """
+
+    piece: int
+    name: str
+    version: str
+    first: int
+    end: bool
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Items of a piece that follow one another, for an encoder or a method.
+
+    Attributes:
+        span: where they lie.
+        paths: of all of them.
+        errors: what is wrong with each, else "".
+        values: of the good ones, pixels (n, height, width, 3) or vectors (n, dim).
+        digests: of the good ones, sha256 of their files; b"" where nobody asked.
+    """
+
+    span: Span
+    paths: list[str]
+    errors: list[str]
+    values: Array
+    digests: list[bytes]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Items of a piece that follow one another, as vectors.
+
+    Attributes:
+        span: where they lie.
+        paths: of those that could be read.
+        vectors: (n, dim), unit rows.
+        patches: (n, n_patches, dim), if they were asked for.
+        digests: sha256 of the files.
+        unreadable: path and reason of those that could not be read.
+    """
+
+    span: Span
+    paths: list[str]
+    vectors: Vectors
+    patches: Vectors | None
+    digests: list[bytes]
+    unreadable: list[tuple[str, str]]
+
+
+def vectors_of(encoder: Encoder, source: Source, *, patches: bool = False) -> Iterator[Encoded]:
+    """All of a source as vectors, chunk by chunk: photos are encoded, and those of stores are read.
+
+    Args:
+        encoder: what makes the vectors, and made those of the stores.
+        source: see `outword.vectors.source.find_source`.
+        patches: also give the vectors of patches, which no store has.
+    """
+    if patches and source.stores:
+        raise InputError(
+            f"patches are needed, and {source.stores[0].path} is a store, which has none",
+            hint="name the photos themselves",
+        )
+    for chunk in read(source.jobs(), encoder.loader, encoder.chunk, hashed=True):
+        pairs = list(zip(chunk.paths, chunk.errors, strict=True))
+        good, unreadable = [path for path, error in pairs if not error], [pair for pair in pairs if pair[1]]
+        yield Encoded(chunk.span, good, *_encode(encoder, chunk.values, patches), chunk.digests, unreadable)
+
+
+def read(
+    jobs: Iterable[Job], loader: Loader | None, size: int, *, workers: int | None = None, hashed: bool = False
+) -> Iterator[Chunk]:
+    """What is left of pieces, in order; `size` photos, or `STORED` vectors, are a chunk.
+
+    A chunk ends where a part does. So it does not matter where a run that was killed goes on, if that is at a part.
+
+    Args:
+        jobs: what is left.
+        loader: makes pixels of photos, in threads; None where there are none.
+        size: photos of a chunk.
+        workers: threads that decode ahead, by default as many as there are processors.
+        hashed: also give the sha256 of the files.
+    """
+    for stored, group in groupby(jobs, key=lambda job: isinstance(job.piece, Stored)):
+        if stored:  # nothing to decode, so no threads
+            yield from _cut(((entry, attempt(_stored, entry)) for entry in _entries(group)), STORED)
+        elif loader:
+            load = partial(_load, loader, hashed)
+            threads = workers or usable_cpus()
+            yield from _cut(decode_ahead(_entries(group), load, workers=threads, ahead=2 * size, weigh=_weigh), size)
+
+
+Entry = tuple[Job, int, "Item | Vector | None"]  # a place in a piece, and what is there; None after the last
+Loaded = tuple[Array, bytes] | None  # pixels or a vector, and the sha256 of the file
+
+
+def _entries(jobs: Iterable[Job]) -> Iterator[Entry]:
+    for job in jobs:
+        piece = job.piece
+        if isinstance(piece, Stored) and job.version not in ("", piece.version()):  # opened anew in another process
+            raise InputError(f"{piece.name} has changed since the run began", hint="run the same command again")
+        place = job.skip
+        for item in piece.items(job.skip):
+            if job.only is None or job.only(_name(item)):
+                yield job, place, item
+                place += 1
+        yield job, place, None
+
+
+def _name(item: Item | Vector) -> str:
+    return item.path if isinstance(item, Vector) else os.fspath(item)
+
+
+def _weigh(entry: Entry) -> int:
+    return weight(entry[2])
+
+
+def _stored(entry: Entry) -> Loaded:
+    row = entry[2]
+    if not isinstance(row, Vector):
+        return None
+    if isinstance(row.value, ImageError):
+        raise row.value
+    return row.value, row.digest
+
+
+def _load(loader: Loader, hashed: bool, entry: Entry) -> Loaded:
+    item = entry[2]
+    if item is None or isinstance(item, Vector):
+        return None
+    digest, content = read_hashed(item) if hashed else (b"", item)
+    return loader(content), digest
+
+
+def _cut(loaded: Iterable[tuple[Entry, Loaded | OutwordError]], size: int) -> Iterator[Chunk]:
+    """Chunks of at most `size`, that end where a part or a piece does."""
+    held: list[tuple[str, Loaded | OutwordError]] = []
+    for (job, place, item), value in loaded:
+        last = item is None
+        if last or (held and (place % PART == 0 or len(held) == size)):
+            yield _chunk(Span(job.number, job.piece.name, job.version, place - len(held), last), held)
+            held = []
+        if item is not None:
+            held.append((_name(item), value))  # without its file
+        del item  # which need not be in memory while the next one is read
+
+
+def _chunk(span: Span, held: list[tuple[str, Loaded | OutwordError]]) -> Chunk:
+    errors = [value.message if isinstance(value, OutwordError) else "" for _, value in held]
+    good = [value for _, value in held if isinstance(value, tuple)]
+    values = np.stack([value for value, _ in good]) if good else np.zeros(0)
+    return Chunk(span, [path for path, _ in held], errors, values, [digest for _, digest in good])
+
+
+def _encode(encoder: Encoder, values: Array, patches: bool) -> tuple[Vectors, Vectors | None]:
+    if not len(values):
+        return np.zeros((0, encoder.dim), np.float32), None
+    if values.ndim == 2:  # of a store
+        return values, None
+    return encoder.encode_patches(values) if patches else (encoder.encode_pixels(values), None)
