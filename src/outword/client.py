@@ -18,7 +18,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
@@ -61,15 +61,15 @@ class Info:
 
     id: str
     labels: tuple[str, ...]
-    prompts: Mapping[str, str]
-    coverage: Mapping[str, str]
+    prompts: Mapping[str, str] = field(metadata={"description": "Of labels that have a prompt of their own."})
+    coverage: Mapping[str, str] = field(metadata={"description": "How well the encoder knows each, if it can tell."})
     method: str
     encoder: str
     dim: int
     wild_words: int
-    threshold: float | None
+    threshold: float | None = field(metadata={"description": "In from this score on; null if there is none."})
     calibrated: bool
-    calibration: str
+    calibration: str = field(metadata={"description": "How the threshold was found, in words."})
     takes_embeddings: bool
     limits: Limits
 
@@ -100,15 +100,15 @@ class Scores:
 
 @dataclass(frozen=True)
 class ThresholdInfo:
-    """The threshold that follows from marked photos; None accepts everything."""
+    """The threshold that follows from marked photos."""
 
-    threshold: float | None
+    threshold: float | None = field(metadata={"description": "In from this score on; null accepts everything."})
     method: str
-    calibration: str
-    tpr: float | None
-    low: float
-    high: float
-    mistakes: int
+    calibration: str = field(metadata={"description": "How it was found, in words."})
+    tpr: float | None = field(metadata={"description": "Share of the photos of the classes that it accepts."})
+    low: float = field(metadata={"description": "With 90 % confidence, the true share lies between `low` ..."})
+    high: float = field(metadata={"description": "... and `high`."})
+    mistakes: int = field(metadata={"description": "Marked photos on the wrong side."})
     warning: str
 
 

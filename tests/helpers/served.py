@@ -19,7 +19,7 @@ from outword.serve.limits import Limits
 def in_thread(detector, limits=Limits(), token=None, *, local=True):  # noqa: B008
     """The address of a service that runs until the block ends."""
     bound, ready = server.bind("127.0.0.1", 0), threading.Event()
-    made = server.make_server(create_app(detector, limits, token, local=local), limits, ready.set)
+    made = server.Server(create_app(detector, limits, token, local=local), limits, ready.set)
     thread = threading.Thread(target=made.run, kwargs={"sockets": [bound]})
     thread.start()
     try:

@@ -5,6 +5,7 @@ import base64
 import json
 import tracemalloc
 from collections import deque
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -148,5 +149,6 @@ def test_bodies_in_single_bytes_are_kept_in_large_pieces():
     async def send(message): ...
 
     scope = {"type": "http", "method": "POST", "path": "/v1/score", "headers": []}
-    asyncio.run(Guard(app, LIMITS, None, Telemetry(), lambda: None, local=False)(scope, drip, send))
+    service = SimpleNamespace(limits=LIMITS, telemetry=Telemetry(), batcher=SimpleNamespace(refusal=lambda: None))
+    asyncio.run(Guard(app, service, None, local=False)(scope, drip, send))
     assert [len(message["body"]) for message in given] == [PIECE, PIECE, PIECE, 1]

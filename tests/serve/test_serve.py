@@ -37,7 +37,6 @@ from outword.serve.detector_cache import footprint
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal
 from outword.serve.server import is_local, most_connections
-from outword.serve.service import Service
 
 CAT, RACCOON = (PHOTOS / f"{name}.jpg" for name in ("cat", "raccoon"))
 DOCS = Path(__file__).parents[2] / "docs" / "serving.md"
@@ -280,15 +279,15 @@ def test_large_images_are_refused_before_they_are_decoded(detector):
 
 
 def test_small_images_pass_large_ones(detector, monkeypatch):
-    decode, leave, entered = Service._decode, threading.Event(), threading.Event()
+    leave, entered = threading.Event(), threading.Event()
 
-    def slow(self, item, *, large):
+    def slow(*given, large, **more):
         if large:
             entered.set()
             assert leave.wait(30)
-        return decode(self, item, large=large)
+        return decoding.with_image(*given, large=large, **more)
 
-    monkeypatch.setattr(Service, "_decode", slow)
+    monkeypatch.setattr("outword.serve.service.with_image", slow)
     monkeypatch.setattr(decoding, "LARGE", 451 * 300)  # pixels, those of the cat
     with in_thread(detector) as address, ThreadPoolExecutor() as clients:
         body, kind = form(("a.jpg", encoded(Image.open(CAT).resize((452, 300)), "JPEG")))
@@ -392,7 +391,12 @@ def test_batches_gather_while_the_thread_works_and_keep_order():
 
     async def main():
         batcher = Batcher(work, most=4, wait=0.001, queue=20)
-        batcher.start()
+        async with batcher.running():
+            await gather(batcher)
+        assert not batcher.alive
+        assert batcher.on_their_way == 0
+
+    async def gather(batcher):
         with batcher.room(11):
             first = asyncio.create_task(batcher.submit(0))
             while not seen:
@@ -406,9 +410,6 @@ def test_batches_gather_while_the_thread_works_and_keep_order():
             go.set()
             assert await first == 0
             assert await asyncio.gather(*rest[1:]) == [10 * i for i in range(2, 11)]
-        await batcher.stop()
-        assert not batcher.alive
-        assert batcher.on_their_way == 0
 
     asyncio.run(main())
     assert seen == [1, 3, 4, 2]  # the one that was cancelled is left out
@@ -417,9 +418,9 @@ def test_batches_gather_while_the_thread_works_and_keep_order():
 def test_an_item_that_fails_does_not_spoil_its_batch():
     async def main():
         batcher = Batcher(lambda items: [1 // item for item in items], most=8, wait=1, queue=8)
-        batcher.start()
-        with batcher.room(3):
-            return await asyncio.gather(*(batcher.submit(i) for i in (1, 0, -1)), return_exceptions=True)
+        async with batcher.running():
+            with batcher.room(3):
+                return await asyncio.gather(*(batcher.submit(i) for i in (1, 0, -1)), return_exceptions=True)
 
     one, error, minus = asyncio.run(main())
     assert (one, minus) == (1, -1)

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import signal
 import socket
 import threading
 from importlib.metadata import version
@@ -29,7 +30,6 @@ def test_the_installed_version_is_in_the_tested_range():
     [
         (uvicorn.Server, "startup", ["sockets"]),
         (uvicorn.Server, "handle_exit", ["sig", "frame"]),
-        (uvicorn.Server, "capture_signals", []),
         (uvicorn.Server, "run", ["sockets"]),
         (H11Protocol, "connection_made", ["transport"]),
         (H11Protocol, "connection_lost", ["exc"]),
@@ -76,7 +76,7 @@ def test_it_is_called_when_it_should_be(monkeypatch):
     watch("send_400_response", lambda self: self.transport.is_closing())
     watch("connection_lost", lambda self: (self in self.connections, self.loop.is_running()))
     bound, ready = server.bind("127.0.0.1", 0), threading.Event()
-    made = server.make_server(hello, Limits(seconds=5), ready.set)
+    made = server.Server(hello, Limits(seconds=5), ready.set)
     assert (made.server_state.tasks, made.should_exit, made.started) == (set(), False, False), MOVED
     assert made.config.backlog > 0, MOVED
     thread = threading.Thread(target=made.run, kwargs={"sockets": [bound]})
@@ -99,16 +99,11 @@ def test_it_is_called_when_it_should_be(monkeypatch):
     assert (seen[2][1], seen[3][1]) == (False, (True, True)), MOVED
 
 
-class Entered(Exception):
-    """Raised where signals would be asked for."""
-
-
-def test_signals_are_left_to_us(monkeypatch):
-    """`serve` enters `capture_signals`; that of uvicorn would raise them again when all is done."""
-
-    def enter(self):
-        raise Entered
-
-    monkeypatch.setattr(server.Server, "capture_signals", enter)
-    with pytest.raises(Entered):
-        server.make_server(hello, Limits(), lambda: None).run(sockets=[])
+def test_signals_are_not_raised_again():
+    """Those that uvicorn's `handle_exit` notes are raised when all is done."""
+    made = server.Server(hello, Limits(), lambda: None)
+    uvicorn.Server.handle_exit(made, signal.SIGTERM, None)
+    assert made._captured_signals == [signal.SIGTERM], MOVED
+    made.handle_exit(signal.SIGTERM, None)
+    assert made._captured_signals == []
+    assert "_captured_signals" in inspect.getsource(uvicorn.Server.capture_signals), MOVED

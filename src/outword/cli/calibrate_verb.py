@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outword.cli.options import column_option, elsewhere_option, runtime_options, trust_option
+from outword.cli.options import column_option, encoder_override_option, runtime_options, trust_option
 from outword.cli.progress import Progress, console, note_order
 
 
@@ -22,7 +22,7 @@ from outword.cli.progress import Progress, console, note_order
 @click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
 @column_option
-@elsewhere_option
+@encoder_override_option
 @trust_option
 @runtime_options
 def command(

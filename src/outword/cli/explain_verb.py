@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import column_option, elsewhere_option, runtime_options, trust_option
+from outword.cli.options import column_option, encoder_override_option, runtime_options, trust_option
 from outword.cli.progress import console
 from outword.errors import ImageError, InputError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--audit", is_flag=True, help="List the mined words closest to a label: likely false negatives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each photo.")
 @column_option
-@elsewhere_option
+@encoder_override_option
 @trust_option
 @runtime_options
 def command(

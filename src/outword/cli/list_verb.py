@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from outword.cli.choices import KINDS, registry
-
-if TYPE_CHECKING:
-    from outword.maths.methods import VectorDetector
 
 
 @click.command("list")
@@ -44,11 +41,10 @@ def command(kind: str, long: bool, as_json: bool) -> None:
 
 def _print(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in rows[0]:
-        table.add_column(column, overflow="fold")
+    columns = [Column(name, overflow="fold") for name in rows[0]]
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(str(value) for value in row.values()))
     Console(highlight=False).print(table, markup=False)
@@ -62,21 +58,15 @@ def _listed(value: Any) -> Any:
 
 def _more(kind: str, name: str) -> dict[str, Any]:
     """Further columns of a kind."""
-    if kind == "encoders":
-        return _encoder(name)
-    if kind == "methods":
-        from outword.maths.methods import DETECTORS
-
-        return _method(DETECTORS[name])
-    if kind == "suites":
-        return _suite(name)
-    return {}
+    more = {"encoders": _encoder, "methods": _method, "suites": _suite}.get(kind)
+    return more(name) if more else {}
 
 
-def _method(method: type[VectorDetector]) -> dict[str, Any]:
+def _method(name: str) -> dict[str, Any]:
     """What a method needs, its parameters as `outword fit` sets them, and the words that it is published with."""
-    from outword.maths.methods import Need
+    from outword.maths.methods import DETECTORS, Need
 
+    method = DETECTORS[name]
     defaults = {f.name: f.default for f in fields(method)} | dict(method.in_pipeline)  # type: ignore[arg-type]
     if "temperature" in defaults and not method.own_temperature:
         defaults["temperature"] = "the encoder's"
@@ -92,10 +82,7 @@ def _suite(name: str) -> dict[str, Any]:
     suite = read_suite(name)
     return {
         "details": suite.about,
-        "id": list(suite.id),
-        "ood": list(suite.ood),
-        "encoders": list(suite.encoders),
-        "corpora": list(suite.corpora),
+        **{part: list(getattr(suite, part)) for part in ("id", "ood", "encoders", "corpora")},
         "methods": [entry.shown for entry in suite.methods],
         "sweep": {sweep.parameter: list(sweep.values) for sweep in suite.sweep},
     }

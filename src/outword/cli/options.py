@@ -13,53 +13,34 @@ from outword.cli.choices import Named
 Command = Callable[..., Any]
 
 
-def resize_option(command: Command) -> Command:
-    """`--resize`, for verbs that choose an encoder."""
-    return click.option(
-        "--resize",
-        type=click.Choice(["bicubic", "bilinear"]),
-        help="How images are resized.  [default: as the model's configuration says]",
-    )(command)
-
-
-def corpus_option(command: Command) -> Command:
-    """`--corpus`, for verbs that mine words."""
-    return click.option(
-        "--corpus", type=Named("corpora"), help="A name, or a text file.  [default: the method's own, else wordnet]"
-    )(command)
-
-
-def id_images_option(command: Command) -> Command:
-    """`--id-images`, for verbs that fit methods."""
-    return click.option(
-        "--id-images",
-        multiple=True,
-        type=click.Path(),
-        help="Photos of the classes, all that score takes; the nearest folder is the label. May be repeated.",
-    )(command)
-
-
-def raw_csv_option(command: Command) -> Command:
-    """`--raw-csv`, for verbs that write rows."""
-    return click.option(
-        "--raw-csv",
-        is_flag=True,
-        help="CSV for programs only: without the ' before names and labels that a spreadsheet would take for formulas.",
-    )(command)
-
-
-def elsewhere_option(command: Command) -> Command:
-    """`--encoder`, for verbs that read a detector."""
-    return click.option(
-        "--encoder", type=Named("encoders"), help="Where its encoder is now, e.g. onnx:DIR.  [default: where it was]"
-    )(command)
-
-
-def trust_option(command: Command) -> Command:
-    """`--trust-encoder`, for verbs that read a file which names an encoder."""
-    return click.option(
-        "--trust-encoder", "trust", is_flag=True, help="Fetch the encoder from the hub though a file names it, not you."
-    )(command)
+resize_option = click.option(
+    "--resize",
+    type=click.Choice(["bicubic", "bilinear"]),
+    help="How images are resized.  [default: as the model's configuration says]",
+)
+corpus_option = click.option(
+    "--corpus", type=Named("corpora"), help="A name, or a text file.  [default: the method's own, else wordnet]"
+)
+id_images_option = click.option(
+    "--id-images",
+    multiple=True,
+    type=click.Path(),
+    help="Photos of the classes, all that score takes; the nearest folder is the label. May be repeated.",
+)
+raw_csv_option = click.option(
+    "--raw-csv",
+    is_flag=True,
+    help="CSV for programs only: without the ' before names and labels that a spreadsheet would take for formulas.",
+)
+column_option = click.option(
+    "--column", help="Of Parquet and data sets: the column with photos or paths.  [default: image, else path]"
+)
+encoder_override_option = click.option(
+    "--encoder", type=Named("encoders"), help="Where its encoder is now, e.g. onnx:DIR.  [default: where it was]"
+)
+trust_option = click.option(
+    "--trust-encoder", "trust", is_flag=True, help="Fetch the encoder from the hub though a file names it, not you."
+)
 
 
 def runtime_options(command: Command) -> Command:
@@ -82,13 +63,6 @@ def runtime_options(command: Command) -> Command:
         return command(*args, runtime={key: value for key, value in given.items() if value is not None}, **rest)
 
     return with_runtime
-
-
-def column_option(command: Command) -> Command:
-    """`--column`, for verbs that read tables."""
-    return click.option(
-        "--column", help="Of Parquet and data sets: the column with photos or paths.  [default: image, else path]"
-    )(command)
 
 
 def engine_options(command: Command) -> Command:

@@ -10,7 +10,7 @@ import click
 
 from outword.cli.options import (
     column_option,
-    elsewhere_option,
+    encoder_override_option,
     engine_options,
     options_of,
     raw_csv_option,
@@ -39,7 +39,7 @@ from outword.errors import ImageError, InputError
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read (exit 1).")
 @column_option
 @engine_options
-@elsewhere_option
+@encoder_override_option
 @trust_option
 @runtime_options
 def command(

@@ -22,22 +22,6 @@ from outword.serve.limits import Limits
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
-LIMITS = {  # in short; `Limits` says more
-    "body_bytes": "Bytes of a request.",
-    "images": "Images of a request.",
-    "pixels": "Pixels of an image.",
-    "labels": "Labels of a detector.",
-    "seconds": "To receive a request, and to answer it.",
-    "queue": "Images that may wait; more are refused with 503.",
-    "held_bytes": "Bytes of all requests together.",
-    "requests": "Requests at a time.",
-    "detectors": "Detectors in memory that clients had made.",
-    "detector_bytes": "Bytes that these may take.",
-    "batch": "Images, of several requests, that are handed to the encoder together.",
-    "wait_ms": "How long an image waits for others on their way.",
-}
-
-
 KINDS = {"seconds": click.FloatRange(0.01, 3600), "wait_ms": click.FloatRange(0, 1000)}
 
 
@@ -50,7 +34,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=KINDS.get(field.name, click.IntRange(min=1)),
             default=None if field.name == "batch" else field.default,
             show_default=f"{Limits.batch}, or the encoder's batch size" if field.name == "batch" else True,
-            help=LIMITS[field.name],
+            help=field.metadata["about"],
         )(command)
     return command
 
@@ -103,7 +87,7 @@ def command(
         chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
         limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
         app = create_app(found, limits, token, local=server.is_local(host))
-        server.make_server(app, limits, ready=lambda: click.echo(server.address(bound))).run(sockets=[bound])
+        server.Server(app, limits, ready=lambda: click.echo(server.address(bound))).run(sockets=[bound])
     click.echo("stopped", err=True)
 
 
@@ -111,11 +95,9 @@ def check_source(detector: str | None, labels: str | None) -> None:
     """Raise unless there is one thing to serve, and it looks like it."""
     from outword.words.labels import read_labels
 
-    example = "for example: outword serve --labels labels.txt"
-    if detector is None and labels is None:
-        raise InputError("serve takes a DETECTOR or --labels", hint=example)
-    if detector is not None and labels is not None:
-        raise InputError("serve takes a DETECTOR or --labels, not both", hint=example)
+    if (detector is None) == (labels is None):
+        both, hint = ", not both" if labels is not None else "", "for example: outword serve --labels labels.txt"
+        raise InputError(f"serve takes a DETECTOR or --labels{both}", hint=hint)
     if detector is not None and Path(detector).is_file():
         raise InputError(f"{detector} is a file, no detector", hint=f"outword serve --labels {detector}")
     if labels is not None:
@@ -127,10 +109,8 @@ def check_token(token: str | None, *, open_to_all: bool, insecure: bool) -> None
     if token is not None and not re.fullmatch("[!-~]+", token):
         raise ParameterError("the token must be printable ASCII without spaces", hint="openssl rand -hex 32 makes one")
     if token is None and open_to_all and not insecure:
-        raise ParameterError(
-            "other machines can reach this address: a token is needed",
-            hint='set OUTWORD_TOKEN, for example to what "openssl rand -hex 32" prints; or say --insecure',
-        )
+        hint = 'set OUTWORD_TOKEN, for example to what "openssl rand -hex 32" prints; or say --insecure'
+        raise ParameterError("other machines can reach this address: a token is needed", hint=hint)
 
 
 def _detector(
@@ -153,10 +133,8 @@ def _detector(
             found = fit(names, encoder=tower, report=meter)
         tell_coverage(found.coverage, labels)
     if found.scorer.sees_order:
-        raise InputError(
-            f"{found.method} learns from the images that it scores: clients would change each other's scores",
-            hint="serve a detector of another method",
-        )
+        wrong = f"{found.method} learns from the images that it scores: clients would change each other's scores"
+        raise InputError(wrong, hint="serve a detector of another method")
     found.explain(np.zeros((64, 64, 3), np.uint8))
     found.encoder.encode_texts(["a photo"])
     return found

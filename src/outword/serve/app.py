@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
@@ -12,9 +13,10 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from prometheus_client import generate_latest
 
 from outword._version import __version__
+from outword.client import Info, ThresholdInfo
 from outword.detector.detector import Detector
 from outword.detector.judge import takes_vectors
 from outword.errors import ImageError
@@ -25,7 +27,7 @@ from outword.serve.api_page import api_page
 from outword.serve.bodies import read_images
 from outword.serve.guard import Guard
 from outword.serve.limits import DOWNLOADS, Limits
-from outword.serve.refusals import Refusal, Refused, busy, too_large
+from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
 from outword.serve.scoring import Vector
 from outword.serve.service import Judged, Service, finite_or_none
 from outword.words.labels import check_labels
@@ -81,7 +83,7 @@ def create_app(detector: Detector, limits: Limits, token: str | None = None, *, 
     _add_detectors(app, service)
     _add_state(app, service)
     _add_pages(app)
-    app.add_middleware(Guard, limits=limits, token=token, telemetry=service.telemetry, full=service.full, local=local)
+    app.add_middleware(Guard, service=service, token=token, local=local)
     return app
 
 
@@ -97,7 +99,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
 
         One bad image among several is a result with an error; if none can be read, the answer is 422.
         """
-        key, found = service.shelf.get(detector)
+        key, found = service.detectors.get(detector)
         kind, body = request.headers.get("content-type", ""), deque([piece async for piece in request.stream()])
         read = partial(read_images, kind, body, service.limits, found.scorer.labels_.shape[1])
 
@@ -107,7 +109,8 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
                 raise Refusal(422, "invalid", f"{found.method} looks at more than embeddings", "send the images")
             return items, await service.judged(found, items, top)
 
-        items, judged = await service.in_time(work())
+        seconds = service.limits.seconds
+        items, judged = await in_time(work(), seconds, busy(f"it took more than {seconds:g} s", 5))
         if all(isinstance(one, ImageError) for one in judged):
             raise _unreadable(judged)
         results = [
@@ -123,67 +126,60 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
 
 def _add_detectors(app: FastAPI, service: Service) -> None:
     @app.get("/v1/detector", tags=["detectors"])
-    async def own_detector() -> schemas.DetectorAnswer:
+    async def own_detector() -> Info:
         """The detector that the service was started with."""
-        return service.told(*service.shelf.get(None))
+        return service.info(*service.detectors.get(None))
 
     @app.post("/v1/detectors", tags=["detectors"], dependencies=JSON)
-    async def make_detector(given: schemas.LabelsRequest) -> schemas.DetectorAnswer:
+    async def make_detector(given: schemas.LabelsRequest) -> Info:
         """Make a detector of labels, as the service's own was made; the same labels give the same id.
 
         It is kept in memory. There is room for some; the least recently used goes first, and can be made again.
         """
-        if len(given.labels) > service.limits.labels:
-            count, hint = len(given.labels), 'for more, fit it with "outword fit"'
-            raise too_large(f"got {count:,} labels", service.limits.labels, hint)
-        return service.told(*await service.shelf.make(check_labels(given.labels, most=service.limits.labels)))
+        count, most = len(given.labels), service.limits.labels
+        if count > most:
+            raise too_large(f"got {count:,} labels", most, 'for more, fit it with "outword fit"')
+        return service.info(*await service.detectors.make(check_labels(given.labels, most=most)))
 
     @app.get("/v1/detectors/{key}", tags=["detectors"])
-    async def detector(key: Key) -> schemas.DetectorAnswer:
+    async def detector(key: Key) -> Info:
         """A detector by its id."""
-        return service.told(*service.shelf.get(key))
+        return service.info(*service.detectors.get(key))
 
     @app.post("/v1/detectors/{key}/threshold", tags=["detectors"], dependencies=JSON)
-    async def threshold(key: Key, marks: schemas.Marks) -> schemas.ThresholdAnswer:
+    async def threshold(key: Key, marks: schemas.Marks) -> ThresholdInfo:
         """The threshold that fits the scores of marked photos best; nothing is kept."""
-        _, found = service.shelf.get(key)
+        _, found = service.detectors.get(key)
         fitted = await service.in_thread(partial(fit_marks, marks.inside, marks.outside, found.threshold))
         wrong = sum(s < fitted.value for s in marks.inside) + sum(s >= fitted.value for s in marks.outside)
-        return schemas.ThresholdAnswer(
-            threshold=finite_or_none(fitted.value),
-            method=fitted.method,
-            calibration=fitted.told,
-            tpr=fitted.tpr,
-            low=fitted.low,
-            high=fitted.high,
-            mistakes=wrong,
-            warning=fitted.warning,
-        )
+        known = {name: getattr(fitted, name) for name in ("method", "tpr", "low", "high", "warning")}
+        threshold = finite_or_none(fitted.value)
+        return ThresholdInfo(threshold=threshold, calibration=fitted.told, mistakes=wrong, **known)
+
+    places = asyncio.Semaphore(DOWNLOADS)
+
+    async def download() -> AsyncIterator[None]:
+        """Hold a place among the downloads until the answer is out, or has failed."""
+        if places.locked():
+            raise busy(f"{DOWNLOADS} detectors are being downloaded already")
+        async with places:
+            yield
 
     @app.post(
         "/v1/detectors/{key}/artifact",
         tags=["detectors"],
-        dependencies=JSON,
+        dependencies=[*JSON, Depends(download)],
         response_class=Response,
         responses={200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}},
     )
     async def artifact(key: Key, given: schemas.ArtifactRequest) -> Response:
         """The detector as a zip file of the folder that `outword score` takes, with a threshold; nothing is kept."""
-        _, found = service.shelf.get(key)
+        _, found = service.detectors.get(key)
         chosen = found.with_threshold(await service.in_thread(partial(_chosen, found, given)))
-        if service.downloads >= DOWNLOADS:
-            raise busy(f"{DOWNLOADS} detectors are being downloaded already")
-        service.downloads += 1
-        try:
-            data = await service.in_thread(chosen.zipped)
-        except BaseException:
-            service.downloads -= 1
-            raise
-        headers = {
-            "content-disposition": 'attachment; filename="detector.outword.zip"',
-            "content-length": str(len(data)),
-        }
-        return _Download(service, data, headers)
+        data = await service.in_thread(chosen.zipped)
+        named = {"content-disposition": 'attachment; filename="detector.outword.zip"'}
+        headers = {**named, "content-length": str(len(data))}
+        return StreamingResponse(_pieces(data), headers=headers, media_type="application/zip")
 
 
 def _add_state(app: FastAPI, service: Service) -> None:
@@ -197,14 +193,14 @@ def _add_state(app: FastAPI, service: Service) -> None:
         """Whether images would be taken right now."""
         if not service.batcher.alive:
             raise busy("the model's thread does not run", code="not_ready")
-        if refusal := service.full():
+        if refusal := service.batcher.refusal():
             raise refusal
         return schemas.Status(status="ready")
 
     @app.get("/metrics", tags=["state"], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
         """Figures for Prometheus."""
-        return Response(service.telemetry.text(), media_type="text/plain; version=0.0.4")
+        return Response(generate_latest(service.telemetry.registry), media_type="text/plain; version=0.0.4")
 
 
 def _add_pages(app: FastAPI) -> None:
@@ -217,8 +213,8 @@ def _add_pages(app: FastAPI) -> None:
         return _file(STATIC, name)
 
     @app.get("/demo", include_in_schema=False)
-    async def demo() -> schemas.Photos:
-        return schemas.Photos(photos=list(PHOTOS))
+    async def demo() -> dict[str, list[str]]:
+        return {"photos": list(PHOTOS)}
 
     @app.get("/demo/{name}", include_in_schema=False)
     async def photo(name: str) -> Response:
@@ -242,15 +238,9 @@ def _name(item: Blob | Vector, place: int) -> str:
 
 def _result(name: str, judged: Judged | ImageError, embeddings: bool) -> schemas.Result:
     if isinstance(judged, ImageError):
-        empty: dict[str, Any] = {
-            "score": None,
-            "verdict": "",
-            "label": "",
-            "labels": [],
-            "words": [],
-            "embedding": None,
-        }
-        return schemas.Result(name=name, error=judged.message, **empty)
+        return schemas.Result(
+            name=name, score=None, verdict="", label="", labels=[], words=[], error=judged.message, embedding=None
+        )
     found, vector = judged
     return schemas.Result(
         name=name,
@@ -277,20 +267,6 @@ def _chosen(detector: Detector, given: schemas.ArtifactRequest) -> Threshold | N
     if marked:
         return fit_marks(given.inside, given.outside, detector.threshold)
     return detector.calibration_ if given.threshold is None else by_hand(given.threshold)
-
-
-class _Download(StreamingResponse):
-    """Sends data piece by piece; its place is free again however that ends, also before the first piece."""
-
-    def __init__(self, service: Service, data: bytes, headers: Mapping[str, str]) -> None:
-        super().__init__(_pieces(data), media_type="application/zip", headers=headers)
-        self._service = service
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._service.downloads -= 1
 
 
 async def _pieces(data: bytes) -> AsyncIterator[bytes]:

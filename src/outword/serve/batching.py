@@ -6,9 +6,9 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Generic, TypeVar
 
 from outword.serve.refusals import Refusal, busy
@@ -41,16 +41,14 @@ class Batcher(Generic[Item, Result]):
         self._speed = 0.0  # items a second, lately
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begin; needs a running event loop."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def stop(self) -> None:
-        """End; the server has answered what it accepted before it comes here."""
-        if self._task:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """A block in which items are worked on; the server has answered what it accepted before it ends."""
+        self._task = asyncio.create_task(self._run())
+        yield
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
         self._thread.shutdown()
 
     @property
@@ -58,24 +56,21 @@ class Batcher(Generic[Item, Result]):
         """Whether it was started and goes on."""
         return self._task is not None and not self._task.done()
 
-    @property
-    def full(self) -> bool:
-        """Whether there is no room for a single item more."""
-        return self.on_their_way >= self._queue
-
     @contextmanager
     def room(self, count: int) -> Iterator[None]:
         """Make room for so many items until the block ends, or refuse them all."""
-        if self.on_their_way + count > self._queue:
-            raise self.overloaded()
+        if refusal := self.refusal(count):
+            raise refusal
         self.on_their_way += count
         try:
             yield
         finally:
             self.on_their_way -= count
 
-    def overloaded(self) -> Refusal:
-        """The refusal; it says when the queue will have been worked off."""
+    def refusal(self, count: int = 1) -> Refusal | None:
+        """Why there is no room for so many items, and when the queue will have been worked off; None if there is."""
+        if self.on_their_way + count <= self._queue:
+            return None
         seconds = math.ceil(self.on_their_way / self._speed) if self._speed else 1
         return busy(f"{self.on_their_way} images are waiting, and {self._queue} are the most", min(max(seconds, 1), 60))
 

@@ -19,20 +19,13 @@ from outword.serve.schemas import ScoreRequest
 from outword.serve.scoring import Vector
 from outword.serve.strings import take_strings
 
-FIELD = b"images"
 Many = TypeVar("Many", bound=list[Any])
 
 
 @dataclass
 class _Part:
-    headers: dict[bytes, bytes] = field(default_factory=dict)
+    disposition: bytes = b""  # the header with the names of the field and of the file
     data: bytearray = field(default_factory=bytearray)
-
-    @property
-    def named(self) -> tuple[bytes | None, str]:
-        """The name of the field, and that of the file."""
-        _, options = parse_options_header(self.headers.get(b"content-disposition", b""))
-        return options.get(b"name"), options.get(b"filename", b"").decode("utf-8", "replace")[:255]
 
 
 def read_images(content_type: str, body: deque[bytes], limits: Limits, dim: int) -> list[Blob] | list[Vector]:
@@ -52,8 +45,8 @@ def read_images(content_type: str, body: deque[bytes], limits: Limits, dim: int)
 
 def _form(boundary: bytes, body: bytes, limits: Limits) -> list[Blob]:
     """The parts of the field `images`; other fields are passed over."""
-    parts: list[_Part] = []
-    header: list[bytes] = [b"", b""]
+    parts, ended = list[_Part](), list[bool]()
+    name, value = bytearray(), bytearray()  # of a header, which may come in pieces
 
     def begin() -> None:
         if len(parts) > 2 * limits.images:  # before they are kept; other fields may be among them
@@ -61,29 +54,31 @@ def _form(boundary: bytes, body: bytes, limits: Limits) -> list[Blob]:
         parts.append(_Part())
 
     def end_header() -> None:
-        parts[-1].headers[header[0].lower()] = header[1]
-        header[:] = [b"", b""]
-
-    def add(place: int, data: bytes, start: int, end: int) -> None:
-        header[place] += data[start:end]
+        if name.lower() == b"content-disposition":
+            parts[-1].disposition = bytes(value)
+        name.clear()
+        value.clear()
 
     callbacks = {
         "on_part_begin": begin,
         "on_part_data": lambda data, start, end: parts[-1].data.extend(memoryview(data)[start:end]),
-        "on_header_field": lambda data, start, end: add(0, data, start, end),
-        "on_header_value": lambda data, start, end: add(1, data, start, end),
+        "on_header_field": lambda data, start, end: name.extend(data[start:end]),
+        "on_header_value": lambda data, start, end: value.extend(data[start:end]),
         "on_header_end": end_header,
+        "on_end": lambda: ended.append(True),
     }
-    ended: list[bool] = []
     try:
-        parser = MultipartParser(boundary, {**callbacks, "on_end": lambda: ended.append(True)})  # type: ignore[typeddict-item]
-        parser.write(body)
+        MultipartParser(boundary, callbacks).write(body)  # type: ignore[arg-type]
     except FormParserError as error:
         raise _malformed(str(error)) from None
     if not boundary or not ended:
         raise _malformed("its last boundary is missing")
-    files = [(part.named[1], part.data) for part in parts if part.named[0] == FIELD]
-    return [Blob(name or f"images[{i}]", bytes(data)) for i, (name, data) in enumerate(files)]
+    named = [(parse_options_header(part.disposition)[1], part.data) for part in parts]
+    files = [(options.get(b"filename", b""), data) for options, data in named if options.get(b"name") == b"images"]
+    return [
+        Blob(file.decode("utf-8", "replace")[:255] or f"images[{i}]", bytes(data))
+        for i, (file, data) in enumerate(files)
+    ]
 
 
 def _json(body: deque[bytes], limits: Limits, dim: int) -> list[Blob] | list[Vector]:
@@ -121,12 +116,8 @@ def _vector(row: list[float], place: int, dim: int) -> Vector:
     with np.errstate(over="ignore"):
         vector = np.asarray(row, dtype=np.float32)
     if len(vector) != dim or not np.isfinite(vector).all() or not vector.any():
-        raise Refusal(
-            422,
-            "invalid",
-            f"embeddings[{place}] must be {dim} finite numbers, not all 0",
-            "take those that ?embeddings=true gives",
-        )
+        wrong = f"embeddings[{place}] must be {dim} finite numbers, not all 0"
+        raise Refusal(422, "invalid", wrong, "take those that ?embeddings=true gives")
     return np.asarray(vector / np.linalg.norm(vector.astype(np.float64)), dtype=np.float32)
 
 

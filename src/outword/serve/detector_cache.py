@@ -7,16 +7,16 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import asdict
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from outword.base.files import sha256_bytes
 from outword.detector.artifact import finite
 from outword.detector.detector import Detector
 from outword.serve.limits import FITS, Limits
-from outword.serve.refusals import Refusal, busy, too_large
+from outword.serve.refusals import Refusal, busy, in_time, too_large
 
 T = TypeVar("T")
 A_NUMBER = 18  # bytes: float16 as it is saved, float64 and float32 to score with, float32 to explain with
@@ -33,7 +33,7 @@ def footprint(detector: Detector) -> int:
     return A_NUMBER * int(detector.scorer.labels_.shape[1]) * (len(detector.labels) + len(detector.wild))
 
 
-class Shelf:
+class DetectorCache:
     """Detectors by id. The least recently used goes first; the first one, `own`, always stays."""
 
     def __init__(self, own: Detector, limits: Limits) -> None:
@@ -71,11 +71,8 @@ class Shelf:
                 raise busy(f"{FITS} label lists are being fitted already")
             task = self._making[wanted] = asyncio.create_task(self._fit(wanted, labels))
             task.add_done_callback(lambda done: self._made_or_not(wanted, done))
-        try:
-            key = await asyncio.wait_for(asyncio.shield(self._making[wanted]), self._limits.seconds)
-        except asyncio.TimeoutError:
-            raise busy("the detector is still being made", 10) from None
-        return self.get(key)
+        late = busy("the detector is still being made", 10)
+        return self.get(await in_time(asyncio.shield(self._making[wanted]), self._limits.seconds, late))
 
     def _made_or_not(self, wanted: str, done: asyncio.Task[str]) -> None:
         del self._making[wanted]
@@ -85,39 +82,27 @@ class Shelf:
     async def _fit(self, wanted: str, labels: Mapping[str, str]) -> str:
         async with self._turn:
             fitted = await in_daemon(partial(self.own.relabel, labels))
-        key = key_of(fitted)
-        if footprint(fitted) > self._limits.detector_bytes:
-            raise too_large(f"a detector of {footprint(fitted):,} bytes", self._limits.detector_bytes, "fewer labels")
+        key, most = key_of(fitted), self._limits.detector_bytes
+        if footprint(fitted) > most:
+            raise too_large(f"a detector of {footprint(fitted):,} bytes", most, "fewer labels")
         if key != self.own_id:
             self._made.setdefault(key, fitted)
-            while len(self._made) > self._limits.detectors or self.bytes > self._limits.detector_bytes:
+            while len(self._made) > self._limits.detectors or sum(map(footprint, self._made.values())) > most:
                 self._made.popitem(last=False)
         self._keys = {labels: made for labels, made in self._keys.items() if made in self._made} | {wanted: key}
         return key
 
-    @property
-    def bytes(self) -> int:
-        """About how many bytes the made detectors take."""
-        return sum(footprint(detector) for detector in self._made.values())
-
 
 async def in_daemon(work: Callable[[], T]) -> T:
     """Run what may take minutes in a thread that the end of the process does not wait for."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def tell(result: T | None, error: Exception | None) -> None:
-        if not future.cancelled():
-            future.set_exception(error) if error else future.set_result(cast(T, result))
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # from now on it cannot be cancelled: who waits may go away, the work goes on
 
     def run() -> None:
-        result, problem = None, None
         try:
-            result = work()
+            future.set_result(work())
         except Exception as error:
-            problem = error
-        with suppress(RuntimeError):  # the loop has ended in the meantime
-            loop.call_soon_threadsafe(tell, result, problem)
+            future.set_exception(error)
 
     threading.Thread(target=run, name="outword-fit", daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(future)

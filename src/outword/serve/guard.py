@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import re
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,13 +14,13 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from outword.serve.limits import SMALL_BODY, Limits
-from outword.serve.refusals import Refusal, busy, too_large
+from outword.serve.limits import SMALL_BODY
+from outword.serve.refusals import Refusal, busy, in_time, too_large
+from outword.serve.telemetry import LOG
 
 if TYPE_CHECKING:
-    from outword.serve.telemetry import Telemetry
+    from outword.serve.service import Service
 
-LOG = logging.getLogger("outword.serve")
 LARGE = "/v1/score"  # the one path whose bodies hold images
 PLAIN = {LARGE, "/v1/detector", "/v1/detectors", "/metrics"}
 GUARDED = ("/v1/", "/metrics")  # what needs the token
@@ -70,23 +68,13 @@ class Guard:
 
     Args:
         app: what is guarded.
-        limits: see `Limits`.
+        service: whose limits hold, and whose figures count the requests.
         token: what clients must show; None asks for none.
-        telemetry: where requests are counted.
-        full: whether images are to be refused right now; gives the refusal, or None.
         local: whether only this machine is to be answered; then a web site must not get in by a name of its own.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        limits: Limits,
-        token: str | None,
-        telemetry: Telemetry,
-        full: Callable[[], Refusal | None],
-        local: bool,
-    ) -> None:
-        self.app, self.limits, self.telemetry, self.full, self.local = app, limits, telemetry, full, local
+    def __init__(self, app: ASGIApp, service: Service, token: str | None, local: bool) -> None:
+        self.app, self.service, self.limits, self.local = app, service, service.limits, local
         self._token = None if token is None else token.encode()
         self._held = self._requests = 0
 
@@ -121,7 +109,7 @@ class Guard:
             await refusal.response()(scope, receive, answer)
         finally:
             self._requests -= 1
-            self.telemetry.answered(scope["method"], _path(scope), status, time.monotonic() - began)
+            self.service.telemetry.answered(scope["method"], _path(scope), status, time.monotonic() - began)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, incoming = Headers(scope=scope), _Incoming(receive)
@@ -149,7 +137,7 @@ class Guard:
             if kind.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), self._token):
                 hint, ask = "send the header Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"}
                 raise Refusal(401, "unauthorized", "the token is missing or wrong", hint, ask)
-        if scope["path"] == LARGE and (refusal := self.full()):
+        if scope["path"] == LARGE and (refusal := self.service.batcher.refusal()):
             raise refusal
 
     async def _body(self, path: str, headers: Headers, incoming: _Incoming) -> deque[bytes]:
@@ -158,11 +146,9 @@ class Guard:
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
             raise _large_body(most)
-        try:
-            return await asyncio.wait_for(self._received(most, incoming), self.limits.seconds)
-        except asyncio.TimeoutError:
-            message = f"the body did not come within {self.limits.seconds:g} s"
-            raise Refusal(408, "timeout", message, "send less, or faster") from None
+        message = f"the body did not come within {self.limits.seconds:g} s"
+        late = Refusal(408, "timeout", message, "send less, or faster")
+        return await in_time(self._received(most, incoming), self.limits.seconds, late)
 
     async def _received(self, most: int, incoming: _Incoming) -> deque[bytes]:
         body, last = deque[bytes](), bytearray()
@@ -182,7 +168,7 @@ class Guard:
 
     def _hold(self, count: int) -> None:
         self._held += count
-        self.telemetry.held.set(self._held)
+        self.service.telemetry.held.set(self._held)
 
 
 async def _refuse(refusal: Refusal, headers: Headers, incoming: _Incoming, send: Send) -> None:

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
+from outword import client
 from outword.base.checks import whole_number
 
+T = TypeVar("T")
 SMALL_BODY = 1 << 20  # bytes of a request that carries no images; it is read on the event loop, so it must be quick
 HEAD_SECONDS = 10.0  # in which a connection must have sent the head of a request
 FITS = 4  # label lists that are being fitted or wait for it
 DOWNLOADS = 4  # detectors that are being downloaded
 
 
+def _limit(default: T, about: str) -> T:
+    found: T = field(default=default, metadata={"about": about})
+    return found
+
+
 @dataclass(frozen=True)
-class Limits:
-    """Limits of a service; all of them can be set on the command line.
+class Limits(client.Limits):
+    """Limits of a service, with what `outword serve --help` says of each."""
 
-    Attributes:
-        body_bytes: of one request.
-        images: of one request; the same number of embeddings.
-        pixels: of one image, before it is decoded.
-        labels: of one detector.
-        seconds: in which a request must have been received, then answered, then read.
-        queue: images that were accepted and are not answered yet; more are refused with 503.
-        held_bytes: of the bodies of all requests that are being received or answered.
-        requests: at a time.
-        detectors: that are kept in memory, besides the one that the service was started with.
-        detector_bytes: that these may take.
-        batch: images that go through the encoder together.
-        wait_ms: how long an image waits for others to share its batch, where others are on their way.
-    """
-
-    body_bytes: int = 32 << 20
-    images: int = 64
-    pixels: int = 64 << 20
-    labels: int = 1000
-    seconds: float = 30.0
-    queue: int = 128
-    held_bytes: int = 256 << 20
-    requests: int = 1000
-    detectors: int = 8
-    detector_bytes: int = 1 << 30
-    batch: int = 16
-    wait_ms: float = 5.0
+    body_bytes: int = _limit(32 << 20, "Bytes of a request.")
+    images: int = _limit(64, "Images of a request.")  # and embeddings
+    pixels: int = _limit(64 << 20, "Pixels of an image.")  # before it is decoded
+    labels: int = _limit(1000, "Labels of a detector.")
+    seconds: float = _limit(30.0, "To receive a request, and to answer it.")  # and for the client to read the answer
+    queue: int = _limit(128, "Images that may wait; more are refused with 503.")  # accepted, but not answered yet
+    held_bytes: int = _limit(256 << 20, "Bytes of all requests together.")  # those being received or answered
+    requests: int = _limit(1000, "Requests at a time.")
+    detectors: int = _limit(8, "Detectors in memory that clients had made.")
+    detector_bytes: int = _limit(1 << 30, "Bytes that these may take.")
+    batch: int = _limit(16, "Images, of several requests, that are handed to the encoder together.")
+    wait_ms: float = _limit(5.0, "How long an image waits for others on their way.")
 
     def __post_init__(self) -> None:
         hint = "the largest request must fit where no other is"

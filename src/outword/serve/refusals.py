@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -12,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from outword.errors import OutwordError
 
+T = TypeVar("T")
 CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed"}
 
 
@@ -48,6 +51,14 @@ def busy(what: str, seconds: int = 1, *, code: str = "overloaded") -> Refusal:
     """503: nothing is wrong with the request, but it has to come again."""
     hint = f"try again in {seconds} s, as Retry-After says"
     return Refusal(503, code, what, hint, {"Retry-After": str(seconds)})
+
+
+async def in_time(work: Awaitable[T], seconds: float, late: Refusal) -> T:
+    """The result of work; `late` is raised where it does not come within so many seconds."""
+    try:
+        return await asyncio.wait_for(work, seconds)
+    except asyncio.TimeoutError:
+        raise late from None
 
 
 def too_large(what: str, most: int, hint: str) -> Refusal:

@@ -1,4 +1,4 @@
-"""The bodies of requests and answers; FastAPI makes the OpenAPI schema of them."""
+"""The bodies of requests and answers, beside those of `outword.client`; FastAPI makes the OpenAPI schema of them."""
 
 from __future__ import annotations
 
@@ -58,46 +58,6 @@ class ArtifactRequest(Marks):
     threshold: Score | None = Field(None, description="Set by hand; not together with marks.")
 
 
-class ThresholdAnswer(BaseModel):
-    """A threshold, and what is known of it."""
-
-    threshold: float | None = Field(description="In from this score on; null accepts everything.")
-    method: str
-    calibration: str = Field(description="How it was found, in words.")
-    tpr: float | None = Field(description="Share of the photos of the classes that it accepts.")
-    low: float = Field(description="With 90 % confidence, the true share lies between `low` ...")
-    high: float = Field(description="... and `high`.")
-    mistakes: int = Field(description="Marked photos on the wrong side.")
-    warning: str
-
-
-class LimitsAnswer(BaseModel):
-    """What a request may hold."""
-
-    body_bytes: int
-    images: int
-    pixels: int
-    labels: int
-
-
-class DetectorAnswer(BaseModel):
-    """A detector."""
-
-    id: str
-    labels: list[str]
-    prompts: dict[str, str] = Field(description="Of labels that have a prompt of their own.")
-    coverage: dict[str, str] = Field(description="How well the encoder knows each label; empty if it cannot tell.")
-    method: str
-    encoder: str
-    dim: int
-    wild_words: int
-    threshold: float | None = Field(description="In from this score on; null if there is none.")
-    calibrated: bool
-    calibration: str = Field(description="How the threshold was found, in words.")
-    takes_embeddings: bool
-    limits: LimitsAnswer
-
-
 class LabelShare(BaseModel):
     """A label and its share of the mass."""
 
@@ -138,9 +98,3 @@ class Status(BaseModel):
     """How the service is."""
 
     status: str
-
-
-class Photos(BaseModel):
-    """Names of the demo photos."""
-
-    photos: list[str]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import logging
 import math
 import signal
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from types import FrameType
 
@@ -22,9 +19,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from outword.errors import InputError
 from outword.serve.guard import HEADERS
 from outword.serve.limits import HEAD_SECONDS, Limits
+from outword.serve.refusals import Refusal
+from outword.serve.telemetry import LOG
 
 CONNECTIONS = 10_000
-LOG = logging.getLogger("outword.serve")
 SPARE = 100  # file descriptors that are not for connections
 
 
@@ -39,11 +37,13 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         if made:
             made.close()
-        raise InputError(
-            f"{host} port {port} cannot be used: {(error.strerror or str(error)).lower()}",
-            hint="choose another --port (0: any free one), or another --host",
-        ) from None
+        hint = "choose another --port (0: any free one), or another --host"
+        raise InputError(f"{host} port {port} cannot be used: {_reason(error)}", hint=hint) from None
     return made
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 @cache
@@ -79,25 +79,23 @@ def address(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(app: FastAPI, limits: Limits, ready: Callable[[], None]) -> Server:
-    """A server whose `run(sockets=[bound])` goes on until a signal; `ready` is called when requests are taken."""
-    config = uvicorn.Config(
-        app,
-        http=Protocol,
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=math.ceil(3 * limits.seconds),  # to be received, answered and read
-    )
-    return Server(config, ready)
-
-
 class Server(uvicorn.Server):
-    """Says when it is ready; a signal is the usual way to stop it, and no failure."""
+    """A server whose `run(sockets=[bound])` goes on until a signal; `ready` is called when requests are taken.
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    A signal is the usual way to stop it, and no failure.
+    """
+
+    def __init__(self, app: FastAPI, limits: Limits, ready: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            http=Protocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=math.ceil(3 * limits.seconds),  # to be received, answered and read
+        )
         super().__init__(config)
         self._ready = ready
 
@@ -107,9 +105,7 @@ class Server(uvicorn.Server):
             for bound in sockets or []:
                 bound.listen(self.config.backlog)
         except OSError as error:  # another process bound the port too, and was quicker to listen
-            raise InputError(
-                f"the port cannot be used: {(error.strerror or str(error)).lower()}", hint="choose another --port"
-            ) from None
+            raise InputError(f"the port cannot be used: {_reason(error)}", hint="choose another --port") from None
         await super().startup(sockets)
         if self.started:
             self._ready()
@@ -122,19 +118,7 @@ class Server(uvicorn.Server):
         elif count:
             LOG.info("finishing what was accepted, %d requests%s", count, again)
         super().handle_exit(sig, frame)
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """End on SIGINT and SIGTERM, the second SIGINT at once; they are not raised again afterwards."""
-        if threading.current_thread() is not threading.main_thread():  # only that one may ask for signals
-            yield
-            return
-        before = {sign: signal.signal(sign, self.handle_exit) for sign in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for sign, handler in before.items():
-                signal.signal(sign, handler)
+        self._captured_signals.clear()  # which uvicorn would raise again when all is done
 
 
 class Protocol(H11Protocol):
@@ -179,15 +163,9 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP gets the common shape too."""
-        problem = {"code": "bad_request", "message": msg, "hint": "speak HTTP/1.1"}
-        body = json.dumps({"error": problem}).encode()
-        own = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"connection", b"close"),
-        ]
-        lines = [b"%s: %s\r\n" % pair for pair in [*own, *HEADERS]]
-        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + b"".join(lines) + b"\r\n" + body)
+        answer = Refusal(400, "bad_request", msg, "speak HTTP/1.1", {"Connection": "close"}).response()
+        lines = [b"%s: %s\r\n" % pair for pair in [*answer.raw_headers, *HEADERS]]
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + b"".join(lines) + b"\r\n" + bytes(answer.body))
         self.transport.close()
 
     def _await_request(self, last: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -14,17 +14,16 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from outword.base.processors import usable_cpus
+from outword.client import Info
 from outword.detector.artifact import finite
 from outword.detector.detector import Detector
 from outword.detector.judge import Verdict, takes_vectors
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.photos.decode import Blob, with_image
-from outword.serve import schemas
 from outword.serve.batching import Batcher
-from outword.serve.detector_cache import Shelf
+from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import Limits
-from outword.serve.refusals import Refusal, busy
 from outword.serve.scoring import Job, Vector, judge_jobs
 from outword.serve.telemetry import Telemetry
 
@@ -34,56 +33,34 @@ T = TypeVar("T")
 
 
 class Service:
-    """One detector and those made from it, being served.
-
-    Attributes:
-        limits: see `Limits`.
-        shelf: the detectors.
-        batcher: hands images to the model's thread.
-        telemetry: the figures.
-        downloads: how many are going on.
-    """
+    """One detector and those made from it, being served."""
 
     def __init__(self, detector: Detector, limits: Limits) -> None:
         self.limits = limits
-        self.shelf = Shelf(detector, limits)
+        self.detectors = DetectorCache(detector, limits)
         self.telemetry = Telemetry()
         self.batcher: Batcher[Job, Judged] = Batcher(
             self._judge, most=limits.batch, wait=limits.wait_ms / 1000, queue=limits.queue
         )
-        self.downloads = 0
         self._encoder = detector.encoder
         self._threads = ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword-decode")
         self._large = ThreadPoolExecutor(max(1, usable_cpus() // 2), thread_name_prefix="outword-decode-large")
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="outword-read")  # these never wait for an image
         self.telemetry.queue.set_function(lambda: self.batcher.on_their_way)
-        self.telemetry.detectors.set_function(lambda: len(self.shelf))
+        self.telemetry.detectors.set_function(lambda: len(self.detectors))
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """From the first request to the last."""
-        with blas:  # its threads spin after each product, in the way of the encoder's and of decoding
-            self.batcher.start()
-            yield
-            await self.batcher.stop()
-        self._threads.shutdown(cancel_futures=True)
-        self._large.shutdown(cancel_futures=True)
-        self._readers.shutdown(cancel_futures=True)
+        """Take requests within this block: the life of `app`."""
+        async with self.batcher.running():
+            with blas:  # its threads spin after each product, in the way of the encoder's and of decoding
+                yield
+        for threads in (self._threads, self._large, self._readers):
+            threads.shutdown(cancel_futures=True)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run what takes milliseconds, away from the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
-
-    def full(self) -> Refusal | None:
-        """Why images are refused right now; None when they are not."""
-        return self.batcher.overloaded() if self.batcher.full else None
-
-    async def in_time(self, work: Awaitable[T]) -> T:
-        """The result of work, if it comes in time."""
-        try:
-            return await asyncio.wait_for(work, self.limits.seconds)
-        except asyncio.TimeoutError:
-            raise busy(f"it took more than {self.limits.seconds:g} s", 5) from None
 
     async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Judged | ImageError]:
         """Verdicts of images or vectors, in order; an image that cannot be read has its error."""
@@ -104,26 +81,23 @@ class Service:
 
     async def _pixels(self, item: Blob) -> Pixels:
         """The pixels that the encoder reads; large images have threads of their own, so that others pass them."""
-        loop = asyncio.get_running_loop()
+        loop, encoder, most = asyncio.get_running_loop(), self._encoder, self.limits.pixels
+        decode = partial(with_image, item, encoder.preprocess, min_side=encoder.min_side, max_pixels=most)
         try:
-            return await loop.run_in_executor(self._threads, partial(self._decode, item, large=False))
+            return await loop.run_in_executor(self._threads, partial(decode, large=False))
         except LargeImageError:
-            return await loop.run_in_executor(self._large, partial(self._decode, item, large=True))
-
-    def _decode(self, item: Blob, *, large: bool) -> Pixels:
-        encoder, most = self._encoder, self.limits.pixels
-        return with_image(item, encoder.preprocess, min_side=encoder.min_side, max_pixels=most, large=large)
+            return await loop.run_in_executor(self._large, partial(decode, large=True))
 
     def _judge(self, jobs: Sequence[Job]) -> list[Judged]:
         self.telemetry.batches.observe(len(jobs))
         return judge_jobs(jobs)
 
-    def told(self, key: str, detector: Detector) -> schemas.DetectorAnswer:
+    def info(self, key: str, detector: Detector) -> Info:
         """What is said of a detector."""
-        fitted, limits = detector.calibration_, self.limits
-        return schemas.DetectorAnswer(
+        fitted = detector.calibration_
+        return Info(
             id=key,
-            labels=detector.labels,
+            labels=tuple(detector.labels),
             prompts=detector.card["label_prompts"],
             coverage=detector.coverage,
             method=detector.method,
@@ -134,9 +108,7 @@ class Service:
             calibrated=fitted is not None,
             calibration=fitted.told if fitted else "",
             takes_embeddings=takes_vectors(detector),
-            limits=schemas.LimitsAnswer(
-                body_bytes=limits.body_bytes, images=limits.images, pixels=limits.pixels, labels=limits.labels
-            ),
+            limits=self.limits,
         )
 
 

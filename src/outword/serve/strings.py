@@ -15,7 +15,6 @@ from pydantic_core import from_json
 SLICE = 1 << 16  # bytes that are looked at in one go; other threads come in between
 KEPT = 256  # characters of a string that stay in the JSON
 SPACE = re.compile(rb"[ \t\r\n]+")
-BLANKS = bytes(sign for sign in range(128) if chr(sign).isspace())
 UNFINISHED = re.compile(  # a character at the end of a slice that may go on in the next one, in UTF-8 or as an escape
     rb"([\xc0-\xff][\x80-\xbf]{0,2}|(\\u[dD][89abAB]..)?(\\(u.{0,3})?)?)\Z", re.DOTALL
 )
@@ -88,11 +87,10 @@ class _String:
     def add(self, escaped: bytes) -> None:
         """Go on with whole characters as they stand in JSON."""
         text: str = from_json(b'"%b"' % escaped)
-        data = text.encode()
         self._head += text[: KEPT - len(self._head)]
         self._length += len(text)
-        self._digest.update(data)
-        left = self._left + (data.translate(None, BLANKS) if text.isascii() else "".join(text.split()).encode())
+        self._digest.update(text.encode())
+        left = self._left + "".join(text.split()).encode()
         whole = max(0, len(left) - 5) // 4 * 4  # the last characters have rules of their own
         self._decode(left[:whole], last=False)
         self._left = left[whole:]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from outword._version import __version__
 
@@ -20,27 +21,17 @@ class Telemetry:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self.requests = Counter("outword_requests", "Requests.", ["path", "status"], registry=self.registry)
-        self.seconds = Histogram(
-            "outword_request_seconds",
-            "From the head of a request to its answer.",
-            ["path"],
-            buckets=SECONDS,
-            registry=self.registry,
-        )
-        self.images = Counter("outword_images", "Images scored.", ["verdict"], registry=self.registry)
-        self.batches = Histogram(
-            "outword_batch_images",
-            "Images that went through the encoder together.",
-            buckets=SIZES,
-            registry=self.registry,
-        )
-        self.queue = Gauge(
-            "outword_queue_images", "Images that were accepted and are not answered yet.", registry=self.registry
-        )
-        self.held = Gauge("outword_held_bytes", "Bytes of requests in memory.", registry=self.registry)
-        self.detectors = Gauge("outword_detectors", "Detectors in memory.", registry=self.registry)
-        Gauge("outword_info", "The version.", ["version"], registry=self.registry).labels(__version__).set(1)
+        ours: dict[str, Any] = {"namespace": "outword", "registry": self.registry}
+        self.requests = Counter("requests", "Requests.", ["path", "status"], **ours)
+        about = "From the head of a request to its answer."
+        self.seconds = Histogram("request_seconds", about, ["path"], buckets=SECONDS, **ours)
+        self.images = Counter("images", "Images scored.", ["verdict"], **ours)
+        about = "Images that went through the encoder together."
+        self.batches = Histogram("batch_images", about, buckets=SIZES, **ours)
+        self.queue = Gauge("queue_images", "Images that were accepted and are not answered yet.", **ours)
+        self.held = Gauge("held_bytes", "Bytes of requests in memory.", **ours)
+        self.detectors = Gauge("detectors", "Detectors in memory.", **ours)
+        Gauge("info", "The version.", ["version"], **ours).labels(__version__).set(1)
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request; `path` is that of the route, not what the client sent."""
@@ -48,7 +39,3 @@ class Telemetry:
         self.requests.labels(path, str(status)).inc()
         self.seconds.labels(path).observe(seconds)
         LOG.info("%s %s %d %.0f ms", method, path, status, 1000 * seconds)
-
-    def text(self) -> bytes:
-        """What `/metrics` answers."""
-        return generate_latest(self.registry)
