@@ -58,7 +58,7 @@ def few_plots(request, monkeypatch):
     if "table_of_the_paper" not in request.node.name:
         monkeypatch.setattr("outword.benchmark.run.bench.write_plots", lambda outcome, folder: [])
     elif not any(table in request.node.name for table in ("table1", "table3")):
-        monkeypatch.setattr("outword.benchmark.show.plots._write", lambda figure, path: path.touch() or path)
+        monkeypatch.setattr("outword.benchmark.show.picture._write", lambda figure, path: path.touch() or path)
 
 
 @pytest.fixture(scope="module")

@@ -121,7 +121,6 @@ def test_intervals_cover_the_truth():
 def test_interval_by_hand():
     assert interval(np.arange(1001)) == pytest.approx((25.0, 975.0))
     assert interval([0.5]) == (0.5, 0.5)
-    assert interval([0.0, 1.0], level=0.5) == (0.25, 0.75)
 
 
 def test_half_widths_by_hand():
@@ -165,12 +164,6 @@ def test_bad_parameters():
         resampled([1.0], {}, n_samples=0)
     with pytest.raises(ParameterError, match="seed must be a whole number of at least 0, got -1"):
         resampled([1.0], {}, seed=-1)
-    with pytest.raises(ParameterError, match="level must be a number above 0 and below 1, got 95"):
-        interval([1.0], level=95)
-    with pytest.raises(ParameterError, match="level must be a number above 0 and below 1, got 95"):
-        half_widths([[1.0]], level=95)
-    with pytest.raises(InputError, match=r"samples must have a row a method, got shape \(1,\)"):
-        half_widths([1.0])
 
 
 def test_some_of_the_images_are_drawn_from_all_of_them():

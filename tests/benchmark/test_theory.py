@@ -7,14 +7,16 @@ import pytest
 
 from outword.benchmark.run.suite import Theorem
 from outword.benchmark.show.markup import WRITERS
+from outword.benchmark.theory import theory
 from outword.benchmark.theory.plot import theorem_figures
 from outword.benchmark.theory.tables import theorem_headline, theorem_tables
 from outword.benchmark.theory.theory import (
     Setting,
+    Slope,
     bound,
     corrected_bound,
     curve_lines,
-    deviation,
+    exact_masses,
     hard_cases,
     make_setting,
     mini_setting,
@@ -39,6 +41,10 @@ def small():
 @pytest.fixture(scope="module")
 def curves():
     return run_theorem(THEOREM, [synthetic_setting(0.5, 6)])
+
+
+def deviation(*vectors, scale, tau, lam=theory.LAMBDA, **drawn):
+    return theory.deviation(exact_masses(Setting("", *map(np.array, vectors)), scale, tau, lam), **drawn)
 
 
 def measured(world, **changed):
@@ -107,33 +113,6 @@ def test_seeds(small):
     assert (measured(small) != measured(small, seed=1)).any()
 
 
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"tau": 0.0}, "tau must be a number above 0 and below 1, got 0.0"),
-        ({"tau": 1}, "tau must be"),
-        ({"m": 0}, "m must be a whole number of at least 1, got 0"),
-        ({"n": 2.5}, "n must be a whole number"),
-        ({"draws": 0}, "draws must be"),
-        ({"lam": 0.0}, "lam must be a number above 0"),
-        ({"scale": 0.0}, "scale must be"),
-        ({"scale": 200.0}, "at most 175, got 200.0"),
-        ({"scale": [1.0, 2.0]}, r"one an image \(5\)"),
-        ({"scale": math.nan}, "scale must be"),
-    ],
-)
-def test_bad_parameters(small, changed, told):
-    with pytest.raises(ParameterError, match=told):
-        measured(small, **changed)
-
-
-def test_bad_vectors(small):
-    with pytest.raises(InputError, match="positives must have one row or more"):
-        measured(replace(small, positives=np.zeros((0, 8))))
-    with pytest.raises(InputError, match="images must have 8 columns"):
-        measured(replace(small, images=np.ones((2, 3))))
-
-
 # bounds
 
 
@@ -176,29 +155,18 @@ def test_the_slope_of_a_power_law():
     sizes = [10, 30, 100, 1000]
     rng = np.random.default_rng(0)
     exact = 3.0 * np.array(sizes)[:, None] ** -0.7
-    assert slope(sizes, exact * np.ones(5)) == pytest.approx((-0.7, -0.7, -0.7))
-    value, low, high = slope(sizes, exact * rng.lognormal(sigma=0.5, size=(4, 400)))
-    assert low < -0.7 < high
-    assert low < value < high
-    assert high - low < 0.05
-    _, few_low, few_high = slope(sizes, exact * rng.lognormal(sigma=0.5, size=(4, 25)))
-    assert few_high - few_low > 2 * (high - low)
+    assert slope(sizes, exact * np.ones(5)) == Slope(-0.7, -0.7, -0.7, 10, 1000)
+    many = slope(sizes, exact * rng.lognormal(sigma=0.5, size=(4, 400)))
+    assert many.low < -0.7 < many.high
+    assert many.low < many.value < many.high
+    assert many.high - many.low < 0.05
+    few = slope(sizes, exact * rng.lognormal(sigma=0.5, size=(4, 25)))
+    assert few.high - few.low > 2 * (many.high - many.low)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "deltas"),
-    [
-        ([1, 2], np.ones((2, 5))),
-        ([1, 2, 3], np.ones((2, 5))),
-        ([0, 1, 2], np.ones((3, 5))),
-        ([1, 2, 3], np.ones(3)),
-        ([1, 2, 3], np.zeros((3, 5))),
-        ([1, 2, 3], np.full((3, 5), np.nan)),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "deltas"), [([1, 2], np.ones((2, 5))), ([1, 2, 3], np.zeros((3, 5)))])
 def test_no_slope(sizes, deltas):
-    with pytest.raises(ParameterError):
-        slope(sizes, deltas)
+    assert slope(sizes, deltas) is None
 
 
 # settings
@@ -332,7 +300,6 @@ def test_tables(curves):
     assert first[:3] == ["synthetic", "0.1", "m"]
     assert float(first[3]) == pytest.approx(curves[0].slope.value)
     assert "τ = 0.5, λ = 120, 150 draws" in WRITERS["md"](slopes)
-    assert theorem_tables([]) == []
 
 
 def test_the_figures_are_the_same_each_time(curves, tmp_path):
@@ -347,12 +314,6 @@ def test_the_figures_are_the_same_each_time(curves, tmp_path):
         assert b"dc:date" not in data
 
 
-def test_nothing_to_draw(tmp_path):
-    with pytest.raises(ParameterError, match="got none"):
-        theorem_figures([], tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_headline(curves):
     told = theorem_headline(curves)
     assert told.startswith(
@@ -361,7 +322,6 @@ def test_the_headline(curves):
     share = max(point.worst / point.bound for curve in curves for point in curve.points)
     assert f"The printed bound is broken nowhere: δ of the worst image is at most {share:.3g} of it." in told
     assert "vacuous" not in told
-    assert theorem_headline([]) == ""
 
 
 def test_the_headline_tells_what_does_not_hold(curves):

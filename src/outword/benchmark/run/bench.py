@@ -19,7 +19,7 @@ from outword.benchmark.show.table import Table
 from outword.benchmark.show.tables import lead_tables, make_tables, write_tables
 from outword.benchmark.theory.plot import theorem_figures
 from outword.benchmark.theory.tables import cases_table, theorem_headline, theorem_tables
-from outword.benchmark.theory.theory import curve_lines, hard_cases, mini_setting, run_theorem, synthetic_setting
+from outword.benchmark.theory.theory import curve_lines, hard_cases, run_theorem
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ImageError
 from outword.photos.sources import read_items
@@ -88,8 +88,7 @@ def bench(
 
 def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table], list[Path], str]:
     """Measure Theorem 2: its curves as JSON lines, its tables, its figures and the answer."""
-    settings = [synthetic_setting(theorem.tau, theorem.images), mini_setting(theorem.tau, theorem.images, report)]
-    curves = run_theorem(theorem, settings, report=report)
+    curves = run_theorem(theorem, report=report)
     with whole_file(folder / "curves.jsonl") as temporary:
         encoder = {"name": "mini", "fingerprint": get_encoder("mini").fingerprint}
         text = curve_lines(curves, theorem=asdict(theorem), encoder=encoder, versions=versions(), commit=commit())

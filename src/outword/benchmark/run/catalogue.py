@@ -38,36 +38,23 @@ _COUNTED = re.compile(r"_[0-9]+$")
 class DataSet:
     """A set as the catalogue has it.
 
-    Attributes:
-        name: short, as in suites.
-        title: as in tables.
-        about: what it shows, and who made it.
-        licence: what the official page says, shortly; "not stated" where it says nothing.
-        source: the official page.
-        get: what to download by hand.
-        layout: what the folder should look like.
-        folders: places below ROOT, folders or archives, globs allowed; the first that has photos is taken.
-        images: how many there are; 0 where that is not known.
-        checksums: of the archives that are downloaded, "md5:..." or "sha256:..." by file name.
-        classes: what tells the class of a photo. "imagenet": the nearest folder, a WordNet id or an index; "folders":
-            the name of the nearest folder; "files": the name of the file, without its number; "": nothing.
-        subset: its classes are those of ImageNet-10, -20 or -100, and its photos are those of imagenet-1k.
-        n_classes: how many classes there are; 0 where nothing is checked.
+    What tells the class of a photo (`classes`) is, for "imagenet", the nearest folder, a WordNet id or an index; for
+    "folders", the name of the nearest folder; for "files", the name of the file, without its number; for "", nothing.
     """
 
-    name: str
-    title: str
-    about: str
-    licence: str
-    source: str
-    get: str
-    layout: str
-    folders: tuple[str, ...]
-    images: int
-    checksums: Mapping[str, str] = field(default_factory=dict)
+    name: str  # short, as in suites
+    title: str  # as in tables
+    about: str  # what it shows, and who made it
+    licence: str  # what the official page says, shortly; "not stated" where it says nothing
+    source: str  # the official page
+    get: str  # what to download by hand
+    layout: str  # what the folder should look like
+    folders: tuple[str, ...]  # places below ROOT, folders or archives or globs; the first that has photos is taken
+    images: int  # how many there are; 0 where that is not known
+    checksums: Mapping[str, str] = field(default_factory=dict)  # "md5:..." or "sha256:..." by archive
     classes: Classes = ""
-    subset: int = 0
-    n_classes: int = 0
+    subset: int = 0  # its classes are those of ImageNet-10, -20 or -100, and its photos are those of imagenet-1k
+    n_classes: int = 0  # how many there are; 0 where nothing is checked
 
 
 @dataclass(frozen=True)
@@ -90,37 +77,23 @@ class OwnSet(DataSet):
 
 @dataclass(frozen=True)
 class Found:
-    """Where a set lies.
-
-    Attributes:
-        data_set: the set.
-        status: "incomplete" where there are fewer images, or other numbers of classes, than there should be.
-        where: the folder or archive, None if there is none; of several files, the folder that has them.
-        count: of image files, or of photos in archives.
-        advice: what to do, or to know; "" if nothing.
-        paths: what `outword.vectors.source.find_source` takes.
-    """
+    """Where a set lies."""
 
     data_set: DataSet
-    status: Status
-    where: Path | None
-    count: int
-    advice: str
-    paths: tuple[Path, ...] = ()
+    status: Status  # "incomplete": fewer images, or another number of classes, than there should be
+    where: Path | None  # the folder or archive, None if there is none; of several files, the folder that has them
+    count: int  # of image files, or of photos in archives
+    advice: str  # what to do, or to know; "" if nothing
+    paths: tuple[Path, ...] = ()  # what `outword.photos.sources.find_items` takes
 
 
 @cache
 def catalogue() -> dict[str, DataSet]:
     """The sets by name; an unknown key in the file is an error."""
-    file = files("outword") / "benchmark" / "catalogue.toml"
-    return read_catalogue(file.read_text(encoding="utf-8"), "catalogue.toml")
-
-
-def read_catalogue(text: str, where: str) -> dict[str, DataSet]:
-    """The sets of a catalogue by name; `where` names it in errors."""
-    tables = tomllib.loads(text)
+    tables = tomllib.loads((files("outword") / "benchmark" / "catalogue.toml").read_text(encoding="utf-8"))
     return {
-        name: read_record(DataSet, {"name": name, **table}, f"{name} of {where}", SEE) for name, table in tables.items()
+        name: read_record(DataSet, {"name": name, **table}, f"{name} of the catalogue", SEE)
+        for name, table in tables.items()
     }
 
 
@@ -139,12 +112,11 @@ def find_set(root: str | os.PathLike[str], name: str) -> Found:
     for place in places:
         for base in BASES:
             paths = tuple(path for path in _matches(top / base, Path(place).parts) if path.is_dir() or is_source(path))
-            if not paths:
-                continue
-            found = _counted(data_set, paths)
-            if found.count:
-                return found
-            notes.append(found.advice)
+            if paths:
+                found = _counted(data_set, paths)
+                if found.count:
+                    return found
+                notes.append(found.advice)
     return Found(data_set, "missing", None, 0, " ".join([*filter(None, notes), _how(data_set)]))
 
 
@@ -200,9 +172,8 @@ def class_of(data_set: DataSet, name: str) -> str | None:
         return _own_class(data_set, path.parent)
     nearest = path.parent.name
     if data_set.classes == "imagenet":
-        wnid = imagenet.wnid_for(nearest)
-        outside = data_set.subset and wnid not in imagenet.subset(data_set.subset)
-        return None if wnid is None or outside else imagenet.label_for(wnid)
+        wnid, label = imagenet.classes_by_key().get(nearest, ("", None))
+        return None if data_set.subset and wnid not in imagenet.subset(data_set.subset) else label
     if data_set.classes == "folders":
         return _NUMBERED.sub("", nearest, count=1).replace("_", " ").strip() or None
     if data_set.classes == "files":
@@ -221,7 +192,8 @@ def labels_of(data_set: DataSet, names: Iterable[str]) -> list[str]:
     if data_set.classes != "imagenet":
         return sorted({label for name in names if (label := class_of(data_set, name)) is not None})
     every = frozenset(imagenet.subset(data_set.subset)) if data_set.subset else None
-    shown = frozenset(wnid for name in names if (wnid := imagenet.wnid_for(PurePath(name).parent.name)))
+    known = imagenet.classes_by_key()
+    shown = frozenset(known[key][0] for name in names if (key := PurePath(name).parent.name) in known)
     return imagenet.labels(shown & every if shown and every else shown or every)
 
 
@@ -253,19 +225,20 @@ def _counted(data_set: DataSet, paths: tuple[Path, ...]) -> Found:
             count += 1
             labels.add(label)
     where = paths[0] if len(paths) == 1 else paths[0].parent
-    told = _linked(where)
+    advice = _linked(where)
     status: Status = "present" if count else "missing"
+    found = f"{count:,} images found, {data_set.images:,} expected"
     if seen and not count:
-        told.append(f"{where} does not tell the classes of its photos.")
+        advice.append(f"{where} does not tell the classes of its photos.")
     elif data_set.n_classes and len(labels) != data_set.n_classes:
         status = "incomplete"
-        told.append(f"{len(labels):,} classes found, {data_set.n_classes:,} expected. {_how(data_set)}")
+        advice.append(f"{len(labels):,} classes found, {data_set.n_classes:,} expected. {_how(data_set)}")
     elif 0 < count < data_set.images:
         status = "incomplete"
-        told.append(f"{count:,} images found, {data_set.images:,} expected. {_how(data_set)}")
+        advice.append(f"{found}. {_how(data_set)}")
     elif data_set.images and count > data_set.images:
-        told.append(f"{count:,} images found, {data_set.images:,} expected: perhaps there is more than this set in it.")
-    return Found(data_set, status, where, count, " ".join(told), paths)
+        advice.append(f"{found}: perhaps there is more than this set in it.")
+    return Found(data_set, status, where, count, " ".join(advice), paths)
 
 
 def _linked(where: Path) -> list[str]:
@@ -294,8 +267,8 @@ def _own_id(root: Path, name: str) -> Found:
         try:
             labels = read_labels(listed if listed.exists() else inside)
         except InputError as error:
-            told = f"{error.message}. Put photos into {inside}/<class>/, or write the class names into {listed}"
-            return Found(_own_set(name, top), "missing", None, 0, told)
+            advice = f"{error.message}. Put photos into {inside}/<class>/, or write the class names into {listed}"
+            return Found(_own_set(name, top), "missing", None, 0, advice)
     return _own(name, top, labels)
 
 
@@ -309,25 +282,14 @@ def _own_place(root: Path, name: str) -> Path:
 def _own(name: str, top: Path, labels: Mapping[str, str] | None = None) -> Found:
     data_set = _own_set(name, top, labels)
     found = _counted(data_set, (top,)) if top.exists() else Found(data_set, "missing", None, 0, "")
-    if found.count:
-        return found
-    return Found(data_set, "missing", None, 0, f"{found.advice} {_how(data_set)}".strip())
+    return found if found.count else Found(data_set, "missing", None, 0, f"{found.advice} {_how(data_set)}".strip())
 
 
 def _own_set(name: str, top: Path, labels: Mapping[str, str] | None = None) -> OwnSet:
-    return OwnSet(
-        name=name,
-        title={FOLDER: "id", TRAIN: "train"}.get(name, name),  # no OOD set has these names
-        about="photos of your own",
-        licence="yours",
-        source="yours",
-        get="nothing",
-        layout=f"{top}/{'*.jpg' if labels is None else '<class>/*.jpg'}",
-        folders=(os.fspath(top),),
-        images=0,
-        top=os.fspath(top),
-        labels=labels or {},
-    )
+    title = {FOLDER: "id", TRAIN: "train"}.get(name, name)  # no OOD set has these names
+    layout = f"{top}/{'*.jpg' if labels is None else '<class>/*.jpg'}"
+    yours, place = ("photos of your own", "yours", "yours", "nothing"), os.fspath(top)
+    return OwnSet(name, title, *yours, layout, folders=(place,), images=0, top=place, labels=labels or {})
 
 
 def _own_class(data_set: OwnSet, folder: PurePath) -> str | None:

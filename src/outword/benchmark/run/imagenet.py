@@ -35,28 +35,13 @@ def classes() -> list[tuple[str, str]]:
 
 
 @cache
-def _keys() -> dict[str, tuple[str, str]]:
-    """Id and name of a class by its id and by its index."""
-    by_id = {wnid: (wnid, name) for wnid, name in classes()}
-    return by_id | {str(index): known for index, known in enumerate(classes())}
+def classes_by_key() -> dict[str, tuple[str, str]]:
+    """WordNet id and name of each class, by its id and by its index in the order of ILSVRC.
 
-
-def wnid_for(key: str) -> str | None:
-    """The WordNet id of a class by its id, or by its index in the order of ILSVRC; None if there is no such class.
-
-    >>> wnid_for("999"), wnid_for("n15075141"), wnid_for("1000")
-    ('n15075141', 'n15075141', None)
+    >>> classes_by_key()["999"], classes_by_key()["n01440764"]
+    (('n15075141', 'toilet tissue'), ('n01440764', 'tench'))
     """
-    return _keys().get(key, (None, ""))[0]
-
-
-def label_for(key: str) -> str | None:
-    """The name of a class by its WordNet id, or by its index in the order of ILSVRC; None if there is no such class.
-
-    >>> label_for("n01440764"), label_for("0"), label_for("val")
-    ('tench', 'tench', None)
-    """
-    return _keys().get(key, ("", None))[1]
+    return {key: known for index, known in enumerate(classes()) for key in (known[0], str(index))}
 
 
 def labels(wnids: frozenset[str] | None = None) -> list[str]:

@@ -110,6 +110,10 @@ class Outcome:
     titles: Mapping[str, str] = field(default_factory=dict)  # of the sets, by name
     unread: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)  # path and reason, by set
 
+    def title(self, name: str) -> str:
+        """The title of a set, or its name where it has none."""
+        return self.titles.get(name, name)
+
     def conditions(self) -> list[Condition]:
         """(id, encoder, corpus), in the order of the suite."""
         return list(dict.fromkeys((row.id, row.encoder, row.corpus) for row in self.rows))

@@ -8,23 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from outword.base.extras import require
 from outword.base.html import visible
+from outword.benchmark.run.bootstrap import interval
 from outword.benchmark.run.results import Condition, Outcome, Row
-from outword.benchmark.show.picture import BLUE, DASHES, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Picture
-from outword.benchmark.show.summary import (
-    AUROC,
-    FITTED,
-    FPR95,
-    LEARNS,
-    average,
-    mean_interval,
-    measured_sets,
-    paper_entries,
-    ranking,
-    terms,
-    title,
-)
+from outword.benchmark.show.picture import AXIS_LABELS, BLUE, COLOURS, DASHES, GREY, VERMILLION, Picture, legend_line
+from outword.benchmark.show.summary import FITTED, LEARNS, measured_sets, paper_entries, ranking, replicates, terms
 from outword.maths.metrics import auroc, threshold_at_tpr
 from outword.maths.numerics import Array
 
@@ -33,48 +21,32 @@ POINTS = 400  # of a curve
 BINS = 40
 SQUEEZED = 0.02  # of the range of scores: where half of a set lies there, the axis is stretched
 MARKERS = {"": "o", FITTED: "s", LEARNS: "D"}
-COLOURS = (BLUE, GREEN, PURPLE, SKY, ORANGE)
-LABELS = {
-    AUROC: ("auroc", "mean AUROC, % (higher is better)"),
-    FPR95: ("fpr95_id", "mean FPR95, % (lower is better)"),
-}
 
 
 def dots(outcome: Outcome, condition: Condition, name: str, heading: str) -> Picture:
     """Mean AUROC and FPR95 of each method with its 95 % bootstrap interval, best AUROC on top."""
     methods = [method for method, _ in ranking(outcome, condition)]
     size = (4.1, 1.3 + 0.24 * len(methods))
-    return Picture(name, heading, [partial(_dots, outcome, condition, methods, c) for c in LABELS], 2, size)
+    return Picture(name, heading, [partial(_dots, outcome, condition, methods, f) for f in AXIS_LABELS], 2, size)
 
 
-def _dots(outcome: Outcome, condition: Condition, methods: Sequence[str], column: int, axes: Any) -> list[Any]:
-    figure, label = LABELS[column]
-    sets, own = measured_sets(outcome), paper_entries(outcome, condition)
+def _dots(outcome: Outcome, condition: Condition, methods: Sequence[str], figure: str, axes: Any) -> list[Any]:
+    own, means = paper_entries(outcome, condition), dict(ranking(outcome, condition, figure))
     kinds: set[str] = set()
     for place, method in enumerate(methods):
         rows = outcome.select(condition, entry=method)
-        value = average(rows, sets, figure)
-        assert value is not None  # the ranking has only those with an average
-        low, high = mean_interval(outcome, rows, column)
-        colour, kind = VERMILLION if method in own else BLUE, _kind(rows[0])
+        low, high = interval(replicates(outcome, rows)[figure])
+        colour, kind = VERMILLION if method in own else BLUE, next(iter(terms(rows[0])), "")
         axes.plot([100 * low, 100 * high], [place, place], color=colour, linewidth=1.5)
-        axes.plot([100 * value.mean], [place], color=colour, **_marker(kind))
+        axes.plot([100 * means[method]], [place], color=colour, **_marker(kind))
         kinds.add(kind)
     axes.set_yticks(range(len(methods)), [visible(method) for method in methods])
     for text, method in zip(axes.get_yticklabels(), methods, strict=True):
         text.set_color(VERMILLION if method in own else "black")
-    axes.set_ylim(len(methods) - 0.5, -0.5)
-    axes.set_xlabel(label)
+    axes.set(ylim=(len(methods) - 0.5, -0.5), xlabel=f"mean {AXIS_LABELS[figure]}")
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    line = require("matplotlib.lines").Line2D
-    named = [kind for kind in MARKERS if kind and kind in kinds]
-    return [line([], [], color=GREY, linestyle="", label=kind, **_marker(kind)) for kind in named]
-
-
-def _kind(row: Row) -> str:
-    """What sets a method apart, if anything."""
-    return next(iter(terms(row)), "")
+    return [legend_line(kind, color=GREY, linestyle="", **_marker(kind)) for kind in MARKERS if kind and kind in kinds]
 
 
 def _marker(kind: str) -> dict[str, Any]:
@@ -84,10 +56,9 @@ def _marker(kind: str) -> dict[str, Any]:
 
 def roc_curves(outcome: Outcome, condition: Condition, name: str, heading: str) -> Picture:
     """ROC curves of the best methods and the paper's, one panel for each OOD set; of the first seed."""
-    own = paper_entries(outcome, condition)
     best = [method for method, _ in ranking(outcome, condition)][:BEST]
-    methods = [*best, *(method for method in own if method not in best)]
-    panels = [partial(_roc, outcome, condition, methods, own, ood) for ood in measured_sets(outcome)]
+    methods = list(dict.fromkeys([*best, *paper_entries(outcome, condition)]))
+    panels = [partial(_roc, outcome, condition, methods, ood) for ood in measured_sets(outcome)]
     return Picture(name, heading, panels, _columns(len(panels)), (3.9, 3.7))
 
 
@@ -96,9 +67,8 @@ def _columns(panels: int) -> int:
     return 2 if panels in (2, 4) else min(panels, 3)
 
 
-def _roc(
-    outcome: Outcome, condition: Condition, methods: Sequence[str], own: Sequence[str], ood: str, axes: Any
-) -> list[Any]:
+def _roc(outcome: Outcome, condition: Condition, methods: Sequence[str], ood: str, axes: Any) -> list[Any]:
+    own = paper_entries(outcome, condition)
     others = [method for method in methods if method not in own]
     rows = {method: _first(outcome, condition, method, ood) for method in methods}
     for method, row in rows.items():
@@ -106,12 +76,12 @@ def _roc(
         place = others.index(method) if method in others else own.index(method)
         colour = VERMILLION if method in own else COLOURS[place]
         false, true = roc(inside, outside)
-        label = f"{visible(method)}  {100 * auroc(inside, outside):.2f}"
-        style = {"color": colour, "linestyle": DASHES[place % len(DASHES)], "linewidth": 2 if method in own else 1.4}
-        axes.plot(100 * false, 100 * true, label=label, **style)
+        label, width = f"{visible(method)}  {100 * auroc(inside, outside):.2f}", 2 if method in own else 1.4
+        dashes = DASHES[place % len(DASHES)]
+        axes.plot(100 * false, 100 * true, label=label, color=colour, linestyle=dashes, linewidth=width)
     axes.plot([0, 100], [0, 100], color="#bbbbbb", linewidth=0.8)
     axes.set(xlim=(-1, 101), ylim=(-1, 101), xlabel="OOD accepted (FPR), %", ylabel="ID accepted (TPR), %")
-    axes.set_title(visible(title(outcome, ood)))
+    axes.set_title(visible(outcome.title(ood)))
     seed = min(row.seed for row in rows.values())
     axes.legend(loc="lower right", title=f"AUROC, % (seed {seed})", title_fontsize=8, alignment="left")
     return []
@@ -142,10 +112,9 @@ def roc(inside: Array, outside: Array) -> tuple[Array, Array]:
 
 def histograms(outcome: Outcome, condition: Condition, name: str, heading: str) -> list[Picture]:
     """Scores of ID and OOD images, one panel for each OOD set: of the best method, and of the paper's; first seed."""
-    best = [method for method, _ in ranking(outcome, condition)]
-    methods = dict.fromkeys([*best[:1], *paper_entries(outcome, condition)[:1]])
+    best = [method for method, _ in ranking(outcome, condition)[:1]]
     pictures = []
-    for number, method in enumerate(methods, 1):
+    for number, method in enumerate(dict.fromkeys([*best, *paper_entries(outcome, condition)[:1]]), 1):
         rows = [_first(outcome, condition, method, ood) for ood in measured_sets(outcome)]
         scale = score_scale([outcome.scores(row) for row in rows])
         panels = [partial(_histogram, outcome, row, scale) for row in rows]
@@ -157,18 +126,20 @@ def _histogram(outcome: Outcome, row: Row, scale: Mapping[str, Any], axes: Any) 
     inside, outside = outcome.scores(row)
     edges = _edges(inside, outside, scale, axes)
     handles, infinite = [], 0
-    for scores, name, colour in ((inside, "ID", BLUE), (outside, "OOD", VERMILLION)):
+    for scores, label, colour in ((inside, "ID", BLUE), (outside, "OOD", VERMILLION)):
         finite = scores[np.isfinite(scores)]
         infinite += len(scores) - len(finite)
-        counts, _ = np.histogram(finite, edges)
-        axes.stairs(100 * counts / len(scores), edges, color=colour, fill=True, alpha=0.35)
-        handles.append(axes.stairs(100 * counts / len(scores), edges, color=colour, linewidth=1.2, label=name))
-    cut = threshold_at_tpr(inside, 0.95)
-    handles.append(axes.axvline(cut, color=GREY, linestyle="--", linewidth=1.2, label="accepts 95 % of ID"))
-    axes.set_title(visible(f"{row.entry}: ID against {title(outcome, row.ood)}"))
-    direction = "higher: more ID" if scale["value"] == "linear" else "logarithmic axis; higher: more ID"
+        shares = 100 * np.histogram(finite, edges)[0] / len(scores)
+        axes.stairs(shares, edges, color=colour, fill=True, alpha=0.35)
+        handles.append(axes.stairs(shares, edges, color=colour, linewidth=1.2, label=label))
+    threshold = threshold_at_tpr(inside, 0.95)
+    handles.append(axes.axvline(threshold, color=GREY, linestyle="--", linewidth=1.2, label="accepts 95 % of ID"))
+    axes.set_title(visible(f"{row.entry}: ID against {outcome.title(row.ood)}"))
+    axis = "" if scale["value"] == "linear" else "logarithmic axis; "
     dropped = f"; {infinite:,} infinite ones not shown" if infinite else ""
-    axes.set(xlim=(edges[0], edges[-1]), xlabel=f"score ({direction}){dropped}", ylabel="images of the set, %")
+    axes.set(
+        xlim=(edges[0], edges[-1]), xlabel=f"score ({axis}higher: more ID){dropped}", ylabel="images of the set, %"
+    )
     return handles
 
 
@@ -209,9 +180,9 @@ def _edges(inside: Array, outside: Array, scale: Mapping[str, Any], axes: Any) -
 def score_range(inside: Array, outside: Array) -> tuple[float, float]:
     """Where nearly all finite scores lie, and the threshold that accepts 95 % of ID; a few outliers do not count."""
     low, high = _bulk(inside, outside)
-    cut = threshold_at_tpr(inside, 0.95)
-    if np.isfinite(cut):
-        low, high = min(low, cut), max(high, cut)
+    threshold = threshold_at_tpr(inside, 0.95)
+    if np.isfinite(threshold):
+        low, high = min(low, threshold), max(high, threshold)
     room = max(0.03 * (high - low), 1e-6 * max(abs(low), abs(high), 1e-6))
     return low - room, high + room
 

@@ -6,18 +6,9 @@ from collections.abc import Iterator
 
 from outword.benchmark.run.results import Outcome, Row
 from outword.benchmark.show.published import published, reference
-from outword.benchmark.show.summary import (
-    AXES,
-    FITTED,
-    LEARNS,
-    condition_text,
-    measured_sets,
-    tau_text,
-    terms,
-    title,
-    varying,
-)
+from outword.benchmark.show.summary import AXES, FITTED, LEARNS, condition_text, measured_sets, tau_text, terms, varying
 
+AUROC = "AUROC: probability that an ID image has a higher score than an OOD image."
 FPR95_ID = (
     "FPR95 (ID positive): share of OOD images that are accepted at the highest threshold that accepts at least 95 % of "
     "ID images."
@@ -28,8 +19,6 @@ FPR95_OOD = (
 )
 # The values of the paper's section on implementation.
 PAPER_VALUES = {"alpha": 100.0, "tau": 0.5, "sigma": 0.001, "kappa": 0.01, "L": 12000.0, "B": 100.0}
-
-
 CONDITIONAL = (
     "Intervals of single figures: 95 %, over images, by bootstrap, given the photos that a seed drew to fit on, and "
     "without a correction for the choice of a best row."
@@ -42,18 +31,18 @@ CHOSEN = (
 
 def main_notes(outcome: Outcome) -> list[str]:
     """The notes of the table in the paper's layout."""
-    others = [*_terms(outcome), *_published(outcome), *_partial(outcome), *lacks(outcome)]
-    return [*_reading(outcome), CHOSEN, FPR95_ID, *others]
+    rows = [*_terms(outcome), *_published(outcome), *_partial(outcome), *lacks(outcome)]
+    return [*_reading(outcome), CHOSEN, FPR95_ID, *rows]
 
 
 def lead_notes(outcome: Outcome) -> list[str]:
     """The notes of the table of leads."""
-    first = "Mean AUROC over the OOD sets: the first less each of the others, in points."
-    sure = (
+    return [
+        "Mean AUROC over the OOD sets: the first less each of the others, in points.",
         "Intervals: 95 % for all pairs of methods at once (largest deviation over all pairs), by bootstrap over images "
-        "and seeds. One that contains 0 separates nothing."
-    )
-    return [first, sure, *_reading(outcome)]
+        "and seeds. One that contains 0 separates nothing.",
+        *_reading(outcome),
+    ]
 
 
 def all_notes(outcome: Outcome) -> list[str]:
@@ -64,10 +53,9 @@ def all_notes(outcome: Outcome) -> list[str]:
 
 def sweep_notes(outcome: Outcome, parameter: str) -> list[str]:
     """The notes of the table of a swept parameter."""
-    value = PAPER_VALUES.get(parameter)
-    lines = [] if value is None else [f"The paper's {parameter} is {value:g}."]
-    lines.append("± is how seeds differ: no interval for a value, and no correction for picking the best of them.")
-    return [*lines, *_reading(outcome), FPR95_ID, *_terms(outcome), *_partial(outcome), *lacks(outcome)]
+    paper = [f"The paper's {parameter} is {PAPER_VALUES[parameter]:g}."] if parameter in PAPER_VALUES else []
+    seeds = "± is how seeds differ: no interval for a value, and no correction for picking the best of them."
+    return [*paper, seeds, *_reading(outcome), FPR95_ID, *_terms(outcome), *_partial(outcome), *lacks(outcome)]
 
 
 def _reading(outcome: Outcome) -> Iterator[str]:
@@ -97,15 +85,21 @@ def _terms(outcome: Outcome) -> Iterator[str]:
                 "each OOD set. Its figures depend on the order and on the mix."
             )
         if kept := row.config["method"]["on_vectors"]:
-            values = ", ".join(f"{key}={value}" for key, value in kept.items())
-            yield f"{name} is measured on vectors, without its step of the pixels: {values}."
-    if used := tau_text([row for row in outcome.rows if _is_lowered(row)]):
+            parameters = ", ".join(f"{key}={value}" for key, value in kept.items())
+            yield f"{name} is measured on vectors, without its step of the pixels: {parameters}."
+    if used := tau_text([row for row in outcome.rows if _has_lowered_tau(row)]):
         yield f"tau is lowered where there are few labels for the size of a group, to {used} (docs/short-lists.md)."
 
 
-def _is_lowered(row: Row) -> bool:
+def _has_lowered_tau(row: Row) -> bool:
     tau = row.config["method"]["parameters"].get("tau")
     return isinstance(tau, float | int) and row.config["learned"].get("tau", tau) < tau
+
+
+def printed(outcome: Outcome) -> list[str]:
+    """Where published figures come from, if the suite has some."""
+    table = outcome.suite.published
+    return [f"published: as printed in {reference(table)}, not measured here."] if table else []
 
 
 def _published(outcome: Outcome) -> Iterator[str]:
@@ -116,7 +110,7 @@ def _published(outcome: Outcome) -> Iterator[str]:
     if not rows:
         yield f"No published figures: {reference(outcome.suite.published)} has none for these conditions."
         return
-    yield f"published: as printed in {reference(outcome.suite.published)}, not measured here."
+    yield from printed(outcome)
     if other := [row.method for row in rows if row.ood_positive]:
         yield (
             f"published {', '.join(other)}: its own released code takes OOD as the positives in FPR95, another figure "
@@ -124,7 +118,7 @@ def _published(outcome: Outcome) -> Iterator[str]:
         )
     for row in rows:
         if row.note:
-            yield f"published {row.method}, {title(outcome, row.id)}, {row.encoder}: {row.note}."
+            yield f"published {row.method}, {outcome.title(row.id)}, {row.encoder}: {row.note}."
 
 
 def _partial(outcome: Outcome) -> Iterator[str]:
@@ -133,16 +127,15 @@ def _partial(outcome: Outcome) -> Iterator[str]:
         yield f"Average of {len(present)} of {len(planned)} sets: not comparable with published averages."
 
 
-def lacks(outcome: Outcome) -> list[str]:
+def lacks(outcome: Outcome) -> Iterator[str]:
     """A line for all that was left out or could not be read; the same reason in several conditions is one line."""
     where: dict[tuple[str, str, str], list[tuple[str, ...]]] = {}
     for left in outcome.skipped:
         where.setdefault((left.kind, left.what, left.reason), []).append(left.where)
-    lines = []
     for (kind, what, reason), places in where.items():
-        line = f"{title(outcome, what)}: {reason}" if kind == "set" else f"{what}: skipped: {reason}"
-        lines.append(line.rstrip(".") + _in(outcome, places) + ".")
-    return lines + _unread(outcome)
+        line = f"{outcome.title(what)}: {reason}" if kind == "set" else f"{what}: skipped: {reason}"
+        yield line.rstrip(".") + _in(outcome, places) + "."
+    yield from _unread(outcome)
 
 
 def _in(outcome: Outcome, places: list[tuple[str, ...]]) -> str:
@@ -150,24 +143,17 @@ def _in(outcome: Outcome, places: list[tuple[str, ...]]) -> str:
     axes = varying(outcome)
     if () in places or not axes or set(outcome.conditions()) <= set(places):
         return ""
-    named = ["; ".join(place[list(AXES).index(axis)] for axis in axes) for place in places]
+    named = ["; ".join(value for axis, value in zip(AXES, one, strict=True) if axis in axes) for one in places]
     return f" (in {', '.join(named)})"
 
 
-def _unread(outcome: Outcome) -> list[str]:
-    inside: dict[str, int] = {}
-    outside: dict[str, tuple[int, int]] = {}
-    for row in outcome.rows:  # encoders may differ in what they can read
-        inside[row.id] = max(inside.get(row.id, 0), row.unread_id)
-        outside[row.ood] = max(outside.get(row.ood, (0, 0)), (row.unread_ood, row.unread_ood + row.n_ood))
-    # ID photos that a seed leaves out, to fit on them, are not in a row: there is no total to name.
-    lines = [
-        f"{title(outcome, name)}: {unread:,} image{'s' * (unread > 1)} could not be read."
-        for name, unread in inside.items()
-        if unread
-    ]
+def _unread(outcome: Outcome) -> Iterator[str]:
+    """How many photos of each set could not be read; encoders may differ in that, and the largest number counts."""
+    for name in dict.fromkeys(row.id for row in outcome.rows):
+        # ID photos that a seed leaves out, to fit on them, are not in a row: there is no total to name.
+        if unread := max(row.unread_id for row in outcome.select(id=name)):
+            yield f"{outcome.title(name)}: {unread:,} image{'s' * (unread > 1)} could not be read."
     for name in measured_sets(outcome):
-        unread, total = outside[name]
+        unread, n = max((row.unread_ood, row.n_ood) for row in outcome.select(ood=name))
         if unread:
-            lines.append(f"{title(outcome, name)}: {unread:,} of {total:,} images could not be read.")
-    return lines
+            yield f"{outcome.title(name)}: {unread:,} of {unread + n:,} images could not be read."

@@ -12,16 +12,9 @@ from outword.base.html import render
 from outword.benchmark.run.results import Condition, Outcome
 from outword.benchmark.show.facts import facts_of
 from outword.benchmark.show.markup import to_html
-from outword.benchmark.show.plots import PANELS, picture_name
-from outword.benchmark.show.summary import (
-    condition_text,
-    entries,
-    measured_sets,
-    paper_entries,
-    ranking,
-    title,
-    varying,
-)
+from outword.benchmark.show.picture import PANELS
+from outword.benchmark.show.plots import picture_name
+from outword.benchmark.show.summary import condition_text, entries, measured_sets, paper_entries, ranking
 from outword.benchmark.show.table import Table
 from outword.benchmark.show.tables import make_tables
 from outword.benchmark.show.verdict import verdict, weakness
@@ -69,7 +62,7 @@ def write_report(
         tables=shown,
         theorem={"name": NAME, "caption": CAPTION},
         panels=partial(_panels, figures),
-        titles=partial(title, outcome),
+        titles=outcome.title,
         **_conditions(outcome, kind, read),
         **facts_of(outcome),
     )
@@ -103,7 +96,7 @@ def _conditions(outcome: Outcome, kind: str, read: Read | None) -> dict[str, Any
     """What there is to say of each condition, and the thumbnails of the images that are shown."""
     found: list[dict[str, Any]] = []
     for condition in outcome.conditions():
-        shown: dict[str, Any] = {"name": condition_text(outcome, condition, varying(outcome))}
+        shown: dict[str, Any] = {"name": condition_text(outcome, condition)}
         if kind == "methods":
             shown |= {"verdict": verdict(outcome, condition), "failures": _failures(outcome, condition)}
         else:

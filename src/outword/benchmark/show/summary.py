@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from outword.benchmark.run.bootstrap import half_widths, interval, seeds_resampled
+from outword.benchmark.run.bootstrap import half_widths, seeds_resampled
 from outword.benchmark.run.results import Condition, Outcome, Row
 from outword.maths.methods import Need
 from outword.maths.numerics import Array
 
 AXES = {"id": "ID set", "encoder": "Encoder", "corpus": "Words"}
 SOURCE_METHOD = "debiased"  # the paper's own
-AUROC, FPR95 = 0, 1  # columns of `Outcome.replicates`
 FITTED, LEARNS = "fitted on ID images", "learns from the test images"
 
 
@@ -31,29 +30,20 @@ class Value(NamedTuple):
 class Lead:
     """How far a method is ahead of another in mean AUROC over the OOD sets, as a fraction.
 
-    Attributes:
-        ahead, behind: the two methods.
-        points: difference of their figures.
-        low, high: its interval; those of all pairs of methods hold at once with 95 %, whichever is picked as the best.
-        share: of the bootstrap samples in which the first has the higher AUROC.
+    Intervals of all pairs of methods hold at once with 95 %, whichever is picked as the best.
     """
 
     ahead: str
     behind: str
-    points: float
+    points: float  # difference of their figures
     low: float
     high: float
-    share: float
+    share: float  # of the bootstrap samples in which the first has the higher AUROC
 
     @property
     def separable(self) -> bool:
         """Whether the interval leaves out 0."""
         return self.low > 0 or self.high < 0
-
-
-def title(outcome: Outcome, name: str) -> str:
-    """The title of a set, or its name where it has none."""
-    return outcome.titles.get(name, name)
 
 
 def measured_sets(outcome: Outcome) -> list[str]:
@@ -62,8 +52,8 @@ def measured_sets(outcome: Outcome) -> list[str]:
     return [name for name in outcome.suite.ood if name in present]
 
 
-def entries(outcome: Outcome, condition: Condition | None = None) -> list[str]:
-    """The methods that have figures, in the order of the suite."""
+def entries(outcome: Outcome, condition: Condition) -> list[str]:
+    """The methods that have figures in a condition, in the order of the suite."""
     present = {row.entry for row in outcome.select(condition)}
     return list(dict.fromkeys(entry.shown for entry in outcome.suite.methods if entry.shown in present))
 
@@ -74,15 +64,16 @@ def varying(outcome: Outcome) -> list[str]:
     return [a for a in AXES if len(planned[a]) > 1 or len({getattr(row, a) for row in outcome.rows}) > 1]
 
 
-def axis_text(outcome: Outcome, axis: str, condition: Condition) -> str:
-    """A condition's value on one axis, in words."""
-    value = condition[list(AXES).index(axis)]
-    return title(outcome, value) if axis == "id" else value or "each method's own"
+def axis_text(outcome: Outcome, axis: str, value: str) -> str:
+    """What a condition has on one axis, in words."""
+    return outcome.title(value) if axis == "id" else value or "each method's own"
 
 
-def condition_text(outcome: Outcome, condition: Condition, axes: Sequence[str] = tuple(AXES)) -> str:
-    """A condition in words, such as "ID set: ImageNet-1k; Encoder: clip-vit-b-16"."""
-    return "; ".join(f"{AXES[axis]}: {axis_text(outcome, axis, condition)}" for axis in axes)
+def condition_text(outcome: Outcome, condition: Condition, axes: Sequence[str] | None = None) -> str:
+    """A condition in words, such as "ID set: ImageNet-1k; Encoder: clip-vit-b-16"; on the axes that vary by default."""
+    values = zip(AXES.items(), condition, strict=True)
+    chosen = varying(outcome) if axes is None else axes
+    return "; ".join(f"{name}: {axis_text(outcome, axis, value)}" for (axis, name), value in values if axis in chosen)
 
 
 def over_seeds(values: Sequence[float]) -> Value | None:
@@ -106,9 +97,9 @@ def on_set(rows: Sequence[Row], name: str, figure: str) -> Value | None:
 def average(rows: Sequence[Row], sets: Sequence[str], figure: str) -> Value | None:
     """A figure of a method as the mean of OOD sets, first in each seed; None where it lacks one of them."""
     means = []
-    for seed in dict.fromkeys(row.seed for row in _by_seed(rows)):
+    for seed in sorted({row.seed for row in rows}):
         values = {row.ood: getattr(row, figure) for row in rows if row.seed == seed}
-        if sets and all(name in values for name in sets):
+        if sets and values.keys() >= set(sets):
             means.append(float(np.mean([values[name] for name in sets])))
     return over_seeds(means)
 
@@ -157,30 +148,24 @@ def paper_entries(outcome: Outcome, condition: Condition) -> list[str]:
     return list(dict.fromkeys(name for name in own if name in ranked))
 
 
-def mean_replicates(outcome: Outcome, rows: Sequence[Row]) -> Array:
-    """AUROC and FPR95 of each bootstrap sample, as the mean over OOD sets and seeds; (n_samples, 2).
+def replicates(outcome: Outcome, rows: Sequence[Row]) -> dict[str, Array]:
+    """The figures "auroc" and "fpr95_id" of each bootstrap sample, as the mean over OOD sets and seeds, (n_samples,).
 
     What a seed decides, such as the photos to fit on, is resampled with the images (`seeds_resampled`).
     """
     by_seed: dict[int, list[Array]] = {}
     for row in _by_seed(rows):
         by_seed.setdefault(row.seed, []).append(outcome.replicates(row))
-    return seeds_resampled([np.mean(sets, axis=0) for sets in by_seed.values()])
-
-
-def mean_interval(outcome: Outcome, rows: Sequence[Row], column: int) -> tuple[float, float]:
-    """95 % bootstrap interval of AUROC or FPR95 as the mean over OOD sets and seeds."""
-    return interval(mean_replicates(outcome, rows)[:, column])
+    means = seeds_resampled([np.mean(sets, axis=0) for sets in by_seed.values()])
+    return {"auroc": means[:, 0], "fpr95_id": means[:, 1]}
 
 
 def leads(outcome: Outcome, condition: Condition) -> dict[str, Lead]:
     """How far the best method is ahead of each of the others in one condition, by their names, best first."""
-    (best, figure), *others = ranking(outcome, condition)
-    names = [best, *(name for name, _ in others)]
-    samples = [mean_replicates(outcome, outcome.select(condition, entry=name))[:, AUROC] for name in names]
-    widths = half_widths(samples)[0]
+    (best, figure), *others = ranked = ranking(outcome, condition)
+    samples = [replicates(outcome, outcome.select(condition, entry=name))["auroc"] for name, _ in ranked]
     found = {}
-    for (name, own), theirs, width in zip(others, samples[1:], widths[1:], strict=True):
+    for (name, own), theirs, width in zip(others, samples[1:], half_widths(samples)[0, 1:], strict=True):
         points, share = figure - own, float((samples[0] > theirs).mean())
         found[name] = Lead(best, name, points, points - width, points + width, share)
     return found

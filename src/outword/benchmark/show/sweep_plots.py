@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from outword.base.extras import require
 from outword.base.html import visible
 from outword.benchmark.run.results import Condition, Outcome
 from outword.benchmark.show.notes import PAPER_VALUES
-from outword.benchmark.show.picture import BLUE, DASHES, GREY, VERMILLION, Picture
-from outword.benchmark.show.summary import average, measured_sets, on_set, points, title
+from outword.benchmark.show.picture import AXIS_LABELS, BLUE, DASHES, GREY, VERMILLION, Picture, legend_line
+from outword.benchmark.show.summary import Value, average, measured_sets, on_set, points
 from outword.maths.numerics import Array
 
 LABELS = {
@@ -25,10 +25,7 @@ LABELS = {
     "K": "K, number of labels",
 }
 DECADES = 1.2  # values that span more have a logarithmic axis
-SIDES = (
-    ("auroc", "AUROC, % (higher is better)", BLUE, "o"),
-    ("fpr95_id", "FPR95, % (lower is better)", VERMILLION, "s"),
-)
+SIDES = (("auroc", BLUE, "o"), ("fpr95_id", VERMILLION, "s"))
 
 
 def sweeps(outcome: Outcome, condition: Condition, entry: str, name: str, heading: str) -> Picture:
@@ -42,46 +39,32 @@ def _panel(outcome: Outcome, condition: Condition, entry: str, parameter: str, a
     values = np.array([float(value) for value in found])
     right = axes.twinx()
     right.spines["right"].set_visible(True)
+    dashes = [{"linewidth": 0.9, "linestyle": DASHES[place % len(DASHES)]} for place in range(len(sets))]
     handles = []
-    for side, (figure, label, colour, marker) in zip((axes, right), SIDES, strict=True):
-        for place, ood in enumerate(sets):
-            each = [on_set(rows, ood, figure) for rows in found.values()]
-            line = [np.nan if value is None else 100 * value.mean for value in each]
-            side.plot(values, line, color=colour, alpha=0.4, linewidth=0.9, linestyle=DASHES[place % len(DASHES)])
-        means = [average(rows, sets, figure) for rows in found.values()]
-        mean = np.array([np.nan if value is None else 100 * value.mean for value in means])
-        spread = np.array([0.0 if value is None else 100 * (value.sd or 0.0) for value in means])
+    for side, (figure, colour, marker) in zip((axes, right), SIDES, strict=True):
+        for ood, style in zip(sets, dashes, strict=True):
+            line, _ = _percent([on_set(rows, ood, figure) for rows in found.values()])
+            side.plot(values, line, color=colour, alpha=0.4, **style)
+        mean, spread = _percent([average(rows, sets, figure) for rows in found.values()])
         side.fill_between(values, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
-        handles += side.plot(
-            values, mean, color=colour, marker=marker, markersize=4, label=f"mean {label.split(',')[0]}"
-        )
-        side.set_ylabel(label, color=colour)
+        label = f"mean {AXIS_LABELS[figure].split(',')[0]}"
+        handles += side.plot(values, mean, color=colour, marker=marker, markersize=4, label=label)
+        side.set_ylabel(AXIS_LABELS[figure], color=colour)
         side.tick_params(axis="y", labelcolor=colour)
-    handles += _set_handles(outcome, sets)
+    handles += [legend_line(visible(outcome.title(s)), color=GREY, **own) for s, own in zip(sets, dashes, strict=True)]
     if (paper := PAPER_VALUES.get(parameter)) is not None:
         axes.axvline(paper, color=GREY, linewidth=1, linestyle=(0, (4, 2)))
-        axes.annotate(
-            "paper",
-            (paper, 1),
-            (3, -8),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            color=GREY,
-            fontsize=8,
-        )
+        at = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        axes.annotate("paper", (paper, 1), (3, -8), color=GREY, fontsize=8, **at)
     _scale(axes, values)
     axes.set_xlabel(LABELS[parameter])
     return handles
 
 
-def _set_handles(outcome: Outcome, sets: list[str]) -> list[Any]:
-    lines = require("matplotlib.lines")
-    return [
-        lines.Line2D(
-            [], [], color=GREY, linewidth=0.9, linestyle=DASHES[i % len(DASHES)], label=visible(title(outcome, ood))
-        )
-        for i, ood in enumerate(sets)
-    ]
+def _percent(values: Sequence[Value | None]) -> tuple[Array, Array]:
+    """Means and deviations in percent; a gap in the line where a mean is missing."""
+    means = [np.nan if value is None else 100 * value.mean for value in values]
+    return np.array(means), np.array([0.0 if value is None else 100 * (value.sd or 0.0) for value in values])
 
 
 def _scale(axes: Any, values: Array) -> None:

@@ -8,16 +8,7 @@ from markupsafe import Markup
 
 from outword.base.html import fill
 from outword.benchmark.run.results import Condition, Outcome
-from outword.benchmark.show.summary import (
-    Lead,
-    leads,
-    measured_sets,
-    on_set,
-    paper_entries,
-    ranking,
-    terms,
-    title,
-)
+from outword.benchmark.show.summary import Lead, leads, measured_sets, on_set, paper_entries, ranking, terms
 
 NAMED = 5  # methods that are ahead somewhere
 OWN = "the paper's method"
@@ -30,8 +21,8 @@ def verdict(outcome: Outcome, condition: Condition) -> Markup:
         return Markup("No method has figures on all OOD sets.")
     best, figure = ranked[0]
     over = f"mean AUROC over {sets} OOD sets" if sets > 1 else "AUROC"
-    marks = _marks(outcome, condition, best)
-    first = fill("<b>{}</b>{} has the highest {}, <b>{}</b>.", best, marks, over, _percent(figure))
+    named = _named(outcome, condition, best, "<b>{}</b>{}")
+    first = fill("{} has the highest {}, <b>{}</b>.", named, over, _percent(figure))
     if len(ranked) == 1:
         return first + " No other method was measured."
     return Markup(" ").join([first, *_leads(outcome, condition), _by_fpr95(outcome, condition, best)])
@@ -50,13 +41,14 @@ def _leads(outcome: Outcome, condition: Condition) -> Iterator[Markup]:
         plain = []  # one that needs names only is in front
     own = [name for name in paper_entries(outcome, condition)[:1] if name in behind]
     for rival in dict.fromkeys([*behind[:1], *own, *plain]):
-        found, marks = found_leads[rival], _marks(outcome, condition, rival)
-        points, doubt = _points(found), _doubt(found)
+        lead = found_leads[rival]
+        points = f"{100 * lead.points:.2f} points" if lead.points >= 0.00005 else "less than 0.01 points"
         if rival in plain:
-            first = "Of the methods that need names only, <b>{}</b>{} is the best, {}: {} behind {}"
-            yield fill(first, rival, marks, _percent(dict(others)[rival]), points, doubt)
+            named, mean = _named(outcome, condition, rival, "<b>{}</b>{}"), _percent(dict(others)[rival])
+            first = "Of the methods that need names only, {} is the best, {}: {} behind {}"
+            yield fill(first, named, mean, points, _doubt(lead))
         else:
-            yield fill("It leads {}{} by {} {}", rival, marks, points, doubt)
+            yield fill("It leads {} by {} {}", _named(outcome, condition, rival), points, _doubt(lead))
 
 
 def _by_fpr95(outcome: Outcome, condition: Condition, best: str) -> Markup:
@@ -70,55 +62,45 @@ def _by_fpr95(outcome: Outcome, condition: Condition, best: str) -> Markup:
 
 def weakness(outcome: Outcome, condition: Condition, method: str) -> Markup:
     """The OOD set with a method's lowest AUROC, and who is ahead of it there."""
-    sets = measured_sets(outcome)
-    figures = {ood: _on_set(outcome, condition, method, ood) for ood in sets}
-    ood = min(sets, key=lambda name: figures[name])
-    others = {name: _on_set(outcome, condition, name, ood) for name, _ in ranking(outcome, condition)}
-    ahead = sorted((name for name in others if others[name] > figures[ood]), key=lambda name: -others[name])
-    how = "weakest" if len(sets) > 1 else "measured"
-    first = fill("{} is {} on {}: AUROC {}.", method, how, title(outcome, ood), _percent(figures[ood]))
+    by_set = {ood: _on_set(outcome, condition, ood) for ood in measured_sets(outcome)}
+    ood, figures = min(by_set.items(), key=lambda pair: pair[1][method])
+    ahead = sorted((name for name in figures if figures[name] > figures[method]), key=lambda name: -figures[name])
+    how = "weakest" if len(by_set) > 1 else "measured"
+    first = fill("{} is {} on {}: AUROC {}.", method, how, outcome.title(ood), _percent(figures[method]))
     if not ahead:
         return first + " No other method is ahead of it there."
     top, *rest = ahead
-    named = [fill("<b>{}</b>{} with {}", top, _marks(outcome, condition, top), _percent(others[top]))]
+    named = [fill("{} with {}", _named(outcome, condition, top, "<b>{}</b>{}"), _percent(figures[top]))]
     named += [_named(outcome, condition, name) for name in rest[: NAMED - 1]]
     more = [fill("{} more", len(ahead) - NAMED)] if len(ahead) > NAMED else []
     return fill("{} Ahead of it there: {}.", first, _listed([*named, *more]))
 
 
-def _on_set(outcome: Outcome, condition: Condition, method: str, ood: str) -> float:
-    value = on_set(outcome.select(condition, entry=method), ood, "auroc")
-    assert value is not None  # the ranking has only those that have all sets
-    return value.mean
+def _on_set(outcome: Outcome, condition: Condition, ood: str) -> dict[str, float]:
+    """AUROC on a set of the methods that have figures on all sets."""
+    ranked = {
+        name: on_set(outcome.select(condition, entry=name), ood, "auroc") for name, _ in ranking(outcome, condition)
+    }
+    return {name: value.mean for name, value in ranked.items() if value}
 
 
 def _terms(outcome: Outcome, condition: Condition, method: str) -> list[str]:
     return terms(outcome.select(condition, entry=method)[0])
 
 
-def _marks(outcome: Outcome, condition: Condition, method: str) -> str:
-    """What a reader should know of a method, in brackets."""
+def _named(outcome: Outcome, condition: Condition, method: str, pattern: str = "{}{}") -> Markup:
+    """A method, with what a reader should know of it in brackets."""
     own = [OWN] if method in paper_entries(outcome, condition)[:1] else []
-    remarks = "; ".join(own + _terms(outcome, condition, method))
-    return f" ({remarks})" if remarks else ""
+    marks = "; ".join(own + _terms(outcome, condition, method))
+    return fill(pattern, method, f" ({marks})" if marks else "")
 
 
-def _named(outcome: Outcome, condition: Condition, method: str) -> Markup:
-    return fill("{}{}", method, _marks(outcome, condition, method))
-
-
-def _points(found: Lead) -> str:
-    return f"{100 * found.points:.2f} points" if found.points >= 0.00005 else "less than 0.01 points"
-
-
-def _doubt(found: Lead) -> Markup:
-    return fill(
-        "(95 % interval for all pairs at once {} to {}; {} is ahead in {} % of the samples){}.",
-        *(f"{100 * end:.2f}" for end in (found.low, found.high)),
-        found.ahead,
-        f"{100 * found.share:.1f}",
-        "" if found.separable else Markup(": <b>not separable</b>, as the interval contains 0"),
-    )
+def _doubt(lead: Lead) -> Markup:
+    """How sure a lead is."""
+    low, high, share = (f"{100 * lead.low:.2f}", f"{100 * lead.high:.2f}", f"{100 * lead.share:.1f}")
+    sentence = "(95 % interval for all pairs at once {} to {}; {} is ahead in {} % of the samples){}."
+    separable = "" if lead.separable else Markup(": <b>not separable</b>, as the interval contains 0")
+    return fill(sentence, low, high, lead.ahead, share, separable)
 
 
 def _same(one: float, other: float) -> bool:

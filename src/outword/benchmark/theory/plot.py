@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from outword.base.extras import require
-from outword.benchmark.show.picture import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Picture
-from outword.benchmark.show.plots import STYLE, save
+from outword.benchmark.show.picture import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Picture, legend_line
 from outword.benchmark.theory.theory import AXES, BEYOND, GOAL, Axis, Curve
-from outword.errors import ParameterError
 
 NAME = "theorem2"
 TITLES = {"m": "m words of Q, all of P+", "n": "n words of P+, all of Q", "both": "m = n words of each"}
-LINES = tuple(
-    zip((BLUE, GREEN, ORANGE, VERMILLION, PURPLE, SKY), "osD^vP", strict=True)
-)  # a colour and a marker a scale
+LINES = list(zip((BLUE, GREEN, ORANGE, VERMILLION, PURPLE, SKY), "osD^vP", strict=True))  # one a scale
 CAPTION = (
     "δ = |log S_debiased − log S_unbiased|, mean over draws and images, against the number of words that are drawn; "
     "bands are 95 % intervals over draws. The theorem says that δ falls with slope −1/2 (dashed). It does so well "
@@ -35,23 +31,20 @@ def theorem_figures(curves: Sequence[Curve], folder: Path) -> list[Path]:
 
     A panel is a setting and what its curves are drawn against. Equal curves give equal files, with the same matplotlib.
     """
-    if not curves:
-        raise ParameterError("a figure must have one curve or more, got none", hint="measure some first")
     settings = dict.fromkeys(curve.setting for curve in curves)
-    panels = [
-        partial(_panel, [c for c in curves if c.setting == setting], axis) for setting in settings for axis in AXES
-    ]
-    with require("matplotlib").rc_context(STYLE):
-        return save(Picture(NAME, "", panels, len(AXES), (3.9, 3.5)), folder / "plots")
+    own = [[curve for curve in curves if curve.setting == setting] for setting in settings]
+    panels = [partial(_panel, some, axis) for some in own for axis in AXES]
+    return Picture(NAME, "", panels, len(AXES), (3.9, 3.5)).save(folder / "plots")
 
 
 def _panel(curves: Sequence[Curve], axis: Axis, axes: Any) -> list[Any]:
     """One setting and axis: a line a scale, hollow where draws are undefined, and the bounds that come near."""
-    low, high = _limits(curves)
-    own = [curve for curve in curves if curve.axis == axis]
+    seen = [point.mean for curve in curves for point in curve.points if point.mean]
+    low, high = min(seen, default=0.1) / 10, max(seen, default=0.1) * 30  # room for the guide, and for near bounds
     axes.set(xscale="log", yscale="log", ylim=(low, high), xlabel="size", ylabel="mean δ")
-    for place, curve in enumerate(own):
-        colour, marker = LINES[place % len(LINES)]
+    handles = []
+    for curve, (colour, marker) in zip([c for c in curves if c.axis == axis], cycle(LINES), strict=False):
+        handles.append(legend_line(f"κ = {curve.scale:g}", color=colour, lw=1.2, marker=marker, markersize=4))
         points = [point for point in curve.points if point.mean]
         x, y = [point.size for point in points], [point.mean for point in points]
         axes.plot(x, y, color=colour, lw=1.2)
@@ -67,13 +60,12 @@ def _panel(curves: Sequence[Curve], axis: Axis, axes: Any) -> list[Any]:
     axes.minorticks_off()
     for side in (axes.xaxis, axes.yaxis):
         side.set_major_formatter(lambda value, _: _power(value))
-    return _legend([curve.scale for curve in own])
-
-
-def _limits(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Of the vertical axis: room for the guide below, and for the bounds that come near above."""
-    seen = [point.mean for curve in curves for point in curve.points if point.mean]
-    return min(seen, default=0.1) / 10, max(seen, default=0.1) * 30
+    return [
+        *handles,
+        legend_line("slope −1/2", color="black", lw=0.9, ls="--"),
+        legend_line("printed bound", color="black", lw=1.2, ls=":"),
+        legend_line("undefined draws", color="black", lw=0, marker="o", mfc="white", markersize=4),
+    ]
 
 
 def _power(value: float) -> str:
@@ -83,17 +75,3 @@ def _power(value: float) -> str:
     ('10³', '10⁻²')
     """
     return "10" + f"{round(np.log10(value))}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
-def _legend(scales: Sequence[float]) -> list[Any]:
-    line = require("matplotlib.lines").Line2D
-    styles = [LINES[place % len(LINES)] for place in range(len(scales))]
-    return [
-        *(
-            line([], [], color=colour, lw=1.2, marker=marker, markersize=4, label=f"κ = {scale:g}")
-            for scale, (colour, marker) in zip(scales, styles, strict=True)
-        ),
-        line([], [], color="black", lw=0.9, ls="--", label="slope −1/2"),
-        line([], [], color="black", lw=1.2, ls=":", label="printed bound"),
-        line([], [], color="black", lw=0, marker="o", mfc="white", markersize=4, label="undefined draws"),
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 
 from outword.benchmark.show.table import Cell, Column, Label, Line, Table
 from outword.benchmark.theory.theory import BEYOND, SLACK, Case, Curve, Point, Slope
@@ -16,7 +15,7 @@ FIT = (("slope", "slope"), ("low", "low"), ("high", "high"), ("first", "from siz
 
 def theorem_tables(curves: Sequence[Curve]) -> list[Table]:
     """The tables "slopes" and "points"; equal curves give equal tables."""
-    return [_slopes(curves), _points(curves)] if curves else []
+    return [_slopes(curves), _points(curves)]
 
 
 def cases_table(cases: Sequence[Case]) -> Table:
@@ -33,17 +32,15 @@ def cases_table(cases: Sequence[Case]) -> Table:
         Line([f"{c.cosine:g}", f"{c.scale:g}", c.m, SCORES[c.floored], _figure(c.of_bound), _figure(c.of_corrected)])
         for c in cases
     ]
-    notes = [
+    note = (
         "P+ on the image, the one label opposite; τ = 0.5, λ = 120, n = ∞. Above 1 a bound is broken; the corrected "
-        "one is proved for Λ at e^−κ or above.",
-    ]
-    return Table("cases", "Theorem 2: cases made to break the printed bound", columns, rows, notes)
+        "one is proved for Λ at e^−κ or above."
+    )
+    return Table("cases", "Theorem 2: cases made to break the printed bound", columns, rows, [note])
 
 
 def theorem_headline(curves: Sequence[Curve]) -> str:
     """What was found, in a few sentences: which slopes are −1/2, and what the printed bound is worth."""
-    if not curves:
-        return ""
     goal = f"a slope of −0.5 ± {SLACK:g}"
     over_all = _count(curves, [curve.slope for curve in curves], f"have {goal} over all sizes")
     beyond = _count(curves, [curve.beyond for curve in curves], f"do from {BEYOND} knees on")
@@ -53,32 +50,30 @@ def theorem_headline(curves: Sequence[Curve]) -> str:
 def _count(curves: Sequence[Curve], slopes: Sequence[Slope | None], what: str) -> str:
     """How many slopes meet the goal, and at which scales the others do not."""
     fitted = [(curve.scale, slope.meets_goal) for curve, slope in zip(curves, slopes, strict=True) if slope]
-    met = sum(meets for _, meets in fitted)
-    told = f"{met} of {len(fitted)} curves {what}"
+    met = f"{sum(meets for _, meets in fitted)} of {len(fitted)} curves {what}"
     scales = {scale: [meets for own, meets in fitted if own == scale] for scale, _ in fitted}
     off = [f"κ = {k:g} ({own.count(False)} of {len(own)})" for k, own in scales.items() if not all(own)]
-    told += f", the others are at {', '.join(off)}" if off else ""
-    lacking = len(curves) - len(fitted)
-    return told + (f"; {lacking} have too few sizes for that." if lacking else ".")
+    others = f", the others are at {', '.join(off)}" if off else ""
+    few = len(curves) - len(fitted)
+    return met + others + (f"; {few} have too few sizes for that." if few else ".")
 
 
 def _bound_text(curves: Sequence[Curve]) -> str:
-    shares = {curve.scale: 0.0 for curve in curves}
-    least = dict.fromkeys(shares, inf)
-    for curve in curves:
-        for point in curve.points:
-            shares[curve.scale] = max(shares[curve.scale], (point.worst or 0.0) / point.bound)
-            least[curve.scale] = min(least[curve.scale], point.bound)
-    broken = [f"κ = {scale:g}" for scale, share in shares.items() if share > 1]
-    told = f"The printed bound is broken at {', '.join(broken)}" if broken else "The printed bound is broken nowhere"
-    told += f": δ of the worst image is at most {max(shares.values()):.3g} of it."
-    empty = [scale for scale, low in least.items() if low >= 1]
-    if empty:
-        told += (
+    points = {curve.scale: [p for own in curves if own.scale == curve.scale for p in own.points] for curve in curves}
+    shares = {scale: max(map(_of_bound, some)) for scale, some in points.items()}
+    broken = ", ".join(f"κ = {scale:g}" for scale, share in shares.items() if share > 1)
+    text = f"The printed bound is broken {f'at {broken}' if broken else 'nowhere'}"
+    text += f": δ of the worst image is at most {max(shares.values()):.3g} of it."
+    if empty := [scale for scale, some in points.items() if min(point.bound for point in some) >= 1]:
+        text += (
             f" It is vacuous from κ = {min(empty):g} on: no size that was measured brings it below 1, and a δ of 1 is "
             "a factor of e in the score."
         )
-    return told
+    return text
+
+
+def _of_bound(point: Point) -> float:
+    return (point.worst or 0.0) / point.bound
 
 
 def _slopes(curves: Sequence[Curve]) -> Table:
@@ -90,34 +85,29 @@ def _slopes(curves: Sequence[Curve]) -> Table:
         Column("undefined, at most", "undefined", "count"),
         Column("δ / bound, at most", "of_bound", "count"),
     )
-    rows = [Line(_slope_cells(curve), block=block) for curve, block in zip(curves, _blocks(curves), strict=True)]
+    rows = [_line(curves, curve, _slope_cells(curve)) for curve in curves]
     return Table("slopes", "Theorem 2: slope of log δ by log size", (*CURVE, *fits, *last), rows, _notes(curves))
 
 
 def _slope_cells(curve: Curve) -> list[Cell]:
     met = [_goal(curve.slope), _goal(curve.beyond)]
-    told = met[0] if met[0] == met[1] else f"{met[0]}; beyond {BEYOND} knees: {met[1]}"
-    undefined = max(point.undefined for point in curve.points)
-    of_bound = max((point.worst or 0) / point.bound for point in curve.points)
-    ends = [told, _figure(curve.knee), _percent(undefined), _figure(of_bound)]
-    return [*_named(curve), *_fit(curve.slope), *_fit(curve.beyond), *ends]
+    both = met[0] if met[0] == met[1] else f"{met[0]}; beyond {BEYOND} knees: {met[1]}"
+    undefined = _percent(max(point.undefined for point in curve.points))
+    of_bound = _figure(max(map(_of_bound, curve.points)))
+    return [*_fit(curve.slope), *_fit(curve.beyond), both, _figure(curve.knee), undefined, of_bound]
 
 
 def _points(curves: Sequence[Curve]) -> Table:
     names = {"size": "size", "mean": "δ", "low": "low", "high": "high", "worst": "δ of the worst image"}
     names |= {"undefined": "undefined", "bound": "bound, as printed", "corrected": "bound, corrected"}
-    rows = [
-        Line([*_named(curve), point.size, *_point_cells(point)], block=block)
-        for curve, block in zip(curves, _blocks(curves), strict=True)
-        for point in curve.points
-    ]
+    rows = [_line(curves, curve, _point_cells(point)) for curve in curves for point in curve.points]
     columns = [*CURVE, *(Column(name, key, "count") for key, name in names.items())]
     return Table("points", "Theorem 2: δ against the number of words", columns, rows, _notes(curves))
 
 
 def _point_cells(point: Point) -> list[Cell]:
     measured = [_figure(value) for value in (point.mean, point.low, point.high, point.worst)]
-    return [*measured, _percent(point.undefined), _figure(point.bound), _figure(point.corrected)]
+    return [point.size, *measured, _percent(point.undefined), _figure(point.bound), _figure(point.corrected)]
 
 
 def _notes(curves: Sequence[Curve]) -> list[str]:
@@ -134,21 +124,18 @@ def _notes(curves: Sequence[Curve]) -> list[str]:
     ]
 
 
-def _named(curve: Curve) -> list[Cell]:
-    return [curve.setting, f"{curve.scale:g}", Label(curve.axis, AGAINST[curve.axis])]
-
-
-def _blocks(curves: Sequence[Curve]) -> list[int]:
-    """Which setting each curve is of."""
+def _line(curves: Sequence[Curve], curve: Curve, cells: Sequence[Cell]) -> Line:
+    """A row of a curve, in the block of its setting."""
     settings = list(dict.fromkeys(curve.setting for curve in curves))
-    return [settings.index(curve.setting) for curve in curves]
+    named: list[Cell] = [curve.setting, f"{curve.scale:g}", Label(curve.axis, AGAINST[curve.axis])]
+    return Line([*named, *cells], block=settings.index(curve.setting))
 
 
 def _fit(slope: Slope | None) -> list[Cell]:
     if slope is None:
         return [None] * len(FIT)
     values = (slope.value, slope.low, slope.high)
-    return [*(Label(_raw(value), f"{value:.3f}".replace("-", "−")) for value in values), slope.first]
+    return [*(_label(value, f"{value:.3f}".replace("-", "−")) for value in values), slope.first]
 
 
 def _goal(slope: Slope | None) -> str:
@@ -156,13 +143,13 @@ def _goal(slope: Slope | None) -> str:
 
 
 def _figure(value: float | None) -> Cell:
-    return None if value is None else Label(_raw(value), f"{value:.3g}")
+    return None if value is None else _label(value, f"{value:.3g}")
 
 
 def _percent(share: float) -> Cell:
-    return Label(_raw(share), f"{100 * share:.3g} %" if share else "none")
+    return _label(share, f"{100 * share:.3g} %" if share else "none")
 
 
-def _raw(value: float) -> str:
-    """Twelve digits: what is beyond is rounding."""
-    return f"{value:.12g}"
+def _label(value: float, shown: str) -> Label:
+    """Twelve digits in CSV: what is beyond is rounding."""
+    return Label(f"{value:.12g}", shown)

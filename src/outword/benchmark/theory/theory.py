@@ -29,7 +29,7 @@ from outword.benchmark.run.suite import Theorem
 from outword.encoders.mini.encoder import Mini
 from outword.errors import InputError, ParameterError
 from outword.maths.mining import Density
-from outword.maths.numerics import Array, blocks, matrix, unit_rows
+from outword.maths.numerics import Array, blocks, unit_rows
 from outword.photos.walk import find_images
 from outword.vectors.wild import Report, encode_words, mine, quiet
 from outword.words.corpora import get_corpus
@@ -60,26 +60,19 @@ class Setting:
 
 @dataclass(frozen=True)
 class Point:
-    """delta at one size.
+    """delta at one size: its mean over draws and images, with a 95 % interval over draws; None where none is defined.
 
-    Attributes:
-        size: m, n, or both.
-        mean, low, high: over draws and images, with a 95 % interval over draws; None where no draw is defined.
-        worst: the mean over draws of the image for which it is largest; the theorem speaks of every single image.
-        undefined: share of (draw, image) pairs with P + lam Lambda <= 0, which has no logarithm; the means are of the
-            others.
-        bound: the theorem's, as printed.
-        corrected: see `corrected_bound`.
+    A draw is undefined for an image with P + lam Lambda <= 0, which has no logarithm; the means are of the others.
     """
 
-    size: int
+    size: int  # m, n, or both
     mean: float | None
     low: float | None
     high: float | None
-    worst: float | None
-    undefined: float
-    bound: float
-    corrected: float
+    worst: float | None  # mean over draws of the image for which it is largest: the theorem speaks of every image
+    undefined: float  # share of (draw, image) pairs
+    bound: float  # the theorem's, as printed
+    corrected: float  # see `corrected_bound`
 
 
 @dataclass(frozen=True)
@@ -102,15 +95,9 @@ class Slope:
 class Curve:
     """delta against m (with the exact mean over P+), against n (with that over Q), or against m = n.
 
-    Attributes:
-        setting, scale, axis: which curve.
-        tau, lam, images, labels, words, draws: what it was measured with.
-        knee: the size at which the standard deviation of a sampled mean (q, g or P + lam Lambda) is as large as what it
-            estimates, for the image for which that is largest. delta falls as 1/sqrt(size) well above it; below, a few
-            words that are drawn seldom decide.
-        points: one a size.
-        slope: of all sizes without undefined draws; None if those are fewer than 3.
-        beyond: the same of the sizes of at least 10 knees.
+    Its knee is the size at which the standard deviation of a sampled mean (q, g or P + lam Lambda) is as large as what
+    it estimates, for the image for which that is largest. delta falls as 1/sqrt(size) well above it; below, a few words
+    that are drawn seldom decide.
     """
 
     setting: str
@@ -123,9 +110,9 @@ class Curve:
     words: int
     draws: int
     knee: float
-    points: tuple[Point, ...]
-    slope: Slope | None
-    beyond: Slope | None
+    points: tuple[Point, ...]  # one a size
+    slope: Slope | None  # of all sizes without undefined draws, if those are 3 or more
+    beyond: Slope | None  # of those that are at least 10 knees
 
 
 def make_setting(name: str, images: ArrayLike, labels: ArrayLike, words: ArrayLike, tau: float) -> Setting:
@@ -136,8 +123,7 @@ def make_setting(name: str, images: ArrayLike, labels: ArrayLike, words: ArrayLi
     array([[0. , 1. ],
            [0.6, 0.8]])
     """
-    _check_tau(tau)
-    x, y, w = _units(images=images, labels=labels, words=words).values()
+    x, y, w = unit_rows(images, "images"), unit_rows(labels, "labels"), unit_rows(words, "words")
     share = round(tau * len(w))
     if not 0 < share < len(w):
         raise InputError(f"{len(w)} words cannot be parted at tau {tau}", hint="give more words")
@@ -146,19 +132,9 @@ def make_setting(name: str, images: ArrayLike, labels: ArrayLike, words: ArrayLi
     return Setting(name, x, y, w[order[:share]], w[order[share:]])
 
 
-def _units(**parts: ArrayLike) -> dict[str, Array]:
-    """Unit rows, at least one of each part, all as long as each other."""
-    rows = {name: unit_rows(part, name) for name, part in parts.items()}
-    for name, part in rows.items():
-        if not len(part):
-            raise InputError(f"{name} must have one row or more, got none", hint="give a vector a row")
-        matrix(part, name, dim=rows["labels"].shape[1])
-    return rows
-
-
-def synthetic_setting(tau: float, n_images: int, seed: int = 0) -> Setting:
+def synthetic_setting(tau: float, n_images: int) -> Setting:
     """Planted concepts, 300 with a label and 300 without; 20 words around each, and images around half of each kind."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
 
     def near(rows: Array) -> Array:
         return unit_rows(rows + unit_rows(rng.standard_normal(rows.shape)))
@@ -211,50 +187,8 @@ def _rate(tau: float, m: int | None, n: int | None) -> float:
     return ((1 / math.sqrt(m) if m else 0.0) + (tau / math.sqrt(n) if n else 0.0)) / (1 - tau)
 
 
-def deviation(
-    images: ArrayLike,
-    labels: ArrayLike,
-    positives: ArrayLike,
-    negatives: ArrayLike,
-    *,
-    scale: ArrayLike,
-    tau: float,
-    m: int | None,
-    n: int | None,
-    draws: int,
-    seed: Seed,
-    lam: float = LAMBDA,
-    floored: bool = False,
-) -> Array:
-    """`log S_debiased - log S_unbiased`, (draws, n_images); NaN where P + lam Lambda <= 0.
-
-    Args:
-        images, labels: (n_images, dim) and (n_labels, dim), unit rows or normalised here.
-        positives, negatives: the words of P+ and of P-, each drawn alike from its own.
-        scale: kappa in h = kappa cos; one number, or one an image.
-        tau: the share of P+ in Q.
-        m: how many words are drawn from Q, with replacement; None takes the exact mean.
-        n: how many from P+; None takes the exact mean.
-        draws: how often.
-        seed: a number, or several.
-        lam: the weight of the negatives.
-        floored: whether Lambda is kept at e^-kappa or above, as in debiased contrastive learning (Chuang et al. 2020).
-
-    >>> x, y = [[1.0, 0.0]], [[1.0, 0.0]]
-    >>> deviation(x, y, [[0.8, 0.6]], [[0.0, 1.0]], scale=1.0, tau=0.5, m=None, n=None, draws=1, seed=0)
-    array([[0.]])
-    """
-    _check_tau(tau)
-    _check_counts(draws, lam)
-    for name, size in (("m", m), ("n", n)):
-        if size is not None:
-            whole_number(name, size, hint="None is the exact mean")
-    setting = Setting("", **_units(images=images, labels=labels, positives=positives, negatives=negatives))
-    return _deviation(_masses(setting, scale, tau, lam), m, n, draws, seed, floored)
-
-
 @dataclass(frozen=True)
-class _Masses:
+class Masses:
     """What deviations are computed from; each row, an image at a scale, has e^h in a unit of its own."""
 
     tau: float
@@ -265,22 +199,28 @@ class _Masses:
     room: Array  # E_{P-}[e^h] - e^-kappa, how far Lambda falls to its floor, (n_rows,)
 
 
-def _masses(setting: Setting, scale: ArrayLike, tau: float, lam: float) -> _Masses:
-    x, k = setting.images, np.asarray(scale, np.float64)
-    if k.shape not in ((), (len(x),)) or not ((k > 0) & (k <= MAX_SCALE)).all():
-        rule = f"one number, or one an image ({len(x)}), above 0 and at most {MAX_SCALE:g}"
-        raise ParameterError(f"scale must be {rule}, got {scale!r}", hint="100 is CLIP's: one over its temperature")
-    rows = np.concatenate([setting.labels, setting.positives, setting.negatives])
-    h = (rows @ x.T) * k
+def exact_masses(setting: Setting, scale: ArrayLike, tau: float, lam: float = LAMBDA) -> Masses:
+    """The masses of a setting; `scale` is kappa in h = kappa cos, one number or one an image."""
+    k = np.asarray(scale, np.float64)
+    h = (np.concatenate([setting.labels, setting.positives, setting.negatives]) @ setting.images.T) * k
     top = h.max(axis=0)
     e = np.exp(h - top)
     y, p, q = np.split(e, np.cumsum([len(setting.labels), len(setting.positives)]))
     wild = np.repeat([tau / len(p), (1 - tau) / len(q)], [len(p), len(q)])
     base, room = y.sum(axis=0) / lam + q.mean(axis=0), q.mean(axis=0) - np.exp(-k - top)
-    return _Masses(tau, base, e[len(y) :], wild, np.full(len(p), 1 / len(p)), room)
+    return Masses(tau, base, e[len(y) :], wild, np.full(len(p), 1 / len(p)), room)
 
 
-def _deviation(masses: _Masses, m: int | None, n: int | None, draws: int, seed: Seed, floored: bool = False) -> Array:
+def deviation(masses: Masses, m: int | None, n: int | None, draws: int, seed: Seed, floored: bool = False) -> Array:
+    """`log S_debiased - log S_unbiased`, (draws, n_rows); NaN where P + lam Lambda <= 0.
+
+    Args:
+        masses: see `exact_masses`.
+        m, n: how many words are drawn from Q and from P+, with replacement; None takes the exact mean.
+        draws: how often.
+        seed: a number, or several.
+        floored: whether Lambda is kept at e^-kappa or above, as in debiased contrastive learning (Chuang et al. 2020).
+    """
     for_m, for_n = np.random.default_rng(seed).spawn(2)
     q = _errors(masses.words, masses.wild, m, draws, for_m)
     g = _errors(masses.words, masses.positive, n, draws, for_n)
@@ -300,7 +240,7 @@ def _errors(words: Array, p: Array, size: int | None, draws: int, rng: np.random
     return out
 
 
-def _knees(masses: _Masses, axis: Axis) -> Array:
+def _knees(masses: Masses, axis: Axis) -> Array:
     """The knee (see `Curve`) of each row: variance of a single draw over the squared mean, the largest of the means."""
     drawn = [(masses.wild, 1.0)] * (axis != "n") + [(masses.positive, masses.tau)] * (axis != "m")
     means = [p @ masses.words[: len(p)] for p, _ in drawn]
@@ -325,7 +265,7 @@ class Case:
     of_corrected: float
 
 
-def hard_cases(draws: int = 20_000, seed: int = 0) -> list[Case]:
+def hard_cases(draws: int = 20_000) -> list[Case]:
     """The printed bound for kappa = 3, where it is not that of the proof: broken by either score, for a P- of its own.
 
     P- opposite the image has the smallest mean, which is also the floor of Lambda, so that the floored score errs one
@@ -333,44 +273,40 @@ def hard_cases(draws: int = 20_000, seed: int = 0) -> list[Case]:
     """
     tau, found = 0.5, []
     for cosine, scale, m in ((-1.0, 3.0, 10**7), (-0.98, 3.0, 10**8)):
-        negatives = [[cosine, math.sqrt(1 - cosine**2)]]
+        vectors = ([[1.0, 0.0]], [[-1.0, 0.0]], [[1.0, 0.0]], [[cosine, math.sqrt(1 - cosine**2)]])
+        masses = exact_masses(Setting("", *map(unit_rows, vectors)), scale, tau)
         for floored in (False, True):
-            given = {"scale": scale, "tau": tau, "m": m, "n": None, "draws": draws, "seed": seed, "floored": floored}
-            delta = float(np.abs(deviation([[1, 0]], [[-1, 0]], [[1, 0]], negatives, **given)).mean())  # type: ignore[arg-type]
+            delta = float(np.abs(deviation(masses, m, None, draws, 0, floored)).mean())
             bounds = [delta / of(scale, tau, m, None) for of in (bound, corrected_bound)]
             found.append(Case(cosine, scale, m, floored, *bounds))
     return found
 
 
-def slope(sizes: Sequence[int], deltas: ArrayLike, seed: int = 0) -> tuple[float, float, float]:
+def slope(sizes: Sequence[int], deltas: Array) -> Slope | None:
     """Slope of the logarithm of the mean over draws by log size, and its 95 % interval, by bootstrap over draws.
 
     Args:
-        sizes: at least 3.
-        deltas: (n_sizes, n_draws), above 0; the draws of each size are independent.
-        seed: of the bootstrap.
+        sizes: smallest first.
+        deltas: (n_sizes, n_draws), finite; the draws of each size are independent.
 
-    >>> slope([10, 100, 1000], [[1.0, 1.0], [0.1, 0.1], [0.01, 0.01]])
-    (-1.0, -1.0, -1.0)
+    Returns:
+        None for fewer than 3 sizes, and for words that are all alike, which have no delta.
+
+    >>> slope([10, 100, 1000], np.array([[1.0, 1.0], [0.1, 0.1], [0.01, 0.01]]))
+    Slope(value=-1.0, low=-1.0, high=-1.0, first=10, last=1000)
     """
-    values = np.asarray(deltas, np.float64)
-    if len(sizes) < FEWEST or values.ndim != 2 or len(values) != len(sizes) or not (np.asarray(sizes) > 0).all():
-        got = f"{len(sizes)} sizes and deltas of shape {values.shape}"
-        raise ParameterError(
-            f"a slope needs {FEWEST} sizes or more with a row of deltas each, got {got}", hint="add sizes"
-        )
-    if not (values.sum(axis=1) > 0).all():
-        raise ParameterError("deltas must be finite and above 0", hint="leave out the sizes that have undefined draws")
+    if len(sizes) < FEWEST or not deltas.any(axis=1).all():
+        return None
     x = np.log(sizes) - np.log(sizes).mean()
-    means = np.column_stack([values.mean(axis=1), _resampled(values, np.ones_like(values), seed)])
+    means = np.column_stack([deltas.mean(axis=1), _resampled(deltas, np.ones_like(deltas))])
     slopes = np.round(x @ np.log(means) / (x @ x), 12)
     low, high = np.quantile(slopes[1:], [0.025, 0.975])
-    return float(slopes[0]), float(low), float(high)
+    return Slope(float(slopes[0]), float(low), float(high), sizes[0], sizes[-1])
 
 
-def _resampled(totals: Array, counts: Array, seed: int) -> Array:
+def _resampled(totals: Array, counts: Array) -> Array:
     """Means of bootstrap samples of the draws, (n_sizes, REPLICATES): sums of `totals` over sums of `counts`."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     out = np.empty((len(totals), REPLICATES))
     for row, (total, count) in enumerate(zip(totals, counts, strict=True)):
         chosen = rng.integers(len(total), size=(REPLICATES, len(total)))
@@ -379,31 +315,36 @@ def _resampled(totals: Array, counts: Array, seed: int) -> Array:
 
 
 def run_theorem(
-    theorem: Theorem, settings: Sequence[Setting], seed: int = 0, report: Report = quiet, lam: float = LAMBDA
+    theorem: Theorem,
+    settings: Sequence[Setting] | None = None,
+    seed: int = 0,
+    report: Report = quiet,
+    lam: float = LAMBDA,
 ) -> list[Curve]:
-    """Measure delta in each setting, along each axis, at each scale; the same seed gives the same curves."""
-    _check(theorem, lam)
+    """Measure delta in each setting, along each axis, at each scale; the same seed gives the same curves.
+
+    The settings are the synthetic one and that of the embedded encoder by default.
+    """
+    _check(theorem)
+    if settings is None:
+        given = (theorem.tau, theorem.images)
+        settings = [synthetic_setting(*given), mini_setting(*given, report)]
     curves = []
     for at, setting in enumerate(settings):
         world = replace(setting, images=setting.images[: theorem.images])
         scales = np.repeat(np.asarray(theorem.scales, np.float64), len(world.images))
         rows = replace(world, images=np.tile(world.images, (len(theorem.scales), 1)))
-        masses = _masses(rows, scales, theorem.tau, lam)  # all scales at once: they share the draws
-        for axis in AXES:
-            deltas, knees = _measure(masses, theorem, axis, seed), _knees(masses, axis)
-            report("theorem 2", at * len(AXES) + AXES.index(axis) + 1, len(settings) * len(AXES))
+        masses = exact_masses(rows, scales, theorem.tau, lam)  # all scales at once: they share the draws
+        for place, axis in enumerate(AXES):
+            signed = [
+                deviation(masses, *_drawn(axis, size), theorem.draws, (seed, place, size)) for size in theorem.sizes
+            ]
+            deltas, knees = np.abs(signed), _knees(masses, axis)  # (n_sizes, draws, n_rows) and (n_rows,)
+            report("theorem 2", at * len(AXES) + place + 1, len(settings) * len(AXES))
             for scale in theorem.scales:
                 own = scales == scale
                 curves.append(_curve(world, theorem, scale, axis, lam, float(knees[own].max()), deltas[:, :, own]))
     return curves
-
-
-def _measure(masses: _Masses, theorem: Theorem, axis: Axis, seed: int) -> Array:
-    """delta, (n_sizes, draws, n_rows)."""
-    signed = [
-        _deviation(masses, *_drawn(axis, size), theorem.draws, (seed, AXES.index(axis), size)) for size in theorem.sizes
-    ]
-    return np.abs(np.stack(signed))
 
 
 def _drawn(axis: Axis, size: int) -> tuple[int | None, int | None]:
@@ -415,14 +356,14 @@ def _curve(world: Setting, theorem: Theorem, scale: float, axis: Axis, lam: floa
     """A curve from delta, (n_sizes, draws, n_images)."""
     counts = np.isfinite(deltas).sum(axis=2).astype(np.float64)
     totals = np.nan_to_num(deltas).sum(axis=2)
-    intervals = np.quantile(_resampled(totals, counts, 0), [0.025, 0.975], axis=1).T
+    intervals = np.quantile(_resampled(totals, counts), [0.025, 0.975], axis=1).T
     points = tuple(
         _point(size, delta, interval, scale, theorem.tau, axis)
         for size, delta, interval in zip(theorem.sizes, deltas, intervals, strict=True)
     )
-    means = totals / len(world.images)
-    defined = [i for i, point in enumerate(points) if point.undefined == 0]
-    beyond = [i for i in defined if points[i].size >= BEYOND * knee]
+    means = dict(zip(theorem.sizes, totals / len(world.images), strict=True))
+    defined = [point.size for point in points if point.undefined == 0]
+    beyond = [size for size in defined if size >= BEYOND * knee]
     return Curve(
         setting=world.name,
         scale=scale,
@@ -435,8 +376,8 @@ def _curve(world: Setting, theorem: Theorem, scale: float, axis: Axis, lam: floa
         draws=theorem.draws,
         knee=knee,
         points=points,
-        slope=_slope(theorem.sizes, means, defined),
-        beyond=_slope(theorem.sizes, means, beyond),
+        slope=slope(defined, np.array([means[size] for size in defined])),
+        beyond=slope(beyond, np.array([means[size] for size in beyond])),
     )
 
 
@@ -451,21 +392,14 @@ def _point(size: int, delta: Array, interval: Array, scale: float, tau: float, a
     return Point(size, mean, low, high, worst, float(1 - defined.mean()), *bounds)
 
 
-def _slope(sizes: Sequence[int], means: Array, rows: Sequence[int]) -> Slope | None:
-    if len(rows) < FEWEST or not means[list(rows)].any(axis=1).all():  # words that are all alike have no delta
-        return None
-    chosen = [sizes[i] for i in rows]
-    return Slope(*slope(chosen, means[list(rows)]), chosen[0], chosen[-1])
-
-
 def curve_lines(curves: Iterable[Curve], **more: Any) -> str:
     """Curves as JSON lines, each with what else is to be told of it."""
     return "".join(json.dumps({**asdict(curve), **more}, sort_keys=True) + "\n" for curve in curves)
 
 
-def _check(theorem: Theorem, lam: float) -> None:
-    _check_tau(theorem.tau)
-    _check_counts(theorem.draws, lam)
+def _check(theorem: Theorem) -> None:
+    number("tau", theorem.tau, above=0, below=1, hint="0.5 is the paper's")
+    whole_number("draws", theorem.draws, hint="200 give a good mean")
     whole_number("images", theorem.images, hint="32 is enough")
     for size in theorem.sizes:
         whole_number("sizes", size, hint="10,000 words, say")
@@ -476,12 +410,3 @@ def _check(theorem: Theorem, lam: float) -> None:
         number("scales", scale, above=0, most=MAX_SCALE, hint="100 is CLIP's: one over its temperature")
     if not theorem.scales or len(set(theorem.scales)) < len(theorem.scales):
         raise ParameterError(f"scales must differ, and be one or more, got {list(theorem.scales)}", hint="[1, 25, 100]")
-
-
-def _check_tau(tau: float) -> None:
-    number("tau", tau, above=0, below=1, hint="0.5 is the paper's")
-
-
-def _check_counts(draws: int, lam: float) -> None:
-    whole_number("draws", draws, hint="200 give a good mean")
-    number("lam", lam, above=0, hint="120 is the paper's group size")
