@@ -15,13 +15,21 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from bench_mini import PARENTS
 from common import OOD_SETS, Bench, parents, read_bench, table
-from outword.benchmark.run.compare import Chunk, Entrant, Row, compare, enter, means
+from outword.benchmark.run.catalogue import own_found
+from outword.benchmark.run.compare import applicable, mean_row, run_cells
+from outword.benchmark.run.measure import Cell, Place
+from outword.benchmark.run.photos import Photos
+from outword.benchmark.run.results import Row
+from outword.benchmark.run.suite import Entry
+from outword.benchmark.run.task import Task
+from outword.detector.recipe import Recipe
 from outword.detectors import DETECTORS
 from outword.maths.numerics import Array
 from outword.vectors.id_images import IdImages
@@ -78,37 +86,42 @@ def halves(names: list[str], photos: Array, shown: Array, outside: dict[str, Arr
     return Draw(names, photos[scored], outside, IdImages(photos[fit_on], shown[fit_on], counts, []))
 
 
-def entrants(bench: Bench, drawn: Draw, words: Path) -> tuple[list[Entrant], dict[str, str]]:
-    """Every method that applies, and its variants; why the others do not."""
-    found, lacking = enter(drawn.names, bench.encoder, DETECTORS, words=words, id_images=drawn.fit_on)
-    for method, params in VARIANTS:
-        found += enter(drawn.names, bench.encoder, [method], id_images=drawn.fit_on, params=params)[0]
-    return found, lacking
+def recipes(bench: Bench, drawn: Draw, words: Path, tell) -> dict[str, Recipe]:
+    """Those of every method that applies, and of its variants; `tell` is told why the others do not."""
+    found = applicable(map(Entry, DETECTORS), bench.encoder, words=words, id_images=drawn.fit_on, tell=tell)
+    variants = (Entry(method, params=params) for method, params in VARIANTS)
+    return found | applicable(variants, bench.encoder, id_images=drawn.fit_on)
 
 
-def measure(bench: Bench, make, n_draws: int, words: Path) -> Iterator[list[Row]]:
-    """The rows of each draw."""
+def photos(name: str, vectors: Array) -> Photos:
+    """A set of vectors."""
+    return Photos(own_found(name, []), [str(number) for number in range(len(vectors))], vectors, [])
+
+
+def measure(bench: Bench, make, n_draws: int, words: Path) -> Iterator[list[list[Row]]]:
+    """The rows of each draw, by method."""
     for seed in range(n_draws):
         drawn = make(bench, seed)
-        found, lacking = entrants(bench, drawn, words)
+        found = recipes(bench, drawn, words, partial(print, file=sys.stderr) if seed == 0 else str)
         if seed == 0:
             fitted = "no" if drawn.fit_on is None else str(len(drawn.fit_on.vectors))
             print(f"{len(drawn.names)} labels, {fitted} ID photos to fit on, {len(drawn.inside)} to score\n")
-            for method, reason in lacking.items():
-                print(f"left out: {method}: {reason}", file=sys.stderr)
-        yield compare(found, [Chunk(drawn.inside)], {name: [Chunk(v)] for name, v in drawn.outside.items()})
+        task = Task(dict.fromkeys(drawn.names, ""), np.arange(len(drawn.inside)), drawn.fit_on)
+        inside, outside = photos("ID", drawn.inside), [photos(name, vectors) for name, vectors in drawn.outside.items()]
+        places = {name: Place("ID", "mini", "", name) for name in found}
+        yield list(run_cells(Cell(places[name], found[name], task, inside, outside) for name in found))
 
 
-def show(draws: list[list[Row]], by_set: bool) -> str:
+def show(draws: list[list[list[Row]]], by_set: bool) -> str:
     """A table of means over draws, best AUROC first, with the standard deviation of AUROC between draws."""
-    reduced = [rows if by_set else means(rows) for rows in draws]
+    reduced = [[row for rows in draw for row in (rows if by_set else [mean_row(rows)])] for draw in draws]
     lines = []
     for same in zip(*reduced, strict=True):
         values = np.array([[r.auroc, r.aupr_id, r.aupr_ood, r.fpr95_id, r.fpr95_ood] for r in same])
         seconds = np.array([[r.fit_seconds, r.score_seconds] for r in same]).mean(axis=0)
         first = f"{100 * values[:, 0].mean():.2f} ± {100 * values[:, 0].std():.2f}"
         rest = [f"{100 * v:.1f}" for v in values[:, 1:].mean(axis=0)]
-        name = [same[0].method, same[0].ood] if by_set else [same[0].method]
+        name = [same[0].entry, same[0].ood] if by_set else [same[0].entry]
         lines.append((values[:, 0].mean(), [*name, first, *rest, *(f"{s:.2f}" for s in seconds)]))
     lines.sort(key=lambda line: -line[0])
     figures = ["AUROC ± sd", "AUPR (ID)", "AUPR (OOD)", "FPR95 (ID)", "FPR95 (OOD)", "fit s", "score s"]

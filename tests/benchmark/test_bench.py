@@ -17,7 +17,7 @@ from conftest import PHOTOS, call, lay_out
 from helpers.archives import write_tar
 from helpers.bad_images import encoded
 from helpers.stopped import stopped
-from outword.benchmark.run import imagenet, measure
+from outword.benchmark.run import imagenet
 from outword.benchmark.run.bench import bench
 from outword.benchmark.run.photos import Photos
 from outword.benchmark.run.results import Results
@@ -98,8 +98,7 @@ def short_corpora(monkeypatch):
         step = max(1, len(corpus) // 1000)
         return make_corpus(corpus.name, corpus.read()[::step])
 
-    monkeypatch.setattr(measure, "get_corpus", short)
-    monkeypatch.setattr("outword.detector.fitting.get_corpus", short)
+    monkeypatch.setattr("outword.detector.recipe.get_corpus", short)
 
 
 def rows_of(folder):
@@ -244,7 +243,7 @@ def test_what_is_done_is_not_done_again(own, tmp_path, monkeypatch):
     run(own, tmp_path / "r")
     before, lines = tables_of(tmp_path / "r"), (tmp_path / "r" / "rows.jsonl").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("outword.benchmark.run.runner.prepare", lambda *a, **k: pytest.fail("fitted again"))
+        patch.setattr("outword.benchmark.run.measure.prepare", lambda *a, **k: pytest.fail("fitted again"))
         patch.setattr("outword.benchmark.run.photos.embed", lambda *a, **k: pytest.fail("read again"))
         run(own, tmp_path / "r")
     assert (tables_of(tmp_path / "r"), (tmp_path / "r" / "rows.jsonl").read_bytes()) == (before, lines)
@@ -385,7 +384,7 @@ def test_ctrl_c(own, tmp_path, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("outword.benchmark.run.runner.settle", stop)
+    monkeypatch.setattr("outword.benchmark.run.suite.resolve", stop)
     told = run(own, tmp_path / "r", code=130).stderr
     assert "interrupted" in told
     assert "the same command goes on where it was" in told
@@ -658,7 +657,7 @@ def test_patches_are_scored_in_the_order_of_the_vectors(root, clip, tmp_path):
     """GL-MCM reads the photos once more, and its scores belong to the same photos."""
     suite = replace(read_suite("near-far"), encoders=("clip-vit-b-16",), methods=(read_suite("near-far").methods[4],))
     assert suite.methods[0].method == "glmcm"
-    bench(suite, root, tmp_path / "r", towers=lambda _: get_encoder(clip), samples=20)
+    bench(suite, root, tmp_path / "r", encoders=lambda _: get_encoder(clip), samples=20)
     results = Results(tmp_path / "r")
     row = next(row for row in results.read().values() if row.ood == "inaturalist")
     made = outword.fit([name for _, name in imagenet.classes()[:N_CLASSES]], encoder=clip, method="glmcm")

@@ -5,7 +5,6 @@ import io
 import json
 import shutil
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,9 +12,15 @@ import pytest
 import outword
 from conftest import PHOTOS, call, lay_out
 from helpers.archives import write_tar
-from outword.benchmark.run.compare import SEED, Chunk, Entrant, compare, means
-from outword.detectors import DETECTORS, MCM, AdaNeg, VectorDetector
-from outword.errors import InputError
+from outword.benchmark.run.catalogue import own_found
+from outword.benchmark.run.compare import applicable, mean_row, run_cells
+from outword.benchmark.run.measure import Cell, Place
+from outword.benchmark.run.photos import Photos
+from outword.benchmark.run.suite import Entry
+from outword.benchmark.run.task import Task
+from outword.detectors import DETECTORS, AdaNeg
+from outword.encoders import get_encoder
+from outword.encoders.mini.encoder import Mini
 from outword.metrics import aupr, auroc, fpr_at_tpr
 from outword.testing import planted_world
 
@@ -77,14 +82,14 @@ def test_every_method_that_applies_and_what_the_others_lack(sets):
     assert "left out: glmcm: glmcm needs patches: mini has none" in lines
     assert "odin (epsilon=0)" in rows
     assert any(line.startswith("left out: debiased: n_groups must be between 1 and") for line in lines)  # 40 words
-    assert f"one stream, shuffled by the seed {SEED}" in result.stderr
+    assert "one stream, shuffled by the seed 0" in result.stderr
     assert all(row["ood"] == "mean" for row in rows.values())
 
 
 def test_id_images_let_the_methods_in_that_need_them(sets):
     chosen = ("--methods", "mahalanobis,knn,eoe", "--json")
     result = run(sets, *chosen, "--id-images", sets / "train")
-    assert [row["method"] for row in json.loads(result.stdout)] == ["mahalanobis", "knn"]
+    assert [row["method"] for row in json.loads(result.stdout)] == ["knn", "mahalanobis"]
     assert "left out: eoe: eoe needs a word list of yours, one word a line: pass --corpus FILE" in result.stderr
     result = run(sets, *chosen, "--id-images", sets / "id")  # no class folders: photos, but not of which class
     assert [row["method"] for row in json.loads(result.stdout)] == ["knn"]
@@ -118,6 +123,24 @@ def test_archives_and_lists_give_what_folders_give(sets, tmp_path):
     assert figures[0] == figures[1]
 
 
+def test_archives_give_what_folders_give(sets, tmp_path):
+    write_tar(tmp_path / "far.tar", {path.name: path.read_bytes() for path in sorted((sets / "far").iterdir())})
+    given = ["compare", sets / "labels.txt", "--id", sets / "id", "--methods", "mcm,adaneg", "--by-set", "--json"]
+    plain, packed = (json.loads(call(*given, "--ood", far).stdout) for far in (sets / "far", tmp_path / "far.tar"))
+    assert {row["ood"] for row in packed} == {"far.tar"}
+    assert [row["auroc"] for row in packed] == [row["auroc"] for row in plain]
+
+
+def test_photos_that_are_fitted_on_and_scored_are_told_by_their_content(sets, tmp_path):
+    shutil.copytree(sets / "id", tmp_path / "copies")
+    options = ["--methods", "knn", "--ood", sets / "far"]
+    for folder in (sets / "id", tmp_path / "copies"):
+        given = ["--id", sets / "id", "--id-images", folder, *options]
+        assert "--id and --id-images share photos" in call("compare", sets / "labels.txt", *given).stderr
+    given = ["--id", sets / "textures", "--id-images", tmp_path / "copies", *options]
+    assert "share photos" not in call("compare", sets / "labels.txt", *given).stderr
+
+
 def test_an_encoder_with_patches_lets_the_methods_in_that_look_at_parts(sets, tmp_path):
     from helpers.tiny import open_clip_folder
 
@@ -126,7 +149,7 @@ def test_an_encoder_with_patches_lets_the_methods_in_that_look_at_parts(sets, tm
     rows = json.loads(run(sets, "--encoder", encoder, "--methods", "glmcm,mcm", "--by-set", "--json").stdout)
     made = outword.fit(LABELS, method="glmcm", encoder=encoder)
     inside, outside = (made.score(sorted((sets / name).iterdir())) for name in ("id", "textures"))
-    assert (rows[0]["method"], rows[0]["auroc"]) == ("glmcm", auroc(inside, outside))
+    assert (rows[2]["method"], rows[2]["auroc"]) == ("glmcm", auroc(inside, outside))
 
 
 def test_formats(sets):
@@ -179,67 +202,64 @@ def test_sets_of_the_same_name_go_by_their_path(sets, tmp_path):
     assert [row["ood"] for row in rows] == [str(sets / "far"), str(tmp_path / "far")]
 
 
-def entrant(name, vectors):
-    return Entrant(name, vectors, 0.0)
+def cell(recipe, world, outside):
+    task = Task(dict.fromkeys(LABELS, ""), np.arange(len(world.id_images)))
+    sets = [in_memory(name, vectors) for name, vectors in outside.items()]
+    return Cell(Place("ID", "mini", "", recipe.method), recipe, task, in_memory("ID", world.id_images), sets)
 
 
-def test_chunks_change_nothing():
+def in_memory(name, vectors):
+    return Photos(own_found(name, []), [str(number) for number in range(len(vectors))], vectors, [])
+
+
+def test_a_method_that_sees_the_order_gets_one_shuffled_stream_for_each_set(monkeypatch):
     world = planted_world()
-    parts = [
-        compare(
-            [entrant("mcm", MCM().fit(world.labels))],
-            [Chunk(part) for part in np.array_split(world.id_images, n)],
-            {"ood": [Chunk(part) for part in np.array_split(world.ood_images, n)]},
-        )
-        for n in (1, 7)
-    ]
-    assert parts[0][0].auroc == parts[1][0].auroc > 0.99
-
-
-def test_a_method_that_sees_the_order_gets_one_shuffled_stream_for_each_set():
-    world = planted_world()
-    detector = AdaNeg().fit(world.labels, world.wild)
     halves = np.array_split(world.ood_images, 2)
-    entrants = [entrant("adaneg", detector), entrant("mcm", MCM().fit(world.labels))]
-    rows = compare(entrants, [Chunk(world.id_images)], {"a": [Chunk(halves[0])], "b": [Chunk(halves[1])]})
-    assert [(row.method, row.ood) for row in rows] == [("adaneg", "a"), ("adaneg", "b"), ("mcm", "a"), ("mcm", "b")]
+    detector = AdaNeg().fit(world.labels, world.wild)
+    (recipe,) = applicable([Entry("adaneg")], get_encoder("mini")).values()
+    monkeypatch.setattr("outword.benchmark.run.measure.prepare", lambda *a, **k: Fitted(detector))
+    (rows,) = run_cells([cell(recipe, world, {"a": halves[0], "b": halves[1]})])
+    assert [(row.entry, row.ood) for row in rows] == [("adaneg", "a"), ("adaneg", "b")]
     images = np.concatenate([world.id_images, halves[1]])
-    order = np.random.default_rng(SEED).permutation(len(images))
+    order = np.random.default_rng(0).permutation(len(images))
     detector.reset()
     scores = np.empty(len(images))
     scores[order] = detector.score(images[order])
     n = len(world.id_images)
     assert rows[1].auroc == auroc(scores[:n], scores[n:])
-    assert means(rows)[0].auroc == pytest.approx((rows[0].auroc + rows[1].auroc) / 2)
-    assert [(row.method, row.ood) for row in means(rows)] == [("adaneg", "mean"), ("mcm", "mean")]
+    assert mean_row(rows).auroc == pytest.approx((rows[0].auroc + rows[1].auroc) / 2)
+    assert (mean_row(rows).ood, mean_row(rows[:1]).ood) == ("mean", "a")
 
 
 @dataclass
-class Parts(VectorDetector):
-    """Largest first coordinate of a patch."""
+class Fitted:
+    """What `prepare` gives, for a method that is fitted already."""
 
-    summary: ClassVar[str] = "test"
-    needs: ClassVar = (*VectorDetector.needs, outword.detectors.Need.PATCHES)
+    scorer: AdaNeg
 
-    def score(self, images, *, patches=None):
-        return patches[:, :, 0].max(axis=1)
-
-    def _score(self, images):
-        raise NotImplementedError
+    def fit(self):
+        return self
 
 
-def test_patches_go_to_the_methods_that_look_at_them():
-    images, patches = np.eye(2), np.array([[[0.2], [0.9]], [[0.1], [0.3]]])
-    entrants = [entrant("parts", Parts().fit(np.eye(2))), entrant("mcm", MCM().fit(np.eye(2)))]
-    rows = compare(entrants, [Chunk(images[:1], patches[:1])], {"x": [Chunk(images[1:], patches[1:])]})
-    assert rows[0].auroc == 1.0  # .9 against .3
-    with pytest.raises(InputError, match="the x set has no image"):
-        compare(entrants, [Chunk(images, patches)], {"x": []})
+def test_quick_methods_come_first_and_rows_are_printed_as_they_are_ready(sets, monkeypatch):
+    names = applicable([Entry(name) for name in ("debiased", "mcm", "csp", "msp")], get_encoder("mini"))
+    assert list(names) == ["mcm", "msp", "debiased", "csp"]
+    real = Cell.measure
+
+    def measure(self, *args):
+        if self.recipe.method == "debiased":
+            raise KeyboardInterrupt
+        return real(self, *args)
+
+    monkeypatch.setattr(Cell, "measure", measure)
+    for kind in ("table", "csv", "md"):
+        printed = run(sets, "--methods", "debiased,mcm", "--format", kind, code=130).stdout.splitlines()
+        assert any(line.lstrip("| ").startswith("mcm") for line in printed)
 
 
 def test_words_are_for_the_methods_that_want_a_list(sets):
     result = run(sets, "--methods", "eoe,mcm", "--words", sets / "words.txt", "--json")
-    assert [row["method"] for row in json.loads(result.stdout)] == ["eoe", "mcm"]
+    assert [row["method"] for row in json.loads(result.stdout)] == ["mcm", "eoe"]
     assert "left out" not in result.stderr
 
 
@@ -252,17 +272,21 @@ def test_words_are_for_the_methods_that_want_a_list(sets):
         (["--methods", " , "], "--methods must name at least one method"),
     ],
 )
-def test_what_leads_nowhere_is_said_before_anything_is_encoded(sets, options, message, monkeypatch):
-    monkeypatch.setattr("outword.benchmark.run.compare.enter", lambda *a, **k: pytest.fail("something was encoded"))
+def test_what_leads_nowhere_is_said_before_anything_is_encoded(sets, options, message, nothing_encoded):
     assert message in run(sets, *options, code=2).stderr
 
 
-def test_what_is_missing_is_said_before_words_are_encoded(sets, monkeypatch):
-    def stop(*args, **options):
-        raise KeyboardInterrupt
+@pytest.fixture
+def nothing_encoded(monkeypatch):
+    """An encoder that fails as soon as it is to encode something."""
+    for name in ("encode_pixels", "encode_texts"):
+        monkeypatch.setattr(Mini, name, lambda *a: pytest.fail("something was encoded"))
 
-    monkeypatch.setattr("outword.benchmark.run.compare.prepare", stop)
-    given = ["--id", sets / "id", "--ood", sets / "far", "--methods", "debiased,glmcm,eoe"]
-    told = call("compare", sets / "labels.txt", *given, code=130).stderr
-    assert "left out: glmcm: glmcm needs patches: mini has none" in told
-    assert "left out: eoe" in told
+
+def test_what_is_missing_is_said_before_anything_is_encoded(sets, nothing_encoded):
+    given = ["--id", sets / "id", "--ood", sets / "far", "--methods", "mahalanobis,glmcm,eoe"]
+    result = call("compare", sets / "labels.txt", *given, "--id-images", sets / "far", code=2).stderr
+    assert "left out: mahalanobis: mahalanobis needs ID images with labels: the class of an ID image is" in result
+    assert "left out: glmcm: glmcm needs patches: mini has none" in result
+    assert "left out: eoe" in result
+    assert "there must be a method that applies" in result

@@ -62,12 +62,15 @@ def test_fit_defaults_and_json(labels_file):
 def test_fit_from_a_folder_with_parameters(tmp_path, words_file):
     for name in ("tabby_cat", "pizza"):
         (tmp_path / "classes" / name).mkdir(parents=True)
-    options = ["--corpus", words_file, "--set", "n_groups=3", "--set", "tau=0.2", "--set", "policy=paper"]
+    options = ["--corpus", words_file]
+    for given in ("n_groups=3", "tau=0.2", "policy=paper", "miner.alpha=5"):
+        options += ["--set", given]
     result = call("fit", tmp_path / "classes", "-o", tmp_path / "d", *options)
     assert result.stdout.strip() == str(tmp_path / "d")
     made = outword.load(tmp_path / "d")
     assert made.labels == ["pizza", "tabby cat"]
     assert (made.scorer.tau, made.scorer.policy) == (0.2, "paper")
+    assert made.card["miner"]["parameters"]["alpha"] == 5
 
 
 @pytest.mark.parametrize(("tau", "told"), [("0.5", "tau: 0.25 is used in place of 0.5"), ("0.2", "")])
@@ -289,6 +292,9 @@ def test_demo(tmp_path):
         ("cat\ndog\n", ["--set", "tau=1"], "tau must be a number of at least 0 and below 1"),
         ("cat\ndog\n", ["--set", "tau"], "--set takes KEY=VALUE"),
         ("cat\ndog\n", ["--set", "tu=1"], "unknown parameter"),
+        ("cat\ndog\n", ["--set", "miner.alpah=1"], 'parameter of density "alpah"\nhint: did you mean "alpha"?'),
+        ("cat\ndog\n", ["--set", "miner.alpha=x"], "alpha must be a whole number, got 'x'"),
+        ("cat\ndog\n", ["--set", "miner_params=1"], "miner_params is no parameter of the method"),
         ("cat\ndog\n", ["--method", "neglable"], 'did you mean "neglabel"?'),
         ("cat\ndog\n", ["--encoder", "clip"], "unknown encoder"),
         ("cat\ndog\n", ["-o", "no/such/folder/x"], "is not a folder"),

@@ -477,6 +477,9 @@ def test_other_labels_are_fitted_as_the_first_ones_were(words_file):
     photos = sorted(PHOTOS.glob("c*.jpg"))
     np.testing.assert_array_equal(again.score(photos), wanted.score(photos))
     assert outword.fit(["cat", "dog"], method="mcm").relabel(["pen", "cup"]).labels == ["pen", "cup"]
+    kept = outword.fit(["cat", "dog"], keep_label_words=True).relabel(["raccoon", "cup"])
+    assert kept.card["keep_label_words"]
+    assert kept.card["corpus"]["left_out"] == []
     with pytest.raises(InputError, match="cannot be made for other labels: the word list"):
         outword.fit(["cat", "dog"], corpus=words_file, n_groups=3).relabel(["pen", "cup"])
 

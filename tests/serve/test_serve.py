@@ -575,7 +575,7 @@ def test_connections_leave_file_descriptors_to_spare(monkeypatch, allowed, hard,
 
 
 def test_methods_that_look_at_more_than_vectors(tmp_path):
-    tiny = pytest.importorskip("tiny", reason="a small CLIP needs torch")
+    tiny = pytest.importorskip("helpers.tiny", reason="a small CLIP needs torch")
     tiny.open_clip_folder("vit", tmp_path / "vit")
     fitted = outword.fit(LABELS, method="glmcm", encoder=f"hf:{tmp_path / 'vit'}")
     with in_thread(fitted) as address:

@@ -89,7 +89,7 @@ def command(
                 chosen,
                 Path(root or ""),
                 Path(folder),
-                towers=lambda name: get_encoder(
+                encoders=lambda name: get_encoder(
                     names.get(name, name), resize=resize, download=name not in by_file, **runtime
                 ),
                 store=Path(store) if store else None,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from outword.cli.progress import Progress, console
 from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from outword.benchmark.run.compare import Chunk, Entrant, Row
+    from outword.benchmark.run.results import Row
 
 TITLES = {
     "method": "method",
@@ -32,8 +30,6 @@ TITLES = {
     "fit_seconds": "fit s",
     "score_seconds": "score s",
 }
-WIDTH = 160  # room for the table: a narrow terminal folds its lines, but no figure is cut off
-NAMED = 3  # unreadable photos that are named
 
 
 @click.command("compare")
@@ -67,20 +63,20 @@ def command(
 ) -> None:
     """Tell the methods apart on your own photos: AUROC, AUPR, FPR95 and seconds of each.
 
-    Each photo is encoded once and scored by all; the sets are all that "outword score" takes. AUPR and FPR95 come
-    in both conventions: ID or OOD as the positives. What is compared are embeddings: odin takes part without its step
-    of the pixels, epsilon=0. The first run encodes the words of each method, which takes minutes; --methods leaves
-    some out. Seconds are those of the method itself, on vectors. Figures are in percent, but fractions in CSV and JSON.
+    Each photo is encoded once and scored by all; all that "outword score" reads is taken. A row is printed when it is
+    ready, those of quick methods first; all inputs are checked before anything is encoded. AUPR and FPR95 come in both
+    conventions: ID or OOD as the positives. What is compared are embeddings: odin takes part without its step of the
+    pixels, epsilon=0. The first run encodes the words of each method, which takes minutes; --methods leaves some out.
+    Seconds are those of the method itself, on vectors. Figures are in percent, but fractions in CSV and JSON.
 
     \b
     Example:
       outword compare labels.txt --id pets/ --ood textures/ --ood places/ --id-images train/
     """
-    from outword.benchmark.run.compare import compare, enter, means, read_set
+    from outword.benchmark.run.compare import applicable, compare, open_sets
+    from outword.benchmark.run.suite import Entry
     from outword.encoders import get_encoder
-    from outword.maths.methods import Need
-    from outword.vectors.id_images import read_id_images
-    from outword.vectors.store import is_store
+    from outword.vectors.id_images import find_stray
     from outword.words.corpora import get_corpus
     from outword.words.labels import read_labels
 
@@ -88,66 +84,40 @@ def command(
     _check_paths([*inside, *outside, *id_images])
     for given in filter(None, (corpus, words)):
         get_corpus(given)
-    tower = get_encoder(encoder, resize=resize, **runtime)
-    _warn_of_overlap(inside, id_images)
-    store = next(filter(is_store, [*inside, *outside]), None)
-    left_out: list[tuple[str, str]] = []
-    with Progress("images") as meter:
-        known = read_id_images(tower, id_images, [*names], with_classes=False, report=meter) if id_images else None
-    with Progress("words") as meter:
-        entrants, _ = enter(
-            names,
-            tower,
-            chosen,
-            corpus=corpus,
-            words=words,
-            id_images=known,
-            store=store,
-            report=meter,
-            on_left_out=_tell_lack,
-        )
-    _tell(entrants)
-    patches = any(Need.PATCHES in entrant.vectors.wants() for entrant in entrants)
-    with Progress("images") as meter:
-
-        def images(task: str, paths: Sequence[str]) -> Iterator[Chunk]:
-            told = partial(meter, task, total=None)
-            return read_set(tower, paths, patches=patches, left_out=left_out, report=told)
-
-        sets = {name: images(name, [path]) for name, path in _set_names(outside).items()}
-        try:
-            rows = compare(entrants, images("ID", inside), sets)
-        finally:
-            _tell_left_out(left_out)
-    _show(rows if by_set else means(rows), "json" if as_json else kind)
+    used = get_encoder(encoder, resize=resize, **runtime)
+    sets = open_sets(used, inside, _set_names(outside))
+    stray = find_stray(used, id_images, [*names]) if id_images else None
+    recipes = applicable(
+        map(Entry, chosen),
+        used,
+        corpus=corpus,
+        words=words,
+        id_images=id_images or None,
+        stray=stray,
+        sets=sets,
+        tell=_tell,
+    )
+    meter = Progress("items")
+    found = compare(recipes, names, sets, id_images=id_images, report=meter, tell=_tell)
+    shown = {"method": [*recipes], "ood": [*_set_names(outside)] if by_set else []}
+    for line in _lines("json" if as_json else kind, _metered(found, meter, by_set), shown):
+        click.echo(line)
 
 
-def _tell_lack(method: str, reason: str) -> None:
-    console().print(f"left out: {method}: {reason}", markup=False, soft_wrap=True)
+def _metered(found: Iterator[list[Row]], meter: Progress, by_set: bool) -> Iterator[Row]:
+    """The rows to print; the bar is on the screen only while the next ones are made."""
+    from outword.benchmark.run.compare import mean_row
+
+    while True:
+        with meter:
+            rows = next(found, None)
+        if rows is None:
+            return
+        yield from rows if by_set else [mean_row(rows)]
 
 
-def _tell(entrants: Sequence[Entrant]) -> None:
-    """Say what is special about the methods that take part."""
-    from outword.benchmark.run.compare import SEED
-
-    if not entrants:
-        raise InputError("there must be a method that applies, got none", hint="see what each of them lacks, above")
-    for entrant in entrants:
-        if entrant.vectors.sees_order:
-            console().print(
-                f"{entrant.name} learns from the images that it scores: ID and OOD images come as one stream, shuffled "
-                f"by the seed {SEED}, afresh for each OOD set",
-                markup=False,
-                soft_wrap=True,
-            )
-
-
-def _tell_left_out(images: Sequence[tuple[str, str]]) -> None:
-    say = console().print
-    for path, reason in images[:NAMED]:
-        say(f"left out {path!r}: {reason}", markup=False, soft_wrap=True)
-    if len(images) > NAMED:
-        say(f"and {len(images) - NAMED:,} more")
+def _tell(line: str) -> None:
+    console().print(line, style="yellow" if line.startswith("warning") else None, markup=False, soft_wrap=True)
 
 
 def _chosen(methods: str | None) -> list[str]:
@@ -179,43 +149,43 @@ def _set_names(paths: Sequence[str]) -> dict[str, str]:
     return {name if last.count(name) == 1 else path: path for name, path in zip(last, paths, strict=True)}
 
 
-def _warn_of_overlap(inside: Sequence[str], id_images: Sequence[str]) -> None:
-    tested, fitted = ([Path(path).resolve() for path in paths] for paths in (inside, id_images))
-    if any(a == b or a in b.parents or b in a.parents for a in tested for b in fitted):
-        console().print(
-            "warning: --id and --id-images share photos: the methods that are fitted on them look better than they are",
-            style="yellow",
-            soft_wrap=True,
-        )
+def _lines(kind: str, rows: Iterable[Row], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Lines to print, each as soon as its row is there; those of JSON together at the end.
 
-
-def _show(rows: Sequence[Row], kind: str) -> None:
+    Args:
+        kind: "table", "csv", "md" or "json".
+        rows: the rows.
+        shown: methods and OOD sets that rows may have, which tell how wide the columns of a table must be.
+    """
+    names = [name for name in TITLES if name != "ood" or kind in ("csv", "json") or len(shown["ood"]) > 1]
+    found = ([row.entry if name == "method" else getattr(row, name) for name in names] for row in rows)
     if kind == "json":
-        click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        yield json.dumps([dict(zip(names, values, strict=True)) for values in found], indent=2)
         return
-    names = [name for name in TITLES if name != "ood" or len({row.ood for row in rows}) > 1 or kind == "csv"]
-    cells = [[_cell(getattr(row, name), name) for name in names] for row in rows]
+    for number, values in enumerate(found):
+        if number == 0:
+            yield _line(kind, names, names if kind == "csv" else [TITLES[name] for name in names], shown)
+        if number == 0 and kind == "md":
+            yield _line(kind, names, ["---"] * len(names), shown)
+        cells = [_cell(value, name) for name, value in zip(names, values, strict=True)]
+        yield _line(kind, names, values if kind == "csv" else cells, shown)
+
+
+def _line(kind: str, names: Sequence[str], cells: Sequence[Any], shown: Mapping[str, Sequence[str]]) -> str:
     if kind == "csv":
         from outword.scoring.rows import csv_text
 
         text = io.StringIO()
-        values = ([getattr(row, name) for name in names] for row in rows)
-        safe = ([csv_text(value) if isinstance(value, str) else value for value in line] for line in values)
-        csv.writer(text, lineterminator="\n").writerows([names, *safe])
-        click.echo(text.getvalue(), nl=False)
-    elif kind == "md":
-        lines = [[TITLES[name] for name in names], ["---"] * len(names), *cells]
-        click.echo("\n".join(f"| {' | '.join(line)} |" for line in lines))
-    else:
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in names:
-            table.add_column(TITLES[name], justify="left" if name in ("method", "ood") else "right", no_wrap=True)
-        for line in cells:
-            table.add_row(*line)
-        Console(highlight=False, width=WIDTH).print(table, markup=False)
+        safe = (csv_text(cell) if isinstance(cell, str) else cell for cell in cells)
+        csv.writer(text, lineterminator="").writerow(safe)
+        return text.getvalue()
+    if kind == "md":
+        return f"| {' | '.join(cells)} |"
+    padded = []
+    for name, cell in zip(names, cells, strict=True):
+        width = max(map(len, [TITLES[name], *shown.get(name, ["100.00"])]))
+        padded.append(f"{cell:{'<' if name in shown else '>'}{width}}")
+    return "  ".join(padded)
 
 
 def _cell(value: Any, name: str) -> str:

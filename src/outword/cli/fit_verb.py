@@ -14,6 +14,8 @@ from outword.cli.options import corpus_option, id_images_option, resize_option, 
 from outword.cli.progress import Progress, console
 from outword.errors import ParameterError
 
+MINER = "miner."  # what the parameters of the miner begin with
+
 if TYPE_CHECKING:
     from outword.maths.methods import VectorDetector
 
@@ -34,7 +36,13 @@ if TYPE_CHECKING:
 )
 @id_images_option
 @click.option("--keep-label-words", is_flag=True, help="Keep wild words that equal a label.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A parameter of the method, e.g. tau=0.4.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A parameter of the method, e.g. tau=0.4, or of the miner, e.g. miner.alpha=50.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
 @resize_option
 @runtime_options
@@ -65,15 +73,24 @@ def command(
     from outword.words.labels import read_labels
 
     names = read_labels(labels)
-    parameters = dict(_setting(s) for s in settings)
-    for key in parameters.keys() & {*options, "labels", "encoder", "id_images", "report"}:
+    given = dict(_setting(text) for text in settings)
+    of_miner = {key.removeprefix(MINER): value for key, value in given.items() if key.startswith(MINER)}
+    parameters = {key: value for key, value in given.items() if not key.startswith(MINER)}
+    for key in parameters.keys() & {*options, "labels", "encoder", "id_images", "miner_params", "report"}:
         raise ParameterError(f"{key} is no parameter of the method", hint='see "outword fit --help"')
     source = Path(labels).resolve()
     target = output or f"{source.name if source.is_dir() else Path(labels).with_suffix('')}.outword"
     check_target(target)
-    tower = get_encoder(encoder, resize=resize, **runtime)
     with Progress("words") as meter:
-        detector = fit(names, encoder=tower, id_images=id_images or None, report=meter, **options, **parameters)
+        detector = fit(
+            names,
+            encoder=get_encoder(encoder, resize=resize, **runtime),
+            id_images=id_images or None,
+            miner_params=of_miner,
+            report=meter,
+            **options,
+            **parameters,
+        )
     detector.save(target)
     if Need.LABELS in detector.scorer.wants():
         tell_coverage(detector.coverage, labels)

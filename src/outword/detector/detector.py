@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from outword.detector import artifact
 from outword.detector.judge import UNCALIBRATED, Explanation, judge, sides_of
+from outword.detector.recipe import resolve_card
 from outword.encoders import Encoder
 from outword.encoders.base import as_list
 from outword.errors import ArtifactError, InputError
@@ -218,7 +219,7 @@ class Detector:
 
         Encoder, method, corpus, miner and prompts are the same, with the same parameters.
         """
-        corpus = self.card["corpus"]["name"] if self.wild else None
+        corpus = self.card["corpus"]["name"] if "corpus" in self.card else None
         own_words, own_photos = corpus is not None and not is_named(corpus), Need.ID_IMAGES in self.scorer.wants()
         if own_words or own_photos:
             lost = "photos that it was fitted on" if own_photos else f"word list {corpus}"
@@ -226,20 +227,9 @@ class Detector:
                 f"{self.method} cannot be made for other labels: the {lost} did not come along",
                 hint='make it with "outword fit"',
             )
-        miner = self.card.get("miner", {"name": None, "parameters": {}})
-        from outword.detector.fitting import fit  # which makes detectors
+        from outword.detector.fitting import prepare  # which makes detectors
 
-        return fit(
-            labels,
-            encoder=self.encoder,
-            corpus=corpus,
-            method=self.method,
-            miner=miner["name"],
-            prompts=self.card["prompts"]["name"],
-            miner_params=miner["parameters"],
-            report=report,
-            **self.card["method"]["parameters"],
-        )
+        return prepare(resolve_card(self.card, self.encoder), labels, report=report).fit()
 
 
 def _hashed(

@@ -4,57 +4,68 @@ from __future__ import annotations
 
 import os
 
+from outword.detector.recipe import Recipe
 from outword.encoders import Encoder
-from outword.errors import InputError
-from outword.maths.methods import Need, VectorDetector
+from outword.errors import InputError, OutwordError, ParameterError
+from outword.maths.methods import DETECTORS, Need, VectorDetector
+from outword.vectors.id_images import IdImages
 
 _STORES = 'a store of "outword embed" will do too; in Python it is id_images='
 
 
-def check_store(method: str, vectors: VectorDetector, store: str | os.PathLike[str] | None) -> None:
-    """Raise if a method looks at more of an image than its vector, and there is a store, which has nothing else."""
-    if store is None:
-        return
+def check_store(method: str, scorer: VectorDetector, store: str | os.PathLike[str]) -> None:
+    """Raise if a method looks at more of an image than its vector, since a store has nothing else."""
     for need in (Need.PATCHES, Need.PIXELS):
-        if need in vectors.wants():
+        if need in scorer.wants():
             raise InputError(
                 f"{method} needs {need.value}, and {os.fspath(store)} is a store, which has none",
                 hint="name the photos themselves",
             )
 
 
-def lacking(
-    method: str, vectors: VectorDetector, encoder: Encoder, *, images: bool, classes: bool, corpus: bool
-) -> InputError | None:
-    """The first input that a method needs and does not have, as an error to raise or to show; None when all are there.
+def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError | None = None) -> OutwordError | None:
+    """The first input that a recipe needs and does not have, as an error to raise or to show; None when all are there.
+
+    ID images that would not be looked at are an error, too.
 
     Args:
-        method: its name.
-        vectors: the method with its parameters.
-        encoder: what encodes the images.
-        images: whether there are ID images.
-        classes: whether it is known which label each of them shows.
-        corpus: whether the user named a corpus.
+        recipe: what is to be made.
+        id_images: where ID images are, or what was read there (`IdImages`); None if there are none.
+        stray: what is wrong with one of them that shows no label, if that is known before they are read.
     """
-    wants = vectors.wants()
-    if Need.ID_LABELS in wants and not (images and classes):
+    method, wants = recipe.method, recipe.wants
+    known = id_images if isinstance(id_images, IdImages) else None
+    stray = known.stray if known else stray
+    if Need.ID_LABELS in wants and stray:
+        return InputError(f"{method} needs ID images with labels: {stray.message}", hint=stray.hint)
+    if Need.ID_LABELS in wants and (id_images is None or (known and known.classes is None)):
         return InputError(
             f"{method} needs ID images with labels: pass --id-images FOLDER (sub-folders are labels)", hint=_STORES
         )
-    if Need.ID_IMAGES in wants and not images:
+    if Need.ID_IMAGES in wants and id_images is None:
         return InputError(f"{method} needs ID images: pass --id-images FOLDER", hint=_STORES)
-    if Need.WILD in wants and vectors.corpus == "" and not corpus:
+    if Need.WILD in wants and recipe.corpus is None:
         return InputError(
             f"{method} needs a word list of yours, one word a line: pass --corpus FILE, to compare --words FILE",
             hint="for example what your classes are confused with",
         )
+    if lack := _not_offered(method, wants, recipe.encoder):
+        return lack
+    if id_images is not None and Need.ID_IMAGES not in wants:
+        probe = ", or fit a head on them with --set head=probe" if "head" in recipe.params else ""
+        return ParameterError(f"{method} does not look at ID images", hint=f"leave them out{probe}")
+    return None
+
+
+def _not_offered(method: str, wants: tuple[Need, ...], encoder: Encoder) -> InputError | None:
+    """What a method wants of the encoder, and does not get."""
     if Need.PATCHES in wants and "patches" not in encoder.offers:
         return InputError(
             f"{method} needs patches: {encoder.name} has none",
             hint="the CLIP models of open_clip and transformers have them: --encoder clip-vit-b-16",
         )
     if Need.PIXELS in wants and "pixels" not in encoder.offers:
-        settings = " ".join(f"--set {key}={value}" for key, value in vectors.on_vectors.items())
+        settings = " ".join(f"--set {key}={value}" for key, value in DETECTORS[method].on_vectors.items())
         hint = f"{settings} scores features only" if settings else "choose an encoder that runs on torch"
         return InputError(f"{method} needs pixels: {encoder.name} gives no gradients", hint=hint)
     return None

@@ -37,6 +37,7 @@ _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.
     "coverage": {str: str},
     "corpus?": {"name": str, "left_out": [str]},
     "miner?": {"name": str, "parameters": dict},
+    "keep_label_words?": bool,
     "calibration": (None, dict),
 }
 PathLike = str | os.PathLike[str]
@@ -70,8 +71,8 @@ def load(
     try:
         return _restore(path, saved, encoder, runtime)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError) as error:
-        told = error.message if isinstance(error, OutwordError) else repr(error)
-        raise ArtifactError(f"{path} cannot be understood: {told}", hint="fit it again") from error
+        description = error.message if isinstance(error, OutwordError) else repr(error)
+        raise ArtifactError(f"{path} cannot be understood: {description}", hint="fit it again") from error
 
 
 def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:

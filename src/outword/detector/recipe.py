@@ -1,21 +1,27 @@
-"""How a detector is made: a method and a miner by name, with parameters that they have."""
+"""How a detector is made: a method and a miner by name, with parameters that they have, an encoder, words, prompts."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import Field, fields
+from dataclasses import Field, asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from outword.detector.inputs import lacking
+from outword._version import __version__
 from outword.encoders import Encoder
-from outword.errors import InputError, ParameterError, unknown
+from outword.encoders.base import PATCHES
+from outword.errors import ParameterError, unknown
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.mining import MINERS, Miner
-from outword.vectors.id_images import IdImages
+from outword.words.corpora import Corpus, get_corpus
+from outword.words.prompts import Prompts, get_prompts
 
+PathLike = str | os.PathLike[str]
+CORPUS = "wordnet"
 _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "float": (int, float, np.number),
     "int": (int, np.integer),
@@ -24,6 +30,130 @@ _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "Literal": (str,),
 }
 _NAMES = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a detector is made, with nothing left open; `resolve` gives one, `outword.detector.fitting` follows it.
+
+    Attributes:
+        encoder: what encodes images and words.
+        method, params: the method, and all of its parameters.
+        miner, miner_params: how wild words are chosen, and all parameters of that rule.
+        corpus: where wild words come from; None where the method wants none, or wants a list of the user's and there
+            is none (`outword.detector.inputs.missing_inputs` says so).
+        prompts: the templates of labels and words.
+        keep_label_words: whether wild words that equal a label are kept.
+        on_vectors: parameters that were set so that a method which looks at pixels is content with vectors.
+    """
+
+    encoder: Encoder
+    method: str
+    params: Mapping[str, Any]
+    miner: str
+    miner_params: Mapping[str, Any]
+    corpus: Corpus | None
+    prompts: Prompts
+    keep_label_words: bool = False
+    on_vectors: Mapping[str, Any] = field(default_factory=dict)
+
+    def make_scorer(self) -> VectorDetector:
+        """The method with its parameters, to be fitted."""
+        return DETECTORS[self.method](**self.params)
+
+    def make_miner(self) -> Miner:
+        """The rule that chooses wild words."""
+        return MINERS[self.miner](**self.miner_params)
+
+    @cached_property
+    def wants(self) -> tuple[Need, ...]:
+        """What the method needs with these parameters."""
+        return self.make_scorer().wants()
+
+    @property
+    def seed_matters(self) -> bool:
+        """Whether figures depend on a seed: something is drawn by chance, or images are scored in a shuffled order."""
+        of_words = Need.WILD in self.wants and "seed" in self.miner_params
+        return "seed" in self.params or DETECTORS[self.method].sees_order or of_words
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What the recipe says of itself, in an artifact and in the results of a benchmark."""
+        facts = ("name", "fingerprint", "temperature", "licence", "source")
+        encoder = {**{fact: getattr(self.encoder, fact) for fact in facts}, "options": dict(self.encoder.options)}
+        card: dict[str, Any] = {
+            "outword": __version__,
+            "method": {"name": self.method, "parameters": dict(self.params)},
+            "encoder": {**encoder, "patches": PATCHES} if Need.PATCHES in self.wants else encoder,
+            "prompts": asdict(self.prompts),
+        }
+        if self.corpus is not None:
+            card["corpus"] = {"name": self.corpus.name, "fingerprint": self.corpus.fingerprint}
+            card["miner"] = {"name": self.miner, "parameters": dict(self.miner_params)}
+        return {**card, "keep_label_words": True} if self.keep_label_words else card
+
+
+def resolve(
+    encoder: Encoder,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    corpus: PathLike | None = None,
+    miner: str | None = None,
+    miner_params: Mapping[str, Any] | None = None,
+    prompts: str | None = None,
+    seed: int | None = None,
+    keep_label_words: bool = False,
+    vectors_only: bool = False,
+) -> Recipe:
+    """Fill in what is left open by what the method is published with, and check names and parameters.
+
+    Nothing is encoded. What the method lacks is no error here; `outword.detector.inputs.missing_inputs` tells it.
+
+    Args:
+        encoder: what encodes; its temperature and prompts are used unless others are named.
+        method, params, corpus, miner, miner_params, prompts, keep_label_words: as for `outword.fit`.
+        seed: of all that is drawn by chance, unless the parameters have one.
+        vectors_only: let a method that looks at pixels take part in its form for vectors, if it has one.
+    """
+    scorer = make_detector(method, encoder.temperature, _seeded(DETECTORS.get(method), params, seed))
+    on_vectors = dict(scorer.on_vectors) if vectors_only and Need.PIXELS in scorer.wants() else {}
+    if on_vectors:
+        scorer = make_detector(method, encoder.temperature, {**scorer.params(), **on_vectors})
+    rule = miner or scorer.miner
+    mined = make_miner(rule, _seeded(MINERS.get(rule), miner_params or {}, seed))
+    named = corpus or (CORPUS if scorer.corpus is None else scorer.corpus)
+    return Recipe(
+        encoder=encoder,
+        method=method,
+        params=scorer.params(),
+        miner=rule,
+        miner_params=asdict(mined),  # type: ignore[call-overload]
+        corpus=get_corpus(named) if named and Need.WILD in scorer.wants() else None,
+        prompts=get_prompts(prompts or scorer.prompts or encoder.prompts),
+        keep_label_words=keep_label_words,
+        on_vectors=on_vectors,
+    )
+
+
+def resolve_card(card: Mapping[str, Any], encoder: Encoder) -> Recipe:
+    """The recipe of a card, which says all but how the encoder runs here."""
+    return resolve(
+        encoder,
+        card["method"]["name"],
+        card["method"]["parameters"],
+        corpus=card["corpus"]["name"] if "corpus" in card else None,
+        miner=card["miner"]["name"] if "miner" in card else None,
+        miner_params=card["miner"]["parameters"] if "miner" in card else None,
+        prompts=card["prompts"]["name"],
+        keep_label_words=card.get("keep_label_words", False),
+    )
+
+
+def _seeded(kind: type[Any] | None, params: Mapping[str, Any], seed: int | None) -> dict[str, Any]:
+    """The parameters, with the seed, if there is one to set."""
+    has = kind is not None and seed is not None and any(known.name == "seed" for known in fields(kind))
+    return {"seed": seed, **params} if has else dict(params)
 
 
 def make_detector(method: str, temperature: float, params: Mapping[str, Any]) -> VectorDetector:
@@ -76,18 +206,3 @@ def _admits(field: Field[Any], value: object) -> bool:
     words = re.findall(r"\w+", str(field.type))
     kinds = tuple(kind for word in words for kind in _KINDS.get(word, ())) or (type(field.default),)
     return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
-def check_inputs(method: str, vectors: VectorDetector, encoder: Encoder, id_images: object, corpus: object) -> None:
-    """Raise if an input is missing, or ID images are there and would not be looked at."""
-    classes = not isinstance(id_images, IdImages) or id_images.classes is not None
-    images = id_images is not None
-    lack = lacking(method, vectors, encoder, images=images, classes=classes, corpus=corpus is not None)
-    stray = id_images.stray if isinstance(id_images, IdImages) and Need.ID_LABELS in vectors.wants() else None
-    if stray:
-        raise InputError(f"{method} needs ID images with labels: {stray.message}", hint=stray.hint)
-    if lack:
-        raise lack
-    if images and Need.ID_IMAGES not in vectors.wants():
-        probe = ", or fit a head on them with --set head=probe" if "head" in vectors.params() else ""
-        raise ParameterError(f"{method} does not look at ID images", hint=f"leave them out{probe}")

@@ -96,14 +96,10 @@ def read_id_images(
         with_classes: a photo in no such folder is an error; without it, `classes` is then None.
         report: called with (task, done, total).
     """
-    tops = _tops(paths)
-    source = find_source([tops[top] for top in sorted(tops)], encoder)
-    names = _Names(sorted(tops), source)
+    source, names = _found(encoder, paths)
     label_of = cache(partial(class_among, known=label_keys(labels)))
-    for piece in source.pieces() if with_classes else ():  # before anything is encoded; archives are seen when read
-        for path in piece.names() if isinstance(piece, Files | Stored) else ():
-            if label_of(folders := names.folders(piece.name, path)) is None:
-                raise _stray(path, folders, labels)
+    if with_classes and (stray := _first_stray(source, names, labels)):
+        raise stray
     photos: dict[Parts, _Photo] = {}
     unreadable: dict[Parts, tuple[str, str]] = {}
     done = 0
@@ -119,6 +115,29 @@ def read_id_images(
         report("encoding ID images", done, source.total())
     left_out = [unreadable[key] for key in sorted(unreadable)]
     return _together([photos[key] for key in sorted(photos)], left_out, labels)
+
+
+def find_stray(encoder: Encoder, paths: PathLike | Iterable[PathLike], labels: Sequence[str]) -> InputError | None:
+    """What is wrong with the first photo that shows no label, if there is one, before anything is encoded.
+
+    The arguments are those of `read_id_images`; photos in archives are not looked at.
+    """
+    return _first_stray(*_found(encoder, paths), labels)
+
+
+def _found(encoder: Encoder, paths: PathLike | Iterable[PathLike]) -> tuple[Source, _Names]:
+    tops = _tops(paths)
+    source = find_source([tops[top] for top in sorted(tops)], encoder)
+    return source, _Names(sorted(tops), source)
+
+
+def _first_stray(source: Source, names: _Names, labels: Sequence[str]) -> InputError | None:
+    label_of = cache(partial(class_among, known=label_keys(labels)))
+    for piece in source.pieces():  # archives are seen when they are read
+        for path in piece.names() if isinstance(piece, Files | Stored) else ():
+            if label_of(folders := names.folders(piece.name, path)) is None:
+                return _stray(path, folders, labels)
+    return None
 
 
 def _together(photos: list[_Photo], left_out: list[tuple[str, str]], labels: Sequence[str]) -> IdImages:

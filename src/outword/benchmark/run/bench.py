@@ -31,7 +31,7 @@ def bench(
     root: Path,
     folder: Path,
     *,
-    towers: Callable[[str], Encoder],
+    encoders: Callable[[str], Encoder],
     store: Path | None = None,
     samples: int = SAMPLES,
     only: Collection[str] | None = None,
@@ -47,7 +47,7 @@ def bench(
         suite: what to run (see `read_suite`).
         root: where the data sets are.
         folder: of the results; it may hold an earlier run of the same suite.
-        towers: gives an encoder of the suite by its name.
+        encoders: gives an encoder of the suite by its name.
         store: where vectors are kept; in `folder` by default.
         samples: of the bootstrap.
         only: the methods to run, by the names of their rows; all of the suite by default.
@@ -64,7 +64,7 @@ def bench(
             runner = Runner(
                 *(suite, root.absolute(), results),
                 store=(store or folder / "store").absolute(),
-                towers=towers,
+                encoders=encoders,
                 samples=samples,
                 only=only,
                 report=report,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -84,7 +84,7 @@ class Found:
     where: Path | None  # the folder or archive, None if there is none; of several files, the folder that has them
     count: int  # of image files, or of photos in archives
     advice: str  # what to do, or to know; "" if nothing
-    paths: tuple[Path, ...] = ()  # what `outword.photos.sources.find_items` takes
+    paths: tuple[str | os.PathLike[str], ...] = ()  # what `outword.vectors.source.find_source` takes
 
 
 @cache
@@ -283,6 +283,11 @@ def _own(name: str, top: Path, labels: Mapping[str, str] | None = None) -> Found
     data_set = _own_set(name, top, labels)
     found = _counted(data_set, (top,)) if top.exists() else Found(data_set, "missing", None, 0, "")
     return found if found.count else Found(data_set, "missing", None, 0, f"{found.advice} {_how(data_set)}".strip())
+
+
+def own_found(name: str, paths: Sequence[str | os.PathLike[str]]) -> Found:
+    """A set of the user's at places that were named, and are not looked at here."""
+    return Found(_own_set(name, Path(name)), "present", None, 0, "", tuple(paths))
 
 
 def _own_set(name: str, top: Path, labels: Mapping[str, str] | None = None) -> OwnSet:

@@ -1,255 +1,193 @@
-"""Many methods on the same vectors: each image is encoded once and scored by all; each method gets a row of figures."""
+"""Methods on sets of the user's own: cells of a benchmark on vectors in memory, the quick methods first."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from outword.detector.detector import PathLike
-from outword.detector.fitting import prepare
-from outword.detector.inputs import check_store
-from outword.detector.recipe import check_inputs, make_detector
+from outword.benchmark.run.catalogue import Found, own_found, source_of
+from outword.benchmark.run.measure import Cell, Place
+from outword.benchmark.run.photos import Photos
+from outword.benchmark.run.results import Row
+from outword.benchmark.run.suite import Entry
+from outword.benchmark.run.task import Task
+from outword.detector.inputs import check_store, missing_inputs
+from outword.detector.recipe import PathLike, Recipe
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError, OutwordError
-from outword.maths.methods import Need, VectorDetector
-from outword.maths.metrics import aupr, auroc, fpr_at_tpr
-from outword.maths.numerics import Array
-from outword.vectors.id_images import IdImages
+from outword.maths.methods import DETECTORS, Need
+from outword.vectors.fitted import any_of, hashes_of_vectors, short
+from outword.vectors.id_images import read_id_images
 from outword.vectors.reader import vectors_of
-from outword.vectors.source import find_source
+from outword.vectors.source import Source
 from outword.vectors.wild import Report, quiet
 from outword.words.prompts import Prompts
 
-SEED = 0  # of the order in which a method that learns from the test images sees them
+INSIDE = "ID"  # what the ID set is called
+SEED = 0  # of all that is drawn by chance
 MEAN = "mean"
+NAMED = 3  # photos that cannot be read and are named
+FIGURES = ("auroc", "aupr_id", "aupr_ood", "fpr95_id", "fpr95_ood", "fit_seconds", "score_seconds")
+Tell = Callable[[str], None]
+Opened = tuple[Found, Source]  # a set, and what its photos are read from
 
 
-class Chunk(NamedTuple):
-    """Some images of a set: vectors (n, dim), and those of their patches (n, n_patches, dim), if there are any."""
-
-    vectors: NDArray[np.floating]
-    patches: NDArray[np.floating] | None = None
+def silent(line: str) -> None:
+    """Tell nothing."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """The figures of a method on one OOD set, or on the mean of several.
-
-    AUPR and FPR95 are given in both conventions, with ID and with OOD as the positives (see `outword.metrics`). Seconds
-    are those of the method's own `fit`, and of its `score` on the ID set and the OOD set, on vectors.
-    """
-
-    method: str
-    ood: str
-    auroc: float
-    aupr_id: float
-    aupr_ood: float
-    fpr95_id: float
-    fpr95_ood: float
-    fit_seconds: float
-    score_seconds: float
+def open_sets(encoder: Encoder, inside: Sequence[PathLike], outside: Mapping[str, PathLike]) -> list[Opened]:
+    """The ID set, then the OOD sets, each from all that `outword score` takes; nothing is decoded yet."""
+    sets = [own_found(INSIDE, inside), *(own_found(name, [path]) for name, path in outside.items())]
+    return [(found, source_of(found, encoder)) for found in sets]
 
 
-FIGURES = tuple(column.name for column in fields(Row))[2:]
-
-
-@dataclass
-class Entrant:
-    """A fitted method under the name that its rows have; `scores` are those of the sets so far, by name of the set."""
-
-    name: str
-    vectors: VectorDetector
-    fit_seconds: float
-    scores: dict[str, list[Array]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def score(self, name: str, chunk: Chunk) -> None:
-        """Score some images of a set."""
-        since = time.perf_counter()
-        patches = chunk.patches if Need.PATCHES in self.vectors.wants() else None
-        scores = self.vectors.score(chunk.vectors, patches=patches)
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - since
-        self.scores.setdefault(name, []).append(scores)
-
-
-def enter(
-    labels: Iterable[str] | Mapping[str, str],
+def applicable(
+    entries: Iterable[Entry],
     encoder: Encoder,
-    methods: Iterable[str],
     *,
-    corpus: PathLike | None = None,
+    corpus: str | None = None,
     words: PathLike | None = None,
-    id_images: IdImages | None = None,
-    store: PathLike | None = None,
-    params: Mapping[str, Any] | None = None,
-    report: Report = quiet,
-    on_left_out: Callable[[str, str], None] = lambda method, reason: None,
-) -> tuple[list[Entrant], dict[str, str]]:
-    """Fit every method that applies; the others, each with what it lacks.
+    id_images: object = None,
+    stray: InputError | None = None,
+    sets: Sequence[Opened] = (),
+    tell: Tell = silent,
+) -> dict[str, Recipe]:
+    """The recipes of the methods that lack nothing, by what their rows are called, the quick ones first.
 
-    A method that changes pixels takes part in its form for vectors, if it has one, and its name says so.
+    The name says which parameters were set, also those by which a method that looks at pixels is content with vectors.
+    Nothing is encoded.
 
     Args:
-        labels, encoder, corpus, report: as for `outword.fit`.
-        methods: their names.
-        words: a corpus of the user's, for the methods that want one.
-        id_images: photos of the classes, for the methods that need them.
-        store: a store among the sets, if there is one: it has vectors only.
-        params: of the methods; the name of an entrant says which were set.
-        on_left_out: called with a method and what it lacks, as soon as that is known.
+        entries: the methods.
+        encoder: what encodes.
+        corpus: for the methods that take any words; each one's own by default.
+        words: a word list of the user's, for the methods that want one.
+        id_images, stray: see `missing_inputs`; for the methods that look at ID images.
+        sets: what is to be scored.
+        tell: called with a line for each method that is left out.
     """
-    entered: list[Entrant] = []
-    left_out: dict[str, str] = {}
-
-    def leave(method: str, error: OutwordError) -> None:
-        left_out[method] = error.message
-        on_left_out(method, error.message)
-
-    ready = []
-    for method in methods:  # what they lack is said before the first of them takes minutes
-        changed = dict(params or {})
+    found: dict[str, Recipe] = {}
+    for entry in entries:
         try:
-            vectors = make_detector(method, encoder.temperature, changed)
-            if Need.PIXELS in vectors.wants():
-                changed |= vectors.on_vectors
-                vectors = make_detector(method, encoder.temperature, changed)
-            check_store(method, vectors, store)
-            given: dict[str, Any] = {
-                "corpus": words if vectors.corpus == "" else corpus,
-                "id_images": id_images if Need.ID_IMAGES in vectors.wants() else None,
-            }
-            check_inputs(method, vectors, encoder, **given)
+            recipe = entry.recipe(encoder, corpus=corpus, words=words, seed=SEED)
+            for store in (store for _, source in sets for store in source.stores):
+                check_store(recipe.method, recipe.make_scorer(), store.path)
+            if missing := missing_inputs(recipe, id_images if Need.ID_IMAGES in recipe.wants else None, stray):
+                raise missing
         except OutwordError as error:
-            leave(method, error)
+            tell(f"left out: {entry.method}: {error.message}")
         else:
-            ready.append((method, changed, given))
-    remembered: dict[Prompts, Vectors] = {}
-    for method, changed, given in ready:
-        try:
-            prepared = prepare(
-                labels,
-                encoder=encoder,
-                method=method,
-                report=report,
-                params=changed,
-                remembered=remembered,
-                **given,
-            )
-            since = time.perf_counter()
-            fitted = prepared.fit().scorer
-        except OutwordError as error:
-            leave(method, error)
-            continue
-        told = ", ".join(f"{key}={value}" for key, value in changed.items())
-        name = f"{method} ({told})" if told else method
-        entered.append(Entrant(name, fitted, time.perf_counter() - since))
-    return entered, left_out
+            changed = ", ".join(f"{key}={value}" for key, value in {**entry.params, **recipe.on_vectors}.items())
+            found[f"{entry.method} ({changed})" if changed else entry.method] = recipe
+    return dict(sorted(found.items(), key=lambda item: _slowness(item[1])))
 
 
-def read_set(
-    encoder: Encoder,
-    paths: Iterable[PathLike],
+def compare(
+    recipes: Mapping[str, Recipe],
+    labels: Mapping[str, str],
+    sets: Sequence[Opened],
     *,
-    patches: bool,
-    left_out: list[tuple[str, str]],
-    report: Callable[[int], None] = lambda done: None,
-) -> Iterator[Chunk]:
-    """The images of a source in chunks; what cannot be read is added to `left_out`, path and reason."""
-    done = 0
-    for some in vectors_of(encoder, find_source(paths, encoder), patches=patches):
-        left_out += some.unreadable
-        done += len(some.paths) + len(some.unreadable)
-        report(done)
-        if len(some.vectors):
-            yield Chunk(some.vectors, some.patches)
-
-
-def compare(entrants: Sequence[Entrant], inside: Iterable[Chunk], outside: Mapping[str, Iterable[Chunk]]) -> list[Row]:
-    """A row for each method and OOD set, methods first.
-
-    A chunk is scored by every method as it comes and then forgotten, so that patches never pile up. A method that
-    learns from the test images (`sees_order`) is given ID and OOD images as one stream instead, in an order shuffled
-    by `SEED`, afresh for each OOD set.
+    id_images: Sequence[PathLike] = (),
+    report: Report = quiet,
+    tell: Tell = silent,
+) -> Iterator[list[Row]]:
+    """Encode the photos, then give the rows of each method, one for each OOD set, as soon as they are ready.
 
     Args:
-        entrants: the fitted methods.
-        inside: the ID set, in chunks.
-        outside: the OOD sets by name, each in chunks.
+        recipes: see `applicable`; all with the same encoder.
+        labels: the class names, each with its own prompt, if it has one.
+        sets: see `open_sets`.
+        id_images: photos of the classes, for the methods that look at some.
+        report: called with (task, done, total).
+        tell: called with each line that is to be known.
     """
-    inside_vectors = _score_set(entrants, "", inside)
-    rows = []
-    for name, chunks in outside.items():
-        vectors = _score_set(entrants, name, chunks)
-        for entrant in entrants:
-            if entrant.vectors.sees_order:
-                since = time.perf_counter()
-                streamed = stream_scores(entrant.vectors, inside_vectors, vectors, SEED)
-                rows.append(_row(entrant, name, *streamed, time.perf_counter() - since))
-            else:
-                seconds = entrant.seconds[""] + entrant.seconds[name]
-                scores = [np.concatenate(entrant.scores[part]) for part in ("", name)]
-                rows.append(_row(entrant, name, scores[0], scores[1], seconds))
-    order = {entrant.name: at for at, entrant in enumerate(entrants)}
-    return sorted(rows, key=lambda row: order[row.method])
-
-
-def means(rows: Sequence[Row]) -> list[Row]:
-    """One row a method: the mean over the OOD sets.
-
-    >>> a = Row("mcm", "x", 0.8, 0.5, 0.5, 0.2, 0.2, 1.0, 2.0)
-    >>> b = Row("mcm", "y", 0.6, 0.5, 0.5, 0.2, 0.2, 1.0, 2.0)
-    >>> round(means([a, b])[0].auroc, 3)
-    0.7
-    """
-    found = []
-    for method in dict.fromkeys(row.method for row in rows):
-        own = [row for row in rows if row.method == method]
-        mean = {name: float(np.mean([getattr(row, name) for row in own])) for name in FIGURES}
-        found.append(Row(method, MEAN if len(own) > 1 else own[0].ood, **mean))
-    return found
-
-
-def _score_set(entrants: Sequence[Entrant], name: str, chunks: Iterable[Chunk]) -> NDArray[np.floating]:
-    """Let the methods that do not see the order score a set; its vectors, for those that do."""
-    seen: list[NDArray[np.floating]] = []
-    for chunk in chunks:
-        for entrant in entrants:
-            if not entrant.vectors.sees_order:
-                entrant.score(name, chunk)
-        seen.append(chunk.vectors)
-    if not sum(map(len, seen)):
-        raise InputError(f"the {name or 'ID'} set has no image that can be read", hint="check its path")
-    return np.concatenate(seen)
-
-
-def stream_scores(
-    detector: VectorDetector, inside: NDArray[np.floating], outside: NDArray[np.floating], seed: int
-) -> tuple[Array, Array]:
-    """ID and OOD scores of a method that learns from the images that it scores: one stream, shuffled by the seed."""
-    images = np.concatenate([inside, outside])
-    order = np.random.default_rng(seed).permutation(len(images))
-    scores = np.empty(len(images))
-    detector.reset()
-    scores[order] = detector.score(images[order])
-    detector.reset()
-    return scores[: len(inside)], scores[len(inside) :]
-
-
-def _row(entrant: Entrant, ood: str, inside: Array, outside: Array, seconds: float) -> Row:
-    return Row(
-        entrant.name,
-        ood,
-        auroc(inside, outside),
-        aupr(inside, outside, positive="id"),
-        aupr(inside, outside, positive="ood"),
-        fpr_at_tpr(inside, outside, positive="id"),
-        fpr_at_tpr(inside, outside, positive="ood"),
-        entrant.fit_seconds,
-        seconds,
+    if not recipes:
+        raise _none_applies()
+    for name, recipe in recipes.items():
+        if DETECTORS[recipe.method].sees_order:
+            tell(
+                f"{name} learns from the images that it scores: ID and OOD images come as one stream, shuffled by the "
+                f"seed {SEED}, afresh for each OOD set"
+            )
+    encoder, fit_on = next(iter(recipes.values())).encoder, None
+    if any(Need.ID_IMAGES in recipe.wants for recipe in recipes.values()):
+        fit_on = read_id_images(encoder, id_images, [*labels], with_classes=False, report=report)
+    inside, *outside = _read_sets(encoder, sets, report, tell)
+    if fit_on and any_of([*map(short, inside.contents), *hashes_of_vectors(inside.vectors)], fit_on.hashes):
+        tell(
+            "warning: --id and --id-images share photos: the methods that are fitted on them look better than they are"
+        )
+    task = Task(dict(labels), np.arange(len(inside.paths)), fit_on)
+    places = {name: Place(INSIDE, encoder.name, "", name) for name in recipes}
+    yield from run_cells(
+        (Cell(places[name], recipe, task, inside, outside, SEED) for name, recipe in recipes.items()),
+        report=report,
+        tell=tell,
     )
+
+
+def _slowness(recipe: Recipe) -> tuple[bool, bool, bool]:
+    """What takes long, the longest first: photos are encoded once more, a corpus is encoded, classes are learned."""
+    return Need.PATCHES in recipe.wants, Need.WILD in recipe.wants, Need.ID_LABELS in recipe.wants
+
+
+def run_cells(cells: Iterable[Cell], *, report: Report = quiet, tell: Tell = silent) -> Iterator[list[Row]]:
+    """The rows of each cell, as soon as they are ready; labels and encoder are the same in all."""
+    label_cache, failed = dict[Prompts, Vectors](), True
+    for cell in cells:
+        try:
+            rows, _ = cell.rows(cell.measure(label_cache, report))
+        except OutwordError as error:
+            tell(f"left out: {cell.recipe.method}: {error.message}")
+        else:
+            failed = False
+            yield rows
+    if failed:
+        raise _none_applies()
+
+
+def mean_row(rows: Sequence[Row]) -> Row:
+    """The mean of a method's rows over the OOD sets."""
+    if len(rows) == 1:
+        return rows[0]
+    means: dict[str, Any] = {name: float(np.mean([getattr(row, name) for row in rows])) for name in FIGURES}
+    return replace(rows[0], ood=MEAN, **means)
+
+
+def _none_applies() -> InputError:
+    return InputError("there must be a method that applies, got none", hint="see what each of them lacks, above")
+
+
+def _read_sets(encoder: Encoder, sets: Sequence[Opened], report: Report, tell: Tell) -> list[Photos]:
+    """The sets as vectors in memory; says what could not be read, even where a set has nothing else."""
+    read: list[Photos] = []
+    try:
+        for found, source in sets:
+            read.append(_read_set(encoder, found, source, report))
+            if not read[-1].paths:
+                raise InputError(f"the {read[-1].name} set has no image that can be read", hint="check its path")
+    finally:
+        bad = [one for photos in read for one in photos.unreadable]
+        for path, reason in bad[:NAMED]:
+            tell(f"left out {path!r}: {reason}")
+        if len(bad) > NAMED:
+            tell(f"and {len(bad) - NAMED:,} more")
+    return read
+
+
+def _read_set(encoder: Encoder, found: Found, source: Source, report: Report) -> Photos:
+    """The photos of a set in the order of its source; there may be none."""
+    paths, vectors = list[str](), [np.zeros((0, encoder.dim), np.float32)]
+    contents, unreadable = set[bytes](), list[tuple[str, str]]()
+    for some in vectors_of(encoder, source):
+        paths += some.paths
+        vectors.append(some.vectors)
+        contents.update(some.digests)
+        unreadable += some.unreadable
+        report(found.data_set.name, len(paths) + len(unreadable), source.total())
+    return Photos(found, paths, np.concatenate(vectors), unreadable, frozenset(contents))

@@ -40,8 +40,8 @@ class Row:
         ood: the OOD set.
         n_id, n_ood, unread_id, unread_ood: images that were scored, and that could not be read.
         auroc ... fpr95_ood: see `outword.metrics`; AUPR and FPR95 with ID and with OOD as the positives.
-        auroc_ci, fpr95_ci: 95 % intervals over images, by bootstrap; FPR95 with ID as the positives.
-        fit_seconds, score_seconds: on vectors; score is that of ID and OOD together.
+        auroc_ci, fpr95_ci: 95 % intervals over images, by bootstrap; FPR95 with ID as the positives. NaN without one.
+        fit_seconds, score_seconds: of the method itself on vectors; score is that of ID and OOD together.
         config: the exact configuration, with fingerprints.
         versions, commit: of the software.
     """

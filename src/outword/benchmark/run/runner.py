@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from outword.benchmark.run.catalogue import TRAIN, Found, find_set, folder_ood
-from outword.benchmark.run.measure import Measured, Place, Setting, make_rows, row_keys, score_sets, settle
+from outword.benchmark.run.measure import Cell, Place
 from outword.benchmark.run.photos import Photos, encoded
 from outword.benchmark.run.results import Condition, Outcome, Results, Row, Skipped
 from outword.benchmark.run.suite import FOLDER, SWEPT, Entry, Suite
 from outword.benchmark.run.task import Task, half, make_task
 from outword.benchmark.run.worst import below, worst_images
-from outword.detector.fitting import prepare
 from outword.detector.recipe import make_detector
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
@@ -32,8 +30,8 @@ UNREAD = 10  # photos of a set that are named
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One fitted method: a condition, the method as it takes part, the point of a sweep, and a seed."""
+class Plan:
+    """A method to be measured: a condition, how the method takes part, the point of a sweep, and a seed."""
 
     condition: Condition
     entry: Entry
@@ -50,7 +48,7 @@ class Runner:
         root: where the data sets are.
         results: the folder that the run leaves; it is locked by the caller.
         store: where vectors are kept.
-        towers: gives an encoder of the suite by its name.
+        encoders: gives an encoder of the suite by its name.
         samples: of the bootstrap.
         only: the methods to run, by the names of their rows; all of the suite by default.
         report: called with (task, done, total).
@@ -63,7 +61,7 @@ class Runner:
         results: Results,
         *,
         store: Path,
-        towers: Callable[[str], Encoder],
+        encoders: Callable[[str], Encoder],
         samples: int = SAMPLES,
         only: Collection[str] | None = None,
         report: Report = quiet,
@@ -72,7 +70,7 @@ class Runner:
         self.root = root
         self.results = results
         self.store = store
-        self.towers = towers
+        self.encoders = encoders
         self.samples = samples
         self.only = only
         self.report = report
@@ -81,7 +79,7 @@ class Runner:
         self._unread: dict[str, list[tuple[str, str]]] = {}
         self._done = results.read()
         self._rows: list[Row] = []
-        self._remembered: dict[str, dict[Prompts, Vectors]] = {}  # label vectors, by list of labels
+        self._label_caches: dict[str, dict[Prompts, Vectors]] = {}  # by list of labels
         self._tasks: dict[tuple[int | None, int], Task] = {}  # of one condition
         words = root / "words.txt"
         self._words = words if words.exists() else None
@@ -92,8 +90,9 @@ class Runner:
         outside = [found for name in self.suite.ood for found in self._outside(name)]
         names = [found.data_set.name for found in outside]
         if twice := [name for name in names if names.count(name) > 1]:
-            told = f"OOD sets must have different names, got two called {twice[0]}"
-            raise InputError(told, hint="rename your folder")
+            raise InputError(
+                f"OOD sets must have different names, got two called {twice[0]}", hint="rename your folder"
+            )
         present = [self._present(sets) for sets in (inside, outside)]
         for what, there, sets in zip(("ID", "OOD"), present, (inside, outside), strict=True):
             if not there:
@@ -103,7 +102,7 @@ class Runner:
                 )
         for name in self.suite.encoders:
             try:
-                encoder = self.towers(name)
+                encoder = self.encoders(name)
             except OutwordError as error:
                 if len(self.suite.encoders) == 1:
                     raise
@@ -159,7 +158,7 @@ class Runner:
         fitted = self._any_fitted(encoder, self.suite.methods)
         there = self._train() if fitted else None
         train = self._encoded_train(encoder, there) if there and self._any_fitted(encoder, taking) else None
-        self._remembered.clear()
+        self._label_caches.clear()
         for found in inside:
             photos = self._encoded(encoder, found)
             if photos is None or not ood:
@@ -168,11 +167,11 @@ class Runner:
             self._look(photos, train, ood)
             self._tasks.clear()
             for corpus in self.suite.corpora or ("",):
-                cells = list(self._cells((photos.name, name, corpus), taking))
-                for number, cell in enumerate(cells):
-                    place = ", ".join(part for part in (*cell.condition, cell.entry.shown, cell.point) if part)
-                    self.report(f"{place}, seed {cell.seed}", number, len(cells))
-                    self._run_cell(cell, encoder, photos, train, ood, split=split)
+                plans = list(self._plans((photos.name, name, corpus), taking))
+                for number, plan in enumerate(plans):
+                    place = ", ".join(part for part in (*plan.condition, plan.entry.shown, plan.point) if part)
+                    self.report(f"{place}, seed {plan.seed}", number, len(plans))
+                    self._run_plan(plan, encoder, photos, train, ood, split=split)
 
     def _halves(self, photos: Photos) -> bool:
         """Whether there are photos to draw for fitting, that is, most classes have two or more; says how many."""
@@ -250,98 +249,70 @@ class Runner:
         except OutwordError:
             return ()
 
-    def _cells(self, condition: Condition, taking: Sequence[Entry]) -> Iterator[Cell]:
+    def _plans(self, condition: Condition, taking: Sequence[Entry]) -> Iterator[Plan]:
         """Every method, point and seed of a condition, in the order of the tables."""
         points = [(sweep.parameter, value) for sweep in self.suite.sweep for value in sweep.values]
         for parameter, value in points or [("", 0)]:
             for entry in taking:
                 for seed in range(self.suite.seeds):
-                    yield _cell(condition, entry, parameter, value, seed)
+                    yield _plan(condition, entry, parameter, value, seed)
 
-    def _run_cell(
-        self, cell: Cell, encoder: Encoder, photos: Photos, train: Photos | None, ood: Sequence[Photos], *, split: bool
+    def _run_plan(
+        self, plan: Plan, encoder: Encoder, photos: Photos, train: Photos | None, ood: Sequence[Photos], *, split: bool
     ) -> None:
         """Measure a method, unless its rows are there; one that lacks something is a line in the table."""
-        drawn = split or cell.n_labels is not None
+        drawn = split or plan.n_labels is not None
         try:
-            task = self._task(cell, photos, train, split=split, seed=cell.seed if drawn else 0)
-            setting = settle(
-                cell.entry,
+            recipe = plan.entry.recipe(
                 encoder,
-                task,
-                seed=cell.seed,
-                corpus=cell.condition[2] or None,
+                seed=plan.seed,
+                corpus=plan.condition[2] or None,
                 words=self._words,
                 prompts=self.suite.prompts,
                 keep_label_words=self.suite.keep_label_words,
             )
-            chance = setting.chance or drawn
-            if chance or cell.seed == 0:
-                self._measure(cell, setting, chance, task, encoder, photos, ood)
+            place = Place(*plan.condition, plan.entry.shown, plan.point)
+            task = self._task(plan, photos, train, split=split, seed=plan.seed if drawn else 0)
+            cell = Cell(place, recipe, task, photos, ood, plan.seed, drawn, self.samples)
+            cell.check()
+            if cell.chance or plan.seed == 0:  # one seed stands for all where nothing is drawn
+                self._measure(cell)
         except OutwordError as error:
-            at = f", {cell.point}" if cell.point else ""
+            at = f", {plan.point}" if plan.point else ""
             reason = error.message.partition(": pass --")[0]  # options of other verbs: see the help of this one
-            self._skip("method", f"{cell.entry.shown}{at}", reason, cell.condition)
+            self._skip("method", f"{plan.entry.shown}{at}", reason, plan.condition)
 
-    def _task(self, cell: Cell, photos: Photos, train: Photos | None, *, split: bool, seed: int) -> Task:
-        """The task of a cell, which all methods of a seed share."""
-        key = (cell.n_labels, seed)
+    def _task(self, plan: Plan, photos: Photos, train: Photos | None, *, split: bool, seed: int) -> Task:
+        """The task of a plan, which all methods of a seed share."""
+        key = (plan.n_labels, seed)
         if key not in self._tasks:
-            self._tasks[key] = make_task(photos, train, seed=seed, n_labels=cell.n_labels, split=split)
+            self._tasks[key] = make_task(photos, train, seed=seed, n_labels=plan.n_labels, split=split)
         return self._tasks[key]
 
-    def _measure(
-        self,
-        cell: Cell,
-        setting: Setting,
-        chance: bool,
-        task: Task,
-        encoder: Encoder,
-        photos: Photos,
-        ood: Sequence[Photos],
-    ) -> None:
-        place = Place(*cell.condition, cell.entry.shown, cell.point)
-        config = {
-            **setting.config,
-            "id": {
-                "name": photos.name,
-                "fingerprint": photos.fingerprint,
-                "scored": len(task.rows),
-                "rows": task.rows_fingerprint,
-            },
-            "labels": {"count": len(task.labels), "fingerprint": task.fingerprint},
-            "seed": cell.seed,
-            "samples": self.samples,
-        }
-        keys = row_keys(config, place, ood)
-        if not self._is_done(keys):
-            remembered = self._remembered.setdefault(task.fingerprint, {})
-            prepared = prepare(task.labels, encoder=encoder, report=self.report, remembered=remembered, **setting.given)
-            started = time.perf_counter()
-            detector = prepared.fit()
-            fitted = time.perf_counter()
-            scores = score_sets(detector, encoder, photos, task.rows, ood, cell.seed)
-            measured = Measured(detector, scores, task.rows, (fitted - started, time.perf_counter() - fitted), chance)
-            rows, boot = make_rows(place, config, keys, measured, photos, ood)
-            worst = worst_images(measured, photos, ood, self.root) if cell.seed == 0 else None
-            self.results.keep(rows[0].cell, scores | {f"boot/{name}": kept for name, kept in boot.items()}, worst)
+    def _measure(self, cell: Cell) -> None:
+        if not self._is_done(cell.keys):
+            measured = cell.measure(self._label_caches.setdefault(cell.task.fingerprint, {}), self.report)
+            rows, boot = cell.rows(measured)
+            worst = worst_images(measured, cell.inside, cell.outside, self.root) if cell.seed == 0 else None
+            arrays = measured.scores | {f"boot/{name}": kept for name, kept in boot.items()}
+            self.results.keep(cell.name, arrays, worst)
             self.results.append(rows)
             self._done |= {row.key: row for row in rows}
-        for one in ood:  # what could not be read may have changed, though no figure has
-            row = self._done[keys[one.name]]
-            self._rows.append(replace(row, unread_id=len(photos.unreadable), unread_ood=len(one.unreadable)))
+        for one in cell.outside:  # what could not be read may have changed, though no figure has
+            row = self._done[cell.keys[one.name]]
+            self._rows.append(replace(row, unread_id=len(cell.inside.unreadable), unread_ood=len(one.unreadable)))
 
     def _is_done(self, keys: Mapping[str, str]) -> bool:
         """Whether the rows are there, and the scores behind them."""
         return all(key in self._done and self.results.has(self._done[key].cell) for key in keys.values())
 
 
-def _cell(condition: Condition, entry: Entry, parameter: str, value: float, seed: int) -> Cell:
-    """A cell at a point of a sweep: the method, its miner or the number of labels is changed."""
+def _plan(condition: Condition, entry: Entry, parameter: str, value: float, seed: int) -> Plan:
+    """A plan at a point of a sweep: the method, its miner or the number of labels is changed."""
     if not parameter:
-        return Cell(condition, entry, seed=seed)
+        return Plan(condition, entry, seed=seed)
     point, (where, name) = f"{parameter}={value:g}", SWEPT[parameter]
     if where == "labels":
-        return Cell(condition, entry, point, int(value), seed)
+        return Plan(condition, entry, point, int(value), seed)
     changed: Any = {where: {**getattr(entry, where), name: value}}
-    return Cell(condition, replace(entry, **changed), point, None, seed)
+    return Plan(condition, replace(entry, **changed), point, None, seed)

@@ -12,6 +12,8 @@ from typing import Any, Literal
 from outword.base.checks import whole_number
 from outword.base.records import read_record
 from outword.benchmark.toml import tomllib
+from outword.detector.recipe import Recipe, resolve
+from outword.encoders import Encoder
 from outword.errors import InputError, ParameterError, unknown
 from outword.maths.methods import DETECTORS
 from outword.maths.mining import MINERS
@@ -63,6 +65,37 @@ class Entry:
     def shown(self) -> str:
         """What its rows are called."""
         return self.name or self.method
+
+    def recipe(
+        self,
+        encoder: Encoder,
+        *,
+        corpus: str | None = None,
+        words: str | os.PathLike[str] | None = None,
+        prompts: str | None = None,
+        **rest: Any,
+    ) -> Recipe:
+        """How it is made where photos are scored by their vectors.
+
+        Args:
+            encoder: what encodes.
+            corpus: of the condition; else the method's own.
+            words: a word list of the user's, for a method that wants one.
+            prompts: templates for a method that has none of its own.
+            rest: for `resolve`: seed, keep_label_words.
+        """
+        kind = DETECTORS[self.method]
+        return resolve(
+            encoder,
+            self.method,
+            self.params,
+            corpus=self.corpus or words if kind.corpus == "" else corpus or self.corpus,
+            miner=self.miner,
+            miner_params=self.miner_params,
+            prompts=self.prompts or kind.prompts or prompts,
+            vectors_only=True,
+            **rest,
+        )
 
 
 @dataclass(frozen=True)
@@ -172,8 +205,8 @@ def _check(suite: Suite, where: str) -> None:
             raise InputError(
                 f"{group} in {where} must name OOD sets of the suite, got {stray[0]}", hint="add it to ood"
             )
-    if lacking := _lacking(suite):
-        raise InputError(f"{where} must have the key {lacking}", hint="see docs/benchmark.md")
+    if missing := _missing_key(suite):
+        raise InputError(f"{where} must have the key {missing}", hint="see docs/benchmark.md")
 
 
 def _check_methods(suite: Suite, where: str) -> None:
@@ -189,8 +222,9 @@ def _check_methods(suite: Suite, where: str) -> None:
     for encoder in suite.encoders:
         shown = [entry.shown for entry in suite.methods if encoder in (entry.encoders or suite.encoders)]
         if len(set(shown)) < len(shown):
-            told = f"methods in {where} must have different names, got {', '.join(shown)}"
-            raise ParameterError(told, hint="add name=")
+            raise ParameterError(
+                f"methods in {where} must have different names, got {', '.join(shown)}", hint="add name="
+            )
 
 
 def _check_sweep(sweep: Sweep, where: str) -> None:
@@ -202,7 +236,7 @@ def _check_sweep(sweep: Sweep, where: str) -> None:
         whole_number(f"{sweep.parameter} in {where}", value, hint="write it without a point")
 
 
-def _lacking(suite: Suite) -> str | None:
+def _missing_key(suite: Suite) -> str | None:
     """The first key that a suite of its kind needs and does not have."""
     wanted: Sequence[str] = {
         "methods": ("id", "ood", "encoders", "methods"),

@@ -21,12 +21,12 @@ class Task:
     Attributes:
         labels: with their own prompt, if any.
         rows: of the ID set, to score.
-        fit_on: photos to fit on, and which of them, if there are any.
+        fit_on: photos to fit on, and which of them; or as they are read for `outword.fit`; None if there are none.
     """
 
     labels: dict[str, str]
     rows: Indices
-    fit_on: tuple[Photos, Indices] | None = None
+    fit_on: tuple[Photos, Indices] | IdImages | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -44,8 +44,8 @@ class Task:
 
         They are the same for all methods of a seed, and taken from the vectors when a method first asks.
         """
-        if self.fit_on is None:
-            return None
+        if self.fit_on is None or isinstance(self.fit_on, IdImages):
+            return self.fit_on
         photos, rows = self.fit_on
         if (photos.shown < 0).all():
             return IdImages(photos.vectors[rows], None, {}, photos.unreadable)

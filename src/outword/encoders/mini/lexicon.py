@@ -6,7 +6,7 @@ and each meaning with its nearest node: itself, or of those above it the one wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from outword.encoders.mini import wordpiece
-from outword.words.forms import singulars
 
 KNOWN_SHARE = 0.5  # a node above more than half of all classes says little: "animal" is known, "artifact" is not
 KNOWN_DENSITY = 0.01  # nor does one with few classes among many kinds: "person" has 3 classes and 6979 kinds
@@ -80,8 +79,7 @@ class Lexicon:
         """Senses of the longest run of words at the end of `text` that is known, and whether that is all of it."""
         words = folded(text)
         for start in range(len(words)):
-            phrase = " ".join(words[start:])
-            for spelling in (phrase, *singulars(phrase)):
+            for spelling in _spellings(" ".join(words[start:])):
                 if (row := self._rows.get(spelling)) is not None:
                     return self._senses(row), start == 0
         return [], False
@@ -133,6 +131,17 @@ def folded(text: str) -> list[str]:
     ['jack', 'o', 'lantern', 'crepe']
     """
     return [word for word in wordpiece.words(text) if word.isalnum()]
+
+
+def _spellings(phrase: str) -> Iterator[str]:
+    """The phrase, and what it may be the plural of.
+
+    `outword.words.forms` knows more plurals; but these are part of the encoder as it was measured, and of its vectors.
+    """
+    yield phrase
+    for ending, singular in (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("men", "man"), ("es", ""), ("s", "")):
+        if phrase.endswith(ending):
+            yield phrase.removesuffix(ending) + singular
 
 
 def _lines(blob: NDArray[np.uint8]) -> list[str]:
