@@ -25,3 +25,15 @@ def rep(words, alpha):
         distances = sorted(np.sum((w - v) ** 2) for j, v in enumerate(words) if j != i)
         out.append(-np.log(sum(distances[:alpha])))
     return np.array(out)
+
+
+def neighbour_distance_sums(words, alpha):
+    """Sum of squared distances of each unit row to its `alpha` nearest other rows, with the whole matrix at hand."""
+    squared = 2 - 2 * words @ words.T
+    np.fill_diagonal(squared, np.inf)
+    return np.sort(squared, axis=1)[:, :alpha].sum(axis=1)
+
+
+def conformal_p_values(id_scores, scores):
+    """Split-conformal p-value of each score, `(1 + #{i : s_i <= s}) / (n + 1)`."""
+    return (1 + np.searchsorted(np.sort(id_scores), scores, side="right")) / (len(id_scores) + 1)

@@ -10,12 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 CUDA = torch.cuda.is_available()
 
+from helpers.reference import neighbour_distance_sums  # noqa: E402
 from outword.detectors import Debiased, NegLabel  # noqa: E402
 from outword.errors import InputError, MissingExtraError, ParameterError  # noqa: E402
 from outword.kernels import chosen, grouped_logsumexp, neighbour_density, using  # noqa: E402
 from outword.maths.kernels import make_bank, to_numpy  # noqa: E402
 from outword.maths.methods import grouped  # noqa: E402
-from outword.maths.numerics import grouped_log_sum_exp, neighbour_distance_sums, unit_rows  # noqa: E402
+from outword.maths.numerics import grouped_log_sum_exp, unit_rows  # noqa: E402
 
 CHOICES = [("numpy", "float64"), ("numpy", "float32"), ("torch-cpu", "float64"), ("torch-cpu", "float32")]
 CHOICES += [("triton", "float32"), ("triton", "float16")] if find_spec("triton") else []

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.reference import rep
+from helpers.reference import neighbour_distance_sums, rep
 from helpers.reference_labels import conjugated_order
 from outword.errors import InputError, ParameterError
 from outword.maths.kernels.numpy_mining import neighbour_density
-from outword.maths.numerics import neighbour_distance_sums, unit_rows
+from outword.maths.numerics import unit_rows
 from outword.mining import MINERS, Conjugated, Density, Every, Quantile, Random
 from outword.testing import check_miner, planted_world
 

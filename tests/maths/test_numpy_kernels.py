@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from helpers.reference import neighbour_distance_sums
 from outword.detectors import Debiased, NegLabel
 from outword.errors import InputError
 from outword.maths.kernels import numpy_blas, numpy_mining, threads
 from outword.maths.kernels.numpy_blas import Bank
 from outword.maths.kernels.numpy_mining import neighbour_density
-from outword.maths.numerics import grouped_log_sum_exp, neighbour_distance_sums, unit_rows
+from outword.maths.numerics import grouped_log_sum_exp, unit_rows
 from outword.mining import Density
 
 SIZES = {"one": [1], "ones": [1] * 7, "equal": [12] * 5, "ragged": [3, 1, 30, 7], "long": [5000, 2, 9000]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
 from typing import Any
@@ -34,6 +35,13 @@ def number(
     if not (is_number and all(keeps(value, bound) for _, bound, keeps in rules)):
         told = " and ".join(f"{words} {bound}" for words, bound, _ in rules)
         raise ParameterError(f"{name} must be a number {told}, got {value!r}", hint=hint)
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise unless `value` is one of some words, of which the first is the default."""
+    if value not in choices:
+        told = " or ".join([", ".join(f'"{word}"' for word in choices[:-1]), f'"{choices[-1]}"'])
+        raise ParameterError(f"{name} must be {told}, got {value!r}", hint=f'"{choices[0]}" is the default')
 
 
 def _is_finite(value: Any) -> bool:

@@ -56,6 +56,8 @@ class Encoder(ABC):
         fingerprint: sha256 of the weights, the preprocessing and the tokens.
         exported_from: fingerprint of the encoder that this one was exported from, if it was.
         licence, source: of the weights.
+        preprocess: RGB image to the pixels that the image tower reads, a method or a function; pure, thread-safe, and
+            best without the weights, since it is sent to other processes.
         min_side: an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode).
         batch_size: how many images go through the image tower together.
         feels_batch: whether a vector may round otherwise in another batch, as on a GPU.
@@ -71,14 +73,11 @@ class Encoder(ABC):
     exported_from: str | None = None
     licence: str
     source: str
+    preprocess: Callable[[Image.Image], Pixels]
     min_side: int
     batch_size: int
     feels_batch: bool = False
     offers: tuple[str, ...] = ()
-
-    @abstractmethod
-    def preprocess(self, image: Image.Image) -> Pixels:
-        """RGB image to the pixels that the image tower reads; pure and thread-safe."""
 
     @abstractmethod
     def encode_pixels(self, pixels: Pixels) -> Vectors:
@@ -136,7 +135,7 @@ class Encoder(ABC):
 
     @property
     def loader(self) -> Loader:
-        """What makes pixels of images for this encoder, without its weights where it is sent to another process."""
+        """What makes pixels of images for this encoder, also in another process."""
         return Loader(self.preprocess, self.min_side)
 
     @property
@@ -164,6 +163,11 @@ def check_batch_size(size: int | None) -> None:
     """Raise unless it is a whole number from 1 on, or None for what suits the device."""
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
         raise ParameterError(f"batch_size must be at least 1, got {size!r}", hint="leave it out")
+
+
+def in_short(error: BaseException, most: int = 160) -> str:
+    """What a library's error says, in one line."""
+    return " ".join(str(error).split())[:most] or type(error).__name__
 
 
 def texts_of(texts: Iterable[str]) -> list[str]:

@@ -12,7 +12,6 @@ import html
 import string
 import unicodedata
 from collections.abc import Callable
-from itertools import chain
 
 _LIGATURES = {  # of Latin letters; U+FB05 comes apart into a long s
     char: unicodedata.normalize("NFKC", char) for char in "ĲĳǱǲǳǄǅǆǇǈǉǊǋǌﬀﬁﬂﬃﬄﬆ"
@@ -20,25 +19,16 @@ _LIGATURES = {  # of Latin letters; U+FB05 comes apart into a long s
 _WIDTHS = {chr(code): unicodedata.normalize("NFKC", chr(code)) for code in (0x3000, *range(0xFF01, 0xFFF0))}
 _QUOTES = {**dict.fromkeys("\u02bc\u2018\u2019\u201a\u201b", "'"), **dict.fromkeys("\u201c\u201d\u201e\u201f", '"')}
 _BREAKS = dict.fromkeys("\r\u2028\u2029", "\n")
-_CONTROLS = {
-    chr(code): ""
-    for code in chain(
-        range(0x00, 0x09), [0x0B], range(0x0E, 0x20), [0x7F], range(0x206A, 0x2070), [0xFEFF], range(0xFFF9, 0xFFFD)
-    )
-}
+_CONTROLS = dict.fromkeys([*range(9), 0x0B, *range(0x0E, 0x20), 0x7F, *range(0x206A, 0x2070), 0xFEFF], "")
+_ANNOTATIONS = dict.fromkeys(range(0xFFF9, 0xFFFD), "")
 _SURROGATES = {chr(code): "\ufffd" for code in range(0xD800, 0xE000)}
-
-
-def _windows(code: int) -> str:
-    """A control character of Latin-1, read as what Windows has in its place, where it has anything."""
-    return bytes([code]).decode("windows-1252", errors="ignore") or chr(code)
-
-
-_C1 = {chr(code): _windows(code) for code in range(0x80, 0xA0)}
+_C1 = {  # control characters of Latin-1, read as what Windows has in their place, where it has anything
+    code: bytes([code]).decode("windows-1252", errors="ignore") or chr(code) for code in range(0x80, 0xA0)
+}
 _FIXES = [
-    str.maketrans(_C1),
+    _C1,
     str.maketrans(_SURROGATES | _LIGATURES | _WIDTHS),
-    str.maketrans(_QUOTES | _BREAKS | _CONTROLS),
+    str.maketrans(_QUOTES | _BREAKS) | _CONTROLS | _ANNOTATIONS,
 ]
 _NO_PUNCTUATION = str.maketrans("_", " ", string.punctuation.replace("_", ""))
 

@@ -60,13 +60,7 @@ def aupr(id_scores: ArrayLike, ood_scores: ArrayLike, *, positive: Positive = "i
     return float((counts * (true / (true + false))).sum() / len(good))
 
 
-def fpr_at_tpr(
-    id_scores: ArrayLike,
-    ood_scores: ArrayLike,
-    tpr: float = 0.95,
-    *,
-    positive: Positive = "id",
-) -> float:
+def fpr_at_tpr(id_scores: ArrayLike, ood_scores: ArrayLike, tpr: float = 0.95, *, positive: Positive = "id") -> float:
     """Share of negatives accepted at the highest threshold that accepts at least `tpr` of the positives.
 
     `positive="id"` (this paper, MCM, NegLabel, CSP): OOD accepted when 95 % of ID is accepted.

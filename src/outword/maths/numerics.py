@@ -94,13 +94,6 @@ def grouped_log_sum_exp(logits: Array, groups: Sequence[NDArray[np.integer] | sl
     return np.stack([log_sum_exp(logits[:, columns]) for columns in groups], axis=1)
 
 
-def neighbour_distance_sums(words: Array, alpha: int) -> Array:
-    """Sum of squared distances of each unit row to its `alpha` nearest other rows, with the whole matrix at hand."""
-    squared = 2 - 2 * words @ words.T
-    np.fill_diagonal(squared, np.inf)
-    return np.asarray(np.sort(squared, axis=1)[:, :alpha].sum(axis=1))
-
-
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Slices of rows, so many at a time that a matrix of them with `width` columns stays small.
 

@@ -182,24 +182,12 @@ def read_threshold(stored: Mapping[str, Any]) -> Threshold:
     return replace(found, value=-math.inf) if accepts_all else found
 
 
-def conformal_p_values(id_scores: ArrayLike, scores: ArrayLike) -> Array:
-    """Split-conformal p-value of each score, `(1 + #{i : s_i <= s}) / (n + 1)`.
-
-    For an ID image exchangeable with the n calibration photos, `P(p <= a) <= a` for every a in [0, 1].
-
-    >>> conformal_p_values([1.0, 2.0, 3.0], [0.5, 2.0, 9.0])
-    array([0.25, 0.75, 1.  ])
-    """
-    ordered = np.sort(np.asarray(id_scores, dtype=np.float64))
-    return np.asarray((1 + np.searchsorted(ordered, np.asarray(scores), side="right")) / (len(ordered) + 1))
-
-
-def tpr_interval(n: int, rank: int, confidence: float = 0.9) -> tuple[float, float]:
-    """Where the true TPR lies when the threshold is the `rank`-th smallest of `n` ID scores.
+def tpr_interval(n: int, rank: int) -> tuple[float, float]:
+    """Where the true TPR lies, with 90 % confidence, when the threshold is the `rank`-th smallest of `n` ID scores.
 
     For continuous scores the TPR follows Beta(n - rank + 1, rank), whatever the distribution of the scores.
     """
-    tail = (1 - confidence) / 2
+    tail = (1 - 0.9) / 2
     return _beta_quantile(n, rank, tail), _beta_quantile(n, rank, 1 - tail)
 
 

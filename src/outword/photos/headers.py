@@ -16,32 +16,15 @@ from PIL.ImageFile import ImageFile
 
 from outword.errors import ImageError
 
-PARTS = 200_000
-"""A file of more chunks, segments, blocks, strips or tags than this is refused: Pillow goes through them one by one."""
-
-MAX_SCANS = 32
-"""A JPEG with more scans than this is refused; those of cameras and the web have at most about ten."""
-
-MAX_SCANNED = 1 << 31
-"""Pixels times scans of a JPEG; each scan goes over all pixels."""
-
-MAX_PROGRESSIVE = 128 << 20
-"""Bytes of a JPEG of several scans, which is decoded at some 30 MB a second."""
-
-FREE = 16 << 20
-"""Pixels that an image may have whatever its bytes; a larger one must have bytes for them."""
-
-PROPORTION = 500
-"""Bytes of plain pixels that a byte of a larger file may stand for; scans and photos have 2 to 100."""
-
-MAX_RAW = 800 << 20
-"""Bytes of plain pixels of an image, which are what decoding takes its time for."""
-
-MAX_RAW_PNG = 400 << 20
-"""The same of a PNG, which takes twice as long."""
-
-MAX_SLOW = 2 << 20
-"""Values of an image that Pillow decodes in Python, a million a second: BMP in run lengths, PPM with an odd maximum."""
+PARTS = 200_000  # chunks, segments, blocks, strips or tags of a file at most: Pillow goes through them one by one
+MAX_SCANS = 32  # of a JPEG; those of cameras and the web have at most about ten
+MAX_SCANNED = 1 << 31  # pixels times scans of a JPEG: each scan goes over all pixels
+MAX_PROGRESSIVE = 128 << 20  # bytes of a JPEG of several scans, which is decoded at some 30 MB a second
+FREE = 16 << 20  # pixels that an image may have whatever its bytes; a larger one must have bytes for them
+PROPORTION = 500  # bytes of plain pixels that a byte of a larger file may stand for; scans and photos have 2 to 100
+MAX_RAW = 800 << 20  # bytes of plain pixels of an image, which are what decoding takes its time for
+MAX_RAW_PNG = 400 << 20  # the same of a PNG, which takes twice as long
+MAX_SLOW = 2 << 20  # values that Pillow decodes in Python, a million a second: BMP in run lengths, PPM of odd maximum
 
 PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}  # in Pillow's memory; others: 4
 _BITS = {"1": 1, "L": 8, "P": 8, "LA": 16, "PA": 16, "RGB": 24, "YCbCr": 24, "LAB": 24}  # in a file; others: by memory

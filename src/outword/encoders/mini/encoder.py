@@ -44,11 +44,8 @@ class Mini(Encoder):
     def __init__(self, folder: Path = DATA) -> None:
         self._folder = folder
         card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
-        self.name: str = card["name"]
-        self.dim: int = card["dim"]
-        self.temperature: float = card["temperature"]
-        self.prompts: str = card["prompts"]
-        self.fingerprint: str = card["fingerprint"]
+        self.name, self.fingerprint = card["name"], card["fingerprint"]
+        self.dim, self.temperature, self.prompts = (card[key] for key in ("dim", "temperature", "prompts"))
         self.licence = "Apache-2.0; WordNet 3.0 licence"
         self.source = "comes with outword: EfficientNet-Lite2, all-MiniLM-L6-v2, WordNet 3.0 (docs/mini.md)"
         self.min_side = round(SIDE / CROP)  # the side of what is resized: a JPEG is decoded at twice that or more
@@ -112,24 +109,20 @@ class Mini(Encoder):
 
     @cached_property
     def _head(self) -> Head:
-        return load_head(self._folder, self.lexicon)
+        """Its matrices are kept as int8 with one scale a row, and computed with in float32.
 
-
-def load_head(folder: Path, lexicon: Lexicon) -> Head:
-    """The head's arrays; matrices are kept as int8 with one scale a row and computed with in float32.
-
-    Products go through onnxruntime: numpy's own threads spin for a while after each product, in the way of the towers'
-    threads, and cost more than half of the images per second.
-    """
-    stored = load_file(folder / "head.safetensors")
-    scales = {name: stored.pop(f"{name}.scale") for name in [n for n in stored if f"{n}.scale" in stored]}
-    arrays = {name: a * scales[name][:, None] if name in scales else a for name, a in stored.items()}
-    product = session(folder / "matmul.onnx")
-    return Head(
-        **{name: a.astype(np.float32) for name, a in arrays.items()},
-        v=lexicon.taxonomy.v[lexicon.classes],
-        multiply=lambda x, y: never_alone(lambda rows: product.run(None, {"x": rows, "y": y})[0], x),
-    )
+        Products go through onnxruntime: numpy's own threads spin for a while after each product, in the way of the
+        towers' threads, and cost more than half of the images per second.
+        """
+        stored = load_file(self._folder / "head.safetensors")
+        scales = {name: stored.pop(f"{name}.scale") for name in [n for n in stored if f"{n}.scale" in stored]}
+        arrays = {name: a * scales[name][:, None] if name in scales else a for name, a in stored.items()}
+        product = session(self._folder / "matmul.onnx")
+        return Head(
+            **{name: a.astype(np.float32) for name, a in arrays.items()},
+            v=self.lexicon.taxonomy.v[self.lexicon.classes],
+            multiply=lambda x, y: never_alone(lambda rows: product.run(None, {"x": rows, "y": y})[0], x),
+        )
 
 
 def batches(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:

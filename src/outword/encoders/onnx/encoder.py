@@ -21,13 +21,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from outword.base.extras import require
 from outword.base.files import parse_json, sha256_bytes, sha256_file
 from outword.base.processors import usable_cpus
 from outword.base.records import mistyped
-from outword.encoders.base import Encoder, Loader, Pixels, Vectors, check_batch_size, texts_of
+from outword.encoders.base import Encoder, Pixels, Vectors, check_batch_size, in_short, texts_of
 from outword.encoders.onnx.tokens import Form, Tokens
 from outword.encoders.ort import session
 from outword.encoders.preprocess import Preprocess
@@ -53,6 +52,8 @@ class OnnxEncoder(Encoder):
             has it: quicker, and further from the original than the card says.
         batch_size: of no consequence for vectors: each image goes through alone.
     """
+
+    preprocess: Preprocess
 
     def __init__(
         self,
@@ -82,18 +83,9 @@ class OnnxEncoder(Encoder):
         self.fingerprint, self.exported_from = self.card["fingerprint"], self.card["exported_from"]
         if self.precision == "bf16":  # so much coarser that its vectors are kept apart
             self.fingerprint = sha256_bytes(f"{self.fingerprint} bf16".encode())
-        self._preprocess = Preprocess(**self.card["preprocess"])
+        self.preprocess = Preprocess(**self.card["preprocess"])
+        self.min_side = self.preprocess.min_side
         self._form = Form(**self.card["text"])
-        self.min_side = self._preprocess.min_side
-
-    def preprocess(self, image: Image.Image) -> Pixels:
-        """RGB image to the square of pixels that the model reads."""
-        return self._preprocess(image)
-
-    @property
-    def loader(self) -> Loader:
-        """What makes pixels of images, without the towers."""
-        return Loader(self._preprocess, self.min_side)
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
@@ -114,7 +106,7 @@ class OnnxEncoder(Encoder):
 
     @cached_property
     def _image_tower(self) -> _Run:
-        side = self._preprocess.side
+        side = self.preprocess.side
         return self._tower(IMAGE, [side, side, 3])
 
     @cached_property
@@ -142,12 +134,10 @@ class OnnxEncoder(Encoder):
         except OutwordError:
             raise
         except Exception as error:  # onnxruntime has a class of its own for each kind of damage
-            first = " ".join(str(error).split())[:200]
-            raise ArtifactError(f"{path} cannot be loaded: {first}", hint=_AGAIN) from None
+            raise ArtifactError(f"{path} cannot be loaded: {in_short(error, 200)}", hint=_AGAIN) from None
         if found != [shape, [self.dim]]:
             raise ArtifactError(
-                f"{path} turns {found[0]} into {found[1]}, the card says {shape} into {[self.dim]}",
-                hint=_AGAIN,
+                f"{path} turns {found[0]} into {found[1]}, the card says {shape} into {[self.dim]}", hint=_AGAIN
             )
         return run
 
@@ -191,26 +181,13 @@ def _in_openvino(path: Path, precision: str) -> tuple[list[Any], _Run]:
 
 
 _KINDS: dict[str, Any] = {
-    "schema": int,
-    "name": str,
-    "options": dict,
-    "exported_from": str,
-    "fingerprint": str,
-    "dim": int,
-    "temperature": float,
-    "prompts": str,
+    **{"schema": int, "dim": int, "temperature": float, "options": dict},
+    **dict.fromkeys(("name", "exported_from", "fingerprint", "prompts", "precision", "licence", "source"), str),
     "preprocess": {"side": int, "short": int, "interpolation": str, "mean": [float], "std": [float], "crop": str},
     "text": {
-        "tokenizer": str,
-        "context": int,
-        "pad": int,
-        "end": (int, None),
-        "clean": (str, None),
-        "zero": (int, None),
+        **{"tokenizer": str, "context": int, "pad": int},
+        **{"end": (int, None), "clean": (str, None), "zero": (int, None)},
     },
-    "precision": str,
-    "licence": str,
-    "source": str,
     "files": {str: {"sha256": str, "bytes": int}},
 }
 LARGEST = 1 << 16  # dimensions of a vector, and tokens of a text

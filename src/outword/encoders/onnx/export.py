@@ -24,7 +24,7 @@ from outword._version import __version__
 from outword.base.extras import quiet_logs, require
 from outword.base.files import free_folder, sha256_file, whole_folder
 from outword.encoders import bpe
-from outword.encoders.base import Vectors
+from outword.encoders.base import Vectors, in_short
 from outword.encoders.onnx.encoder import (
     CARD,
     IMAGE,
@@ -84,7 +84,8 @@ def export(
         for file, tower in ((IMAGE, _image_tower(encoder.model)), (TEXT, _text_tower(encoder.model))):
             report(f"writing {file}")
             model = graph.tidy(_traced(tower), tower.shape, encoder.dim)
-            names += graph.write(_smaller(model, precision), folder / file)
+            model = graph.quantize(model) if precision == "int8" else model
+            names += graph.write(model if precision == "fp32" else graph.halve(model), folder / file)
         card = _card(encoder, form, precision)
         card["files"] = {n: {"sha256": sha256_file(folder / n), "bytes": (folder / n).stat().st_size} for n in names}
         card["fingerprint"] = fingerprint(card)
@@ -188,18 +189,10 @@ def _traced(tower: _Tower) -> Any:
                 verbose=False,
             )
     except torch.onnx.OnnxExporterError as error:
-        reason = " ".join(str(error.__cause__ or error).split())[:200]
+        reason = in_short(error.__cause__ or error, 200)
         raise OutwordError(f"torch cannot export this model: {reason}", hint="use it with torch") from None
     assert program is not None
     return program.model_proto
-
-
-def _smaller(model: Any, precision: str) -> Any:
-    from outword.encoders.onnx import graph
-
-    if precision == "int8":
-        model = graph.quantize(model)
-    return model if precision == "fp32" else graph.halve(model)
 
 
 def _write_tokenizer(model: Model, path: Path) -> Form:
@@ -212,19 +205,12 @@ def _write_tokenizer(model: Model, path: Path) -> Form:
     texts = [*_ODD, *_texts("{}")]
     for text, wanted, got in zip(texts, model.tokenize(texts), ours.tokenize(texts), strict=True):
         if not np.array_equal(wanted, got):
-            raise OutwordError(
-                f"the tokenizer cannot be exported: its tokens for {text[:40]!r} are {_shown(wanted)}, of the copy "
-                f"{_shown(got)}",
-                hint="use the model with torch",
-            )
+            told = f"its tokens for {text[:40]!r} are {wanted[:12].tolist()}, of the copy {got[:12].tolist()}"
+            raise OutwordError(f"the tokenizer cannot be exported: {told}", hint="use the model with torch")
     return form
 
 
 _ODD = ["", "It’s a “Café”, R&amp;D!  #1 (x2)", "ΣΑΣ naïve 漢字 — 3.14", "word " * 300, "e\u0301_a-b"]
-
-
-def _shown(ids: Any) -> str:
-    return f"{ids.tolist()[:12]}"
 
 
 def _tokenizer(tokenizer: Any) -> tuple[dict[str, Any], str | None, int | None]:

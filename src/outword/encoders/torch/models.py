@@ -132,11 +132,13 @@ def _folder(what: str) -> tuple[Path, str]:
         return Path(what), "a local folder"
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", what):
         raise InputError(f"{what} is not a folder", hint="write hf:/path/to/folder, or hf:ORG/NAME for the hub")
-    instead = (
-        f'where the hub can be reached, run "hf download {what} --local-dir FOLDER", copy FOLDER here, and say '
-        f"--encoder hf:/path/to/FOLDER"
-    )
-    folder = hub.snapshot(what, _missing, instead)
+    folder = hub.snapshot(what, _missing, by_hand(what))
     if not weights_of(folder):
-        raise InputError(f"{what} on the hub has no weights ({WEIGHTS[kind_of(folder)][0]})", hint=instead)
+        raise InputError(f"{what} on the hub has no weights ({WEIGHTS[kind_of(folder)][0]})", hint=by_hand(what))
     return folder, f"{what} on the hub"
+
+
+def by_hand(repo: str) -> str:
+    """How to bring a repository of the hub to a machine that cannot reach it."""
+    fetch = f'run "hf download {repo} --local-dir FOLDER", copy FOLDER here'
+    return f"where the hub can be reached, {fetch}, and say --encoder hf:/path/to/FOLDER"

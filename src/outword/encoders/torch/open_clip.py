@@ -22,11 +22,11 @@ from torch import Tensor
 from outword.base.extras import quiet_logs, require
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import hub
+from outword.encoders.base import in_short
 from outword.encoders.names import KNOWN, Parsed
 from outword.encoders.preprocess import Preprocess
-from outword.encoders.texts import Ids
-from outword.encoders.torch.models import AGAIN, OPEN_CLIP, VOCABULARY, WEIGHTS, read_json
-from outword.encoders.torch.towers import Model, check_towers
+from outword.encoders.torch.models import AGAIN, OPEN_CLIP, VOCABULARY, WEIGHTS, by_hand, read_json
+from outword.encoders.torch.towers import Model, check_towers, features
 from outword.errors import InputError, ParameterError, unknown
 
 _WAY = ("mean", "std", "interpolation", "resize_mode")  # what is said of images
@@ -84,10 +84,7 @@ def _of_tag(library: Any, parsed: Parsed) -> Place:
 def _instead(library: Any, parsed: Parsed, repo: str) -> str:
     """How to bring a tag by hand: the file with the weights, or the whole folder where it has its own tokenizer."""
     if _config(library, parsed.what)["text_cfg"].get("hf_tokenizer_name"):
-        return (
-            f'where the hub can be reached, run "hf download {repo} --local-dir FOLDER", copy FOLDER here, and say '
-            "--encoder hf:/path/to/FOLDER"
-        )
+        return by_hand(repo)
     return (
         f'where the hub can be reached, run "hf download {repo}", copy the file with the weights here, and say '
         f"--encoder open_clip:{parsed.what}/{parsed.tag}@/path/to/it"
@@ -141,19 +138,18 @@ def load(place: Place) -> Model:
     module = _build(library, place, quick)
     tokenizer, tokens = _tokenizer(library, place.arch, config["text_cfg"])
     text, end = _text(module, getattr(tokenizer, "eot_token_id", None))
-    preprocess = _preprocess(place, module.visual.preprocess_cfg)
     parts = [sha256_file(place.weights), {**config, "quick_gelu": quick}, tokens]
     model = Model(
         module=module,
-        image=_image(module.visual),
+        image=lambda pixels: features(module.visual(pixels)),
         text=text,
         patches=_patches(module.visual),
-        tokenize=lambda texts: _tokenize(tokenizer, texts),
+        tokenize=lambda texts: tokenizer(list(texts)).numpy(),
         count=lambda words: _count(tokenizer, words),
         tokenizer=tokenizer,
         pad=getattr(getattr(tokenizer, "tokenizer", None), "pad_token_id", 0) or 0,
         end=end,
-        preprocess=preprocess,
+        preprocess=_preprocess(place, module.visual.preprocess_cfg),
         dim=int(config["embed_dim"]),
         temperature=math.exp(-module.logit_scale.item()),
         digest=sha256_bytes(json.dumps(parts, sort_keys=True).encode()),
@@ -187,11 +183,11 @@ def _build(library: Any, place: Place, quick: bool) -> Any:
         with quiet_logs():  # it would say that the weights are random; they come next
             module = library.create_model(place.arch, force_quick_gelu=quick, load_weights=False)
     except Exception as error:  # a configuration can be wrong in any way
-        raise InputError(f"{shown} cannot be built: {_first(error)}", hint="check its configuration") from None
+        raise InputError(f"{shown} cannot be built: {in_short(error)}", hint="check its configuration") from None
     try:
         library.factory.load_checkpoint(module, str(place.weights), weights_only=True)
     except Exception as error:  # weights of another network end in anything
-        detail = _first(error).removeprefix("Error(s) in loading state_dict for CLIP:").strip()
+        detail = in_short(error).removeprefix("Error(s) in loading state_dict for CLIP:").strip()
         raise InputError(f"{place.weights} does not fit {shown}: {detail}", hint="name its architecture") from None
     return module.eval()
 
@@ -208,16 +204,11 @@ def _check_weights(path: Path) -> None:
             whole = bool(found) and all(isinstance(key, str) and isinstance(found[key], Tensor) for key in found)
     except Exception as error:  # bytes that are no weights make the readers raise nearly anything
         if "weights_only" in str(error) or "TorchScript" in str(error):
-            raise InputError(
-                f"{path} holds more than weights, and is not unpickled", hint="convert it to safetensors"
-            ) from None
-        raise InputError(f"{path} cannot be read: {_first(error)}", hint=AGAIN) from None
+            hint = "convert it to safetensors"
+            raise InputError(f"{path} holds more than weights, and is not unpickled", hint=hint) from None
+        raise InputError(f"{path} cannot be read: {in_short(error)}", hint=AGAIN) from None
     if not whole:
         raise InputError(f"{path} cannot be read: it holds no weights by name", hint=AGAIN)
-
-
-def _first(error: Exception) -> str:
-    return " ".join(str(error).split())[:160] or type(error).__name__
 
 
 def vocabulary(arch: str) -> Path | None:
@@ -254,13 +245,8 @@ def _tokenizer(library: Any, arch: str, text: dict[str, Any]) -> tuple[Any, list
             str(folder), context_length=context, tokenizer_mode=text.get("tokenizer_mode"), **options
         )
     except Exception as error:  # a damaged folder makes it raise nearly anything
-        raise InputError(f"the tokenizer in {folder} cannot be loaded: {_first(error)}", hint=AGAIN) from None
+        raise InputError(f"the tokenizer in {folder} cannot be loaded: {in_short(error)}", hint=AGAIN) from None
     return made, [sha256_file(path) for path in _tokens(folder)]
-
-
-def _tokenize(tokenizer: Any, texts: Sequence[str]) -> Ids:
-    ids: Ids = tokenizer(list(texts)).numpy()
-    return ids
 
 
 def _count(tokenizer: Any, text: str) -> int:
@@ -291,18 +277,10 @@ def _text(module: Any, eot: int | None) -> tuple[Callable[[Tensor], Tensor], int
         short = copy.copy(inner)
         short._parameters = {**inner._parameters, "positional_embedding": inner.positional_embedding[:length]}
         short._buffers = {**inner._buffers, "attn_mask": inner.attn_mask[:length, :length]}
-        features: Tensor = short.encode_text(ids) if inner is module else short(ids)
-        return features
+        found: Tensor = short.encode_text(ids) if inner is module else short(ids)
+        return found
 
     return cut, end
-
-
-def _image(visual: Any) -> Callable[[Tensor], Tensor]:
-    def image(pixels: Tensor) -> Tensor:
-        out: Tensor | tuple[Tensor, Tensor] = visual(pixels)
-        return out[0] if isinstance(out, tuple) else out
-
-    return image
 
 
 def _patches(visual: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
 
 from outword.base.files import sha256_bytes
-from outword.encoders.base import Encoder, Gradient, Loader, Pixels, Vectors, check_batch_size, texts_of
+from outword.encoders.base import Encoder, Gradient, Pixels, Vectors, check_batch_size, in_short, texts_of
 from outword.encoders.onnx.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import TOGETHER, Ids, batches, warn_of_cuts
@@ -101,22 +100,13 @@ class Towers(Encoder):
         self.dim, self.temperature = model.dim, model.temperature
         self.offers = ("pixels",) if model.patches is None else ("patches", "pixels")
         self.licence, self.source = model.licence, model.source
-        self.min_side = model.preprocess.min_side
+        self.preprocess, self.min_side = model.preprocess, model.preprocess.min_side
         parts = [model.digest, asdict(model.preprocess)]
         self.fingerprint = sha256_bytes(json.dumps(parts, sort_keys=True).encode())
         fuse_quick_gelu(model.module)
         model.module.to(self.device, PRECISIONS[self.precision]).eval().requires_grad_(False)
         self._copies = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self._scale, self._shift = (torch.tensor(row, device=self.device) for row in model.preprocess.affine)
-
-    def preprocess(self, image: Image.Image) -> Pixels:
-        """RGB image to the square of pixels that the model reads."""
-        return self.model.preprocess(image)
-
-    @property
-    def loader(self) -> Loader:
-        """What makes pixels of images, without the towers."""
-        return Loader(self.model.preprocess, self.min_side)
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
@@ -226,20 +216,26 @@ def check_towers(model: Model, name: str) -> None:
     side = model.preprocess.side
     try:
         found = [model.image(torch.zeros((1, 3, side, side))), model.text(torch.from_numpy(model.tokenize(["a"])))]
-        shapes = [list(features.shape) for features in found]
+        shapes = [list(rows.shape) for rows in found]
     except Exception as error:  # whatever a network says to an input that it was not made for
-        text = " ".join(str(error).split())[:160]
-        raise InputError(f"{name} does not run: {text}", hint="check its configuration and preprocessing") from None
-    if shapes != [[1, model.dim]] * 2 or not all(torch.isfinite(features).all() for features in found):
+        hint = "check its configuration and preprocessing"
+        raise InputError(f"{name} does not run: {in_short(error)}", hint=hint) from None
+    if shapes != [[1, model.dim]] * 2 or not all(torch.isfinite(rows).all() for rows in found):
         raise InputError(
             f"{name} turns an image into {shapes[0]} and a text into {shapes[1]}, not both into [1, {model.dim}]",
             hint="both towers must project into one space",
         )
 
 
-def unit(features: Tensor) -> Tensor:
+def features(out: Any) -> Tensor:
+    """What a tower gives of its features: a tensor, the first of a tuple, or a part of transformers' output."""
+    found: Tensor = out if isinstance(out, Tensor) else out[0] if isinstance(out, tuple) else out.pooler_output
+    return found
+
+
+def unit(rows: Tensor) -> Tensor:
     """Rows of length 1 in float32, whatever the precision of the model."""
-    return torch.nn.functional.normalize(features.float(), dim=-1)
+    return torch.nn.functional.normalize(rows.float(), dim=-1)
 
 
 @contextmanager
@@ -260,8 +256,6 @@ def pick_device(name: str | None) -> torch.device:
             raise ValueError("it is none of cpu, cuda and mps")
         torch.empty(1, device=device)
     except Exception as error:  # each backend has a class of its own for what is wrong with it
-        reason = " ".join(str(error).split())[:100]
-        raise ParameterError(
-            f"device {name!r} cannot be used: {reason}", hint="leave it out, or say cpu or cuda"
-        ) from None
+        told = f"device {name!r} cannot be used: {in_short(error, 100)}"
+        raise ParameterError(told, hint="leave it out, or say cpu or cuda") from None
     return device

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,7 +22,7 @@ from outword.encoders import hub
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
 from outword.encoders.torch.models import AGAIN, CONFIG, PREPROCESSING, VOCABULARY, read_json, weights_of
-from outword.encoders.torch.towers import Model, check_towers
+from outword.encoders.torch.towers import Model, check_towers, features
 from outword.errors import InputError, ParameterError
 
 # Text towers that look back only and read their result at the end token: CLIP's, and those that were made after it.
@@ -68,18 +69,29 @@ def from_parts(
             f"the tokenizer of this {module.config.model_type} has no padding or end token of its own",
             hint="save the tokenizer that the model was trained with beside it",
         )
+
+    def text(ids: Tensor) -> Tensor:
+        mask = {"attention_mask": (ids != pad).long()} if masked else {}  # for towers that were trained so
+        return features(module.get_text_features(ids, **mask))
+
+    def tokenize(texts: Sequence[str]) -> Ids:
+        way = {"padding": "max_length", "truncation": True, "max_length": context, "return_tensors": "np"}
+        return np.asarray(tokenizer(list(texts), **way)["input_ids"])
+
+    with torch.inference_mode():
+        dim = features(module.get_text_features(torch.zeros((1, 2), dtype=torch.long))).shape[-1]
     return Model(
         module=module,
-        image=lambda pixels: _tensor(module.get_image_features(pixels)),
-        text=_text(module, pad if masked else None),
+        image=lambda pixels: features(module.get_image_features(pixels)),
+        text=text,
         patches=_patches(module),
-        tokenize=lambda texts: _tokenize(tokenizer, texts, context),
+        tokenize=tokenize,
         count=lambda words: _count(tokenizer, words),
         tokenizer=tokenizer,
         pad=pad,
         end=end if causal else None,
         preprocess=preprocess,
-        dim=_dim(module),
+        dim=dim,
         temperature=math.exp(-module.logit_scale.item()),
         digest=digest,
         licence=licence,
@@ -107,10 +119,8 @@ def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
     except Exception as error:  # a damaged folder makes it raise nearly anything
         text = " ".join(str(error).split())
         if "weights_only" in text:
-            hint = "convert them to safetensors"
-            raise InputError(
-                f"the weights in {folder} hold more than weights, and are not unpickled", hint=hint
-            ) from None
+            told = f"the weights in {folder} hold more than weights, and are not unpickled"
+            raise InputError(told, hint="convert them to safetensors") from None
         if "trust_remote_code" in text or "custom code" in text:
             hint = "name a model that transformers itself knows"
             raise InputError(f"{folder} wants to run code of its own, which is refused", hint=hint) from None
@@ -132,34 +142,6 @@ def _build(library: Any, folder: Path) -> Any:
         more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
         raise InputError(f"the weights in {folder} do not fit its config.json: {sorted(broken)[0]}{more}", hint=AGAIN)
     return module.eval()
-
-
-def _tensor(out: Any) -> Tensor:
-    """Features as a tensor; some models give an output object."""
-    features: Tensor = out if isinstance(out, Tensor) else out.pooler_output
-    return features
-
-
-@torch.inference_mode()
-def _dim(module: Any) -> int:
-    return int(_tensor(module.get_text_features(torch.zeros((1, 2), dtype=torch.long))).shape[-1])
-
-
-def _text(module: Any, pad: int | None) -> Callable[[Tensor], Tensor]:
-    """The text tower; `pad` is the id that its attention is kept from, for towers that were trained so."""
-
-    def text(ids: Tensor) -> Tensor:
-        mask = {} if pad is None else {"attention_mask": (ids != pad).long()}
-        return _tensor(module.get_text_features(ids, **mask))
-
-    return text
-
-
-def _tokenize(tokenizer: Any, texts: Sequence[str], context: int) -> Ids:
-    ids: Ids = tokenizer(list(texts), padding="max_length", truncation=True, max_length=context, return_tensors="np")[
-        "input_ids"
-    ]
-    return ids
 
 
 def _count(tokenizer: Any, text: str) -> int:

@@ -44,8 +44,14 @@ def neighbour_density(words: Floats, alpha: int, *, block: int = BLOCK_ROWS, pro
     blocks = [slice(start, min(start + block, n_words)) for start in range(0, n_words, block)]
     sums = np.full(n_words, np.nan)
     search = _Search(words, lengths, alpha, blocks) if _worthwhile(n_words, words.shape[1], alpha) else None
+    begins = SEARCH_SHARE if search else 0.0
+
+    def report(share: float) -> None:
+        if progress:
+            progress(round(n_words * share), n_words)
+
     if search:
-        search.run(_part(progress, n_words, 0, SEARCH_SHARE))
+        search.run(lambda share: report(SEARCH_SHARE * share))
 
     def finish(number: int) -> None:
         rows = blocks[number]
@@ -56,7 +62,7 @@ def neighbour_density(words: Floats, alpha: int, *, block: int = BLOCK_ROWS, pro
         for some in (left[start : start + size] for start in range(0, len(left), size)):
             sums[some] = _sums_over_all(words, lengths, some, alpha)
 
-    parallel_for(finish, range(len(blocks)), _part(progress, n_words, SEARCH_SHARE if search else 0, 1)(len(blocks)))
+    parallel_for(finish, range(len(blocks)), lambda done: report(begins + (1 - begins) * done / len(blocks)))
     return sums
 
 
@@ -80,8 +86,8 @@ class _Search:
         self._least = np.empty(len(words), np.float32)
         self._found: list[list[Found]] = [[] for _ in blocks]
 
-    def run(self, part: Callable[[int], Callable[[int], None]]) -> None:
-        """Look at the sample, then at all pairs."""
+    def run(self, report: Callable[[float], None]) -> None:
+        """Look at the sample, then at all pairs; `report` is told the share of the tiles that is done."""
         n_words = len(self._unit)
         chosen = np.random.default_rng(0).permutation(n_words)[: n_words // SAMPLED]
         sample, rank = self._unit[chosen], _sample_rank(len(chosen), self._alpha / n_words)
@@ -95,7 +101,7 @@ class _Search:
 
         parallel_for(estimate, self._blocks)
         tiles = list(combinations_with_replacement(range(len(self._blocks)), 2))
-        parallel_for(self._tile, tiles, part(len(tiles)))
+        parallel_for(self._tile, tiles, lambda done: report(done / len(tiles)))
 
     def _tile(self, place: tuple[int, int]) -> None:
         above, left = place
@@ -165,18 +171,3 @@ def _sums_over_all(words: Floats, lengths: Array, rows: Indices, alpha: int) -> 
     cosines[np.arange(len(rows)), rows] = -np.inf
     cosines.partition(n_words - alpha, axis=1)
     return np.asarray(2 * alpha - 2 * np.sort(cosines[:, n_words - alpha :], axis=1).sum(axis=1))
-
-
-def _part(
-    progress: Progress | None, n_words: int, begins: float, ends: float
-) -> Callable[[int], Callable[[int], None]]:
-    """What `parallel_for` calls after each of so many items, when they are the work between two shares of the whole."""
-
-    def of(n_items: int) -> Callable[[int], None]:
-        def after(done: int) -> None:
-            if progress:
-                progress(round(n_words * (begins + (ends - begins) * done / n_items)), n_words)
-
-        return after
-
-    return of

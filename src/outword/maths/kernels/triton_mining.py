@@ -88,6 +88,7 @@ class _Miner:
         for start in range(0, len(raw), 1 << 16):
             rows = slice(start, start + (1 << 16))
             self.half[rows, :dim] = (raw[rows] / lengths[rows, None]).half()
+        self.power = triton.next_power_of_2(self.half.shape[1])
         wanted = max(WANTED, 5 * alpha // 2)
         self.space = triton.next_power_of_2(2 * wanted)
         generator = torch.Generator(device=raw.device).manual_seed(seed)
@@ -98,40 +99,39 @@ class _Miner:
         """Sums of some rows; `settled` says of which they hold."""
         part = self.half[rows]
         thresholds = self._thresholds(part)
-        bits = self._tiles(_mark, part, self.half, 32, torch.int32, thresholds)
-        grid, (dim, width) = (len(part),), (self.raw.shape[1], self.half.shape[1])
-        power = triton.next_power_of_2(width)
-        marked = torch.empty((len(part), self.space), dtype=torch.int32, device=part.device)
+        bits = self._tiles(part, self.half, 32, torch.int32, thresholds)
+        grid, space = (len(part),), self.space
+        marked = torch.empty((len(part), space), dtype=torch.int32, device=part.device)
         numbers = torch.empty(len(part), dtype=torch.int32, device=part.device)
-        products = torch.empty((len(part), self.space), device=part.device)
-        cosines = torch.empty((len(part), self.space), dtype=torch.float64, device=part.device)
-        _list_marked[grid](bits, marked, numbers, bits.shape[1], SPACE=self.space, CELLS=1024)
-        _products[grid](
-            self.half, marked, numbers, products, rows.start,
-            WIDTH=width, POWER=power, SPACE=self.space, FEW=FEW, num_warps=1,
-        )  # fmt: skip
-        _keep_near[grid](products, marked, numbers, thresholds, settled, self.margin, self.alpha, SPACE=self.space)
-        _cosines[grid](
-            self.raw, self.lengths, marked, numbers, cosines, rows.start,
-            DIM=dim, POWER=power, SPACE=self.space, FEW=FEW, num_warps=1,
-        )  # fmt: skip
-        _sum_nearest[grid](cosines, numbers, sums, self.alpha, SPACE=self.space, num_warps=1)
+        _list_marked[grid](bits, marked, numbers, bits.shape[1], SPACE=space, CELLS=1024)
+
+        def products(words: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:
+            kind = torch.float32 if lengths is None else torch.float64
+            out = torch.empty((len(part), space), dtype=kind, device=part.device)
+            _products[grid](
+                words, lengths, marked, numbers, out, rows.start,
+                WIDTH=words.shape[1], POWER=self.power, SPACE=space, FEW=FEW, num_warps=1,
+            )  # fmt: skip
+            return out
+
+        near = products(self.half, None)
+        _keep_near[grid](near, marked, numbers, thresholds, settled, self.margin, self.alpha, SPACE=space)
+        _sum_nearest[grid](products(self.raw, self.lengths), numbers, sums, self.alpha, SPACE=space, num_warps=1)
 
     def _thresholds(self, part: torch.Tensor) -> torch.Tensor:
         """About the RANK-th largest product of each row with the sample: that of the largest of every 16."""
-        largest = self._tiles(_maxima, part, self.sample, 16, torch.float32)
+        largest = self._tiles(part, self.sample, 16, torch.float32, None)
         return torch.topk(largest, RANK, dim=1).values[:, -1] - self.margin
 
     def _tiles(
-        self, kernel: Any, part: torch.Tensor, columns: torch.Tensor, per: int, kind: Any, *more: torch.Tensor
+        self, part: torch.Tensor, columns: torch.Tensor, per: int, kind: torch.dtype, thresholds: torch.Tensor | None
     ) -> torch.Tensor:
-        """Run a kernel over all tiles; it leaves one number for every `per` columns."""
+        """Reduce all products, in tiles, to one number for every `per` columns."""
         width = triton.cdiv(len(columns), TILE) * (TILE // per)
         out = torch.empty((len(part), width), dtype=kind, device=part.device)
         programs = resident()
-        kernel[(programs,)](
-            described(part), described(columns),
-            *more, out, len(part), len(columns),
+        _reduced[(programs,)](
+            described(part), described(columns), thresholds, out, len(part), len(columns),
             WIDTH=part.shape[1], SIZE=TILE, DEPTH=STEP, PER=per, PROGRAMS=programs, num_warps=4, num_stages=3,
         )  # fmt: skip
         return out
@@ -152,51 +152,33 @@ def _plainly(
 
 
 @triton.jit
-def _product(rows, columns, turn, n_rows, n_columns, WIDTH: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr):
-    """One tile of products, with its place; 32 rows of tiles at a time, so that what is read stays in the L2 cache."""
-    bands, n_tiles = tl.cdiv(n_rows, SIZE), tl.cdiv(n_columns, SIZE)
-    first = turn // (32 * n_tiles) * 32
-    here = tl.minimum(bands - first, 32)
-    band = first + turn % (32 * n_tiles) % here
-    tile = turn % (32 * n_tiles) // here
-    products = tl.zeros((SIZE, SIZE), tl.float32)
-    for k in range(0, WIDTH, DEPTH):
-        products = tl.dot(rows.load([band * SIZE, k]), columns.load([tile * SIZE, k]).T, products)
-    return products, band * SIZE + tl.arange(0, SIZE), tile
-
-
-@triton.jit
-def _maxima(
-    rows, columns, out, n_rows, n_columns,
-    WIDTH: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr, PER: tl.constexpr, PROGRAMS: tl.constexpr,
-):  # fmt: skip
-    """The largest of every PER products of a row."""
-    count: tl.constexpr = SIZE // PER
-    n_tiles = tl.cdiv(n_columns, SIZE)
-    for turn in tl.range(tl.program_id(0), tl.cdiv(n_rows, SIZE) * n_tiles, PROGRAMS, flatten=True):
-        products, at, tile = _product(rows, columns, turn, n_rows, n_columns, WIDTH, SIZE, DEPTH)
-        inside = tile * SIZE + tl.arange(0, SIZE) < n_columns
-        products = tl.where(inside[None, :], products, -4.0)
-        found = tl.max(tl.reshape(products, (SIZE, count, PER)), 2)
-        place = at.to(tl.int64)[:, None] * (n_tiles * count) + (tile * count + tl.arange(0, count))[None, :]
-        tl.store(out + place, found, mask=(at < n_rows)[:, None])
-
-
-@triton.jit
-def _mark(
+def _reduced(
     rows, columns, thresholds, out, n_rows, n_columns,
     WIDTH: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr, PER: tl.constexpr, PROGRAMS: tl.constexpr,
 ):  # fmt: skip
-    """A bit for each product: whether it reaches the threshold of its row."""
+    """Of every PER products of a row, a bit for each, whether it reaches the threshold; without those, the largest.
+
+    A program takes one tile after the other, 32 rows of tiles at a time, so that what is read stays in the L2 cache.
+    """
     count: tl.constexpr = SIZE // PER
-    n_tiles = tl.cdiv(n_columns, SIZE)
+    bands, n_tiles = tl.cdiv(n_rows, SIZE), tl.cdiv(n_columns, SIZE)
     bit = (1 << (tl.arange(0, SIZE) % PER)).to(tl.int32)
-    for turn in tl.range(tl.program_id(0), tl.cdiv(n_rows, SIZE) * n_tiles, PROGRAMS, flatten=True):
-        products, at, tile = _product(rows, columns, turn, n_rows, n_columns, WIDTH, SIZE, DEPTH)
-        least = tl.load(thresholds + at, mask=at < n_rows, other=4.0)
+    for turn in tl.range(tl.program_id(0), bands * n_tiles, PROGRAMS, flatten=True):
+        first = turn // (32 * n_tiles) * 32
+        here = tl.minimum(bands - first, 32)
+        band = first + turn % (32 * n_tiles) % here
+        tile = turn % (32 * n_tiles) // here
+        products = tl.zeros((SIZE, SIZE), tl.float32)
+        for k in range(0, WIDTH, DEPTH):
+            products = tl.dot(rows.load([band * SIZE, k]), columns.load([tile * SIZE, k]).T, products)
+        at = band * SIZE + tl.arange(0, SIZE)
         inside = tile * SIZE + tl.arange(0, SIZE) < n_columns
-        reached = (products >= least[:, None]) & inside[None, :]
-        found = tl.xor_sum(tl.reshape(tl.where(reached, bit[None, :], 0), (SIZE, count, PER)), 2)
+        if thresholds is None:
+            found = tl.max(tl.reshape(tl.where(inside[None, :], products, -4.0), (SIZE, count, PER)), 2)
+        else:
+            least = tl.load(thresholds + at, mask=at < n_rows, other=4.0)
+            reached = (products >= least[:, None]) & inside[None, :]
+            found = tl.xor_sum(tl.reshape(tl.where(reached, bit[None, :], 0), (SIZE, count, PER)), 2)
         place = at.to(tl.int64)[:, None] * (n_tiles * count) + (tile * count + tl.arange(0, count))[None, :]
         tl.store(out + place, found, mask=(at < n_rows)[:, None])
 
@@ -226,20 +208,24 @@ def _list_marked(bits, marked, numbers, n_cells, SPACE: tl.constexpr, CELLS: tl.
 
 @triton.jit
 def _products(
-    half, marked, numbers, products, start,
+    words, lengths, marked, numbers, products, start,
     WIDTH: tl.constexpr, POWER: tl.constexpr, SPACE: tl.constexpr, FEW: tl.constexpr,
 ):  # fmt: skip
-    """The products of a row with the words that were marked for it; with itself, -4."""
+    """The products of a row with the words that were marked for it, or with lengths the cosines; with itself, -4."""
+    kind: tl.constexpr = tl.float32 if lengths is None else tl.float64
     row = tl.program_id(0).to(tl.int64)
     k = tl.arange(0, POWER)
-    x = tl.load(half + (start + row) * WIDTH + k, mask=k < WIDTH, other=0.0).to(tl.float32)
+    x = tl.load(words + (start + row) * WIDTH + k, mask=k < WIDTH, other=0.0).to(kind)
     held = tl.minimum(tl.load(numbers + row), SPACE)
     for first in range(0, held, FEW):
         at = first + tl.arange(0, FEW)
         other = tl.load(marked + row * SPACE + at, mask=at < held, other=0).to(tl.int64)
         inside = (at < held)[:, None] & (k < WIDTH)[None, :]
-        y = tl.load(half + other[:, None] * WIDTH + k[None, :], mask=inside, other=0.0).to(tl.float32)
-        product = tl.where(other == start + row, -4.0, tl.sum(y * x[None, :], 1))
+        y = tl.load(words + other[:, None] * WIDTH + k[None, :], mask=inside, other=0.0).to(kind)
+        product = tl.sum(y * x[None, :], 1)
+        if lengths is not None:
+            product /= tl.load(lengths + start + row) * tl.load(lengths + other)
+        product = tl.where(other == start + row, -4.0, product)
         tl.store(products + row * SPACE + at, product, mask=at < held)
 
 
@@ -257,26 +243,6 @@ def _keep_near(products, marked, numbers, thresholds, settled, margin, alpha, SP
     tl.store(marked + row * SPACE + tl.cumsum(near.to(tl.int32), 0) - 1, other, mask=near)
     tl.store(numbers + row, tl.sum(near.to(tl.int32), 0))
     tl.store(settled + row, ((number <= SPACE) & (least >= tl.load(thresholds + row))).to(tl.int32))
-
-
-@triton.jit
-def _cosines(
-    raw, lengths, marked, numbers, cosines, start,
-    DIM: tl.constexpr, POWER: tl.constexpr, SPACE: tl.constexpr, FEW: tl.constexpr,
-):  # fmt: skip
-    """The cosines of a row with the words that were kept for it, in float64."""
-    row = tl.program_id(0).to(tl.int64)
-    k = tl.arange(0, POWER)
-    x = tl.load(raw + (start + row) * DIM + k, mask=k < DIM, other=0.0).to(tl.float64)
-    length = tl.load(lengths + start + row)
-    held = tl.load(numbers + row)
-    for first in range(0, held, FEW):
-        at = first + tl.arange(0, FEW)
-        other = tl.load(marked + row * SPACE + at, mask=at < held, other=0).to(tl.int64)
-        inside = (at < held)[:, None] & (k < DIM)[None, :]
-        y = tl.load(raw + other[:, None] * DIM + k[None, :], mask=inside, other=0.0).to(tl.float64)
-        cosine = tl.sum(y * x[None, :], 1) / (length * tl.load(lengths + other))
-        tl.store(cosines + row * SPACE + at, cosine, mask=at < held)
 
 
 @triton.jit

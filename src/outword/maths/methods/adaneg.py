@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 
-from outword.base.checks import number, whole_number
+from outword.base.checks import whole_number
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.memory import Memory
+from outword.maths.methods.needs import parameter
 from outword.maths.methods.neglabel import NegLabel
 from outword.maths.numerics import Array, grouped_log_sum_exp, negative_entropy
 
@@ -55,22 +55,13 @@ class AdaNeg(NegLabel):
     """
 
     n_groups: int = 5
-    memory: int = 10
-    threshold: float = 0.5
-    gap: float = 0.5
-    beta: float = 5.5
-    weight: float = 0.1
-    summary: ClassVar[str] = "NegLabel with proxies that learn from the images scored so far"
-    sees_order: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        whole_number("memory", self.memory, most=1000, hint="gap=1 stores nothing")
-        number("threshold", self.threshold, least=0, most=1, hint="the published value is 0.5")
-        number("gap", self.gap, least=0, most=1, hint="the published value is 0.5")
-        number("beta", self.beta, least=0, most=1000, hint="the published value is 5.5")
-        number("weight", self.weight, least=0, hint="the published value is 0.1")
+    memory: int = parameter(10, whole_number, most=1000, hint="gap=1 stores nothing")
+    threshold: float = parameter(0.5, least=0, most=1, hint="the published value is 0.5")
+    gap: float = parameter(0.5, least=0, most=1, hint="the published value is 0.5")
+    beta: float = parameter(5.5, least=0, most=1000, hint="the published value is 5.5")
+    weight: float = parameter(0.1, least=0, hint="the published value is 0.1")
+    summary = "NegLabel with proxies that learn from the images scored so far"
+    sees_order = True
 
     def reset(self) -> None:
         """Forget the images that were scored."""

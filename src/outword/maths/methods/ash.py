@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from outword.base.checks import number
-from outword.errors import ParameterError
+from outword.base.checks import one_of
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
+from outword.maths.methods.needs import parameter
 from outword.maths.numerics import Array, log_sum_exp
 
 
@@ -41,18 +40,11 @@ class ASH(HeadedDetector):
     array([2.0931])
     """
 
-    variant: Literal["s", "b", "p"] = "s"
-    percentile: float = 0.9
-    summary: ClassVar[str] = "energy, with small activations removed and the others scaled"
-    sees_axes: ClassVar[bool] = True
-    in_small_world: ClassVar[Mapping[str, Any]] = {"percentile": 0.5}
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        if self.variant not in ("s", "b", "p"):
-            raise ParameterError(f'variant must be "s", "b" or "p", got {self.variant!r}', hint='"s" is the default')
-        number("percentile", self.percentile, least=0, below=1, hint="0.9 is the default")
+    variant: Literal["s", "b", "p"] = parameter("s", one_of, choices=("s", "b", "p"))
+    percentile: float = parameter(0.9, least=0, below=1, hint="0.9 is the default")
+    summary = "energy, with small activations removed and the others scaled"
+    sees_axes = True
+    in_small_world = {"percentile": 0.5}
 
     def _score(self, images: Array) -> Array:
         return log_sum_exp(self._logits(self._shaped(images)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -71,6 +71,9 @@ class VectorDetector(ABC):
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         temperature = self.params().get("temperature", 1.0)
         number("temperature", temperature, least=SMALLEST_TEMPERATURE, hint="CLIP's is 0.01; see the encoder's")
+        for field in fields(self):  # type: ignore[arg-type]
+            if rule := field.metadata.get("rule"):
+                rule(field.name, getattr(self, field.name))
 
     def wants(self) -> tuple[Need, ...]:
         """What these parameters need; `needs`, unless a subclass says otherwise."""
@@ -104,7 +107,7 @@ class VectorDetector(ABC):
         self._keep(known[:0] if y is None else y.copy(), None if u is None else u.copy())
         for name in self.learned:
             setattr(self, f"{name}_", None)
-        self._learn(None if x is None else unit_rows(x, "images"), classes)
+        self._learn(None if x is None else unit_rows(x, "images"), classes)  # type: ignore[arg-type]
         for name in self.learned:  # as they are read back: a product may round otherwise for another order in memory
             if (array := getattr(self, f"{name}_")) is not None:
                 setattr(self, f"{name}_", np.asarray(array, order="C"))
@@ -282,7 +285,7 @@ class VectorDetector(ABC):
         self._evidence_banks: dict[tuple[Choice, float], Bank] = {}
         self._y = unit_rows(labels, "labels")
 
-    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+    def _learn(self, images: Array, classes: Classes) -> None:
         """Set the arrays named in `learned`, from `labels_`, `wild_` and the ID images; `fit` calls it, not `restore`.
 
         Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.neglabel import NegLabel
@@ -33,7 +32,7 @@ class CSP(NegLabel):
     array([0.4502, 0.7311])
     """
 
-    summary: ClassVar[str] = "NegLabel's score on conjugated words: adjectives joined to broad nouns"
-    miner: ClassVar[str] = "conjugated"
-    corpus: ClassVar[str | None] = "conjugated:wordnet"
-    prompts: ClassVar[str | None] = "csp"
+    summary = "NegLabel's score on conjugated words: adjectives joined to broad nouns"
+    miner = "conjugated"
+    corpus = "conjugated:wordnet"
+    prompts = "csp"

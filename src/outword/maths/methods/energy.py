@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
@@ -27,7 +26,7 @@ class Energy(HeadedDetector):
     array([0.6931])
     """
 
-    summary: ClassVar[str] = "log-sum-exp of the logits"
+    summary = "log-sum-exp of the logits"
 
     def _score(self, images: Array) -> Array:
         return log_sum_exp(self._logits(images))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
@@ -31,8 +30,8 @@ class Entropy(HeadedDetector):
     """
 
     temperature: float = 1.0
-    summary: ClassVar[str] = "negative entropy of the softmax at temperature 1"
-    own_temperature: ClassVar[bool] = True
+    summary = "negative entropy of the softmax at temperature 1"
+    own_temperature = True
 
     def _score(self, images: Array) -> Array:
         return negative_entropy(self._logits(images))

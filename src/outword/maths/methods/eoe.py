@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from outword.base.checks import number
 from outword.maths.methods.base import DETECTORS, VectorDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
 
 
@@ -35,18 +33,13 @@ class EOE(VectorDetector):
     """
 
     temperature: float = 1.0
-    beta: float = 0.25
-    summary: ClassVar[str] = "best label against the best of your own outlier words"
-    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.WILD)
-    miner: ClassVar[str] = "all"
-    corpus: ClassVar[str | None] = ""
-    prompts: ClassVar[str | None] = "mcm"
-    own_temperature: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        number("beta", self.beta, least=0, hint="the published value is 0.25")
+    beta: float = parameter(0.25, least=0, hint="the published value is 0.25")
+    summary = "best label against the best of your own outlier words"
+    needs = (Need.LABELS, Need.WILD)
+    miner = "all"
+    corpus = ""
+    prompts = "mcm"
+    own_temperature = True
 
     def _prepare(self) -> None:
         self._texts = np.concatenate([self._y, unit_rows(self.wild_, "wild")])  # type: ignore[arg-type]

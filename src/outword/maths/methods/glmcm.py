@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from outword.base.checks import number
 from outword.errors import InputError
 from outword.maths.kernels.rows import in_blocks
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.mcm import MCM
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 
@@ -39,14 +37,9 @@ class GLMCM(MCM):
     array([1.])
     """
 
-    weight: float = 1.0
-    summary: ClassVar[str] = "MCM of the image plus MCM of its best patch"
-    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.PATCHES)
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        number("weight", self.weight, least=0, hint="the published value is 1")
+    weight: float = parameter(1.0, least=0, hint="the published value is 1")
+    summary = "MCM of the image plus MCM of its best patch"
+    needs = (Need.LABELS, Need.PATCHES)
 
     def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
         """Score of each image, (n_images,) float64, in blocks. Rows that are not unit vectors are normalised.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,8 +32,8 @@ class GradNorm(HeadedDetector):
     array([0.])
     """
 
-    summary: ClassVar[str] = "size of the gradient that pulls the head towards the uniform distribution"
-    sees_axes: ClassVar[bool] = True
+    summary = "size of the gradient that pulls the head towards the uniform distribution"
+    sees_axes = True
 
     def _score(self, images: Array) -> Array:
         z = self._logits(images)

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.errors import ParameterError
+from outword.base.checks import one_of
 from outword.maths.methods.base import Classes, VectorDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.methods.probe import fit_head
 from outword.maths.numerics import Array
 
@@ -28,15 +28,9 @@ class HeadedDetector(VectorDetector):
     """
 
     temperature: float = 0.01
-    head: Literal["labels", "probe"] = "labels"
+    head: Literal["labels", "probe"] = parameter("labels", one_of, choices=("labels", "probe"))
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD)
     learned: ClassVar[tuple[str, ...]] = ("classes", "weights", "bias")
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        if self.head not in ("labels", "probe"):
-            raise ParameterError(f'head must be "labels" or "probe", got {self.head!r}', hint='"labels" is the default')
 
     def wants(self) -> tuple[Need, ...]:
         """A probe needs ID images with labels, and does not look at the labels' vectors."""
@@ -45,10 +39,8 @@ class HeadedDetector(VectorDetector):
         kept = (need for need in self.needs if need is not Need.LABELS)
         return tuple(dict.fromkeys((*kept, Need.ID_IMAGES, Need.ID_LABELS)))
 
-    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+    def _learn(self, images: Array, classes: Classes) -> None:
         if self.head == "probe":
-            assert images is not None
-            assert classes is not None
             self.classes_ = np.unique(classes)
             self.weights_, self.bias_ = fit_head(images, classes)
 

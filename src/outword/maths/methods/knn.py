@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.checks import whole_number
 from outword.maths.methods.base import DETECTORS, Classes, VectorDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array, blocks
 
 
@@ -35,20 +33,14 @@ class KNN(VectorDetector):
     array([-1.4142])
     """
 
-    k: int = 50
-    summary: ClassVar[str] = "distance to the k-th nearest ID image"
-    needs: ClassVar[tuple[Need, ...]] = (Need.ID_IMAGES,)
-    learned: ClassVar[tuple[str, ...]] = ("images",)
-    in_pipeline: ClassVar[Mapping[str, Any]] = {"k": 1}
-    in_small_world: ClassVar[Mapping[str, Any]] = {"k": 5}
+    k: int = parameter(50, whole_number, hint="the published value is 50")
+    summary = "distance to the k-th nearest ID image"
+    needs = (Need.ID_IMAGES,)
+    learned = ("images",)
+    in_pipeline = {"k": 1}
+    in_small_world = {"k": 5}
 
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        whole_number("k", self.k, hint="the published value is 50")
-
-    def _learn(self, images: Array | None, classes: Classes | None) -> None:
-        assert images is not None
+    def _learn(self, images: Array, classes: Classes) -> None:
         self.images_ = images.astype(np.float32)
 
     def _score(self, images: Array) -> Array:

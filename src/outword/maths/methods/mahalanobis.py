@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.base.checks import number
 from outword.maths.methods.base import DETECTORS, Classes, VectorDetector
 from outword.maths.methods.gaussians import class_means, spectrum, tied_covariance
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array
 
 
@@ -42,20 +39,13 @@ class Mahalanobis(VectorDetector):
     array([-1.5625])
     """
 
-    shrinkage: float = 0.0
-    summary: ClassVar[str] = "distance to the nearest class of ID images, in units of their spread"
-    needs: ClassVar[tuple[Need, ...]] = (Need.ID_IMAGES, Need.ID_LABELS)
-    learned: ClassVar[tuple[str, ...]] = ("classes", "means", "whitening")
-    in_pipeline: ClassVar[Mapping[str, Any]] = {"shrinkage": 0.1}
+    shrinkage: float = parameter(0.0, least=0, most=1, hint="the published method has 0")
+    summary = "distance to the nearest class of ID images, in units of their spread"
+    needs = (Need.ID_IMAGES, Need.ID_LABELS)
+    learned = ("classes", "means", "whitening")
+    in_pipeline = {"shrinkage": 0.1}
 
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        number("shrinkage", self.shrinkage, least=0, most=1, hint="the published method has 0")
-
-    def _learn(self, images: Array | None, classes: Classes | None) -> None:
-        assert images is not None
-        assert classes is not None
+    def _learn(self, images: Array, classes: Classes) -> None:
         self.classes_ = np.unique(classes)
         self.means_, own = class_means(images, classes)
         sigma, dim = tied_covariance(images, self.means_, own), images.shape[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,8 +29,8 @@ class MaxLogit(HeadedDetector):
     """
 
     temperature: float = 1.0
-    summary: ClassVar[str] = "largest logit: the cosine to the nearest label"
-    own_temperature: ClassVar[bool] = True
+    summary = "largest logit: the cosine to the nearest label"
+    own_temperature = True
 
     def _score(self, images: Array) -> Array:
         return np.asarray(self._logits(images).max(axis=1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from outword.maths.methods.base import DETECTORS, VectorDetector
 from outword.maths.numerics import Array, largest_probability
@@ -27,9 +26,9 @@ class MCM(VectorDetector):
     """
 
     temperature: float = 1.0
-    summary: ClassVar[str] = "largest softmax probability at temperature 1"
-    prompts: ClassVar[str | None] = "mcm"
-    own_temperature: ClassVar[bool] = True
+    summary = "largest softmax probability at temperature 1"
+    prompts = "mcm"
+    own_temperature = True
 
     def _score(self, images: Array) -> Array:
         return largest_probability(images @ self._y.T / self.temperature)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
@@ -28,7 +27,7 @@ class MSP(HeadedDetector):
     array([0.5])
     """
 
-    summary: ClassVar[str] = "largest softmax probability at the encoder's temperature"
+    summary = "largest softmax probability at the encoder's temperature"
 
     def _score(self, images: Array) -> Array:
         return largest_probability(self._logits(images))

@@ -1,8 +1,21 @@
-"""What a method needs, declared once: the command line, the docs and the error for a missing input read it."""
+"""What a method needs, and what its parameters may be, declared once: `fit`, the command line and the docs read it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import field
 from enum import Enum
+from functools import partial
+from typing import Any, TypeVar
+
+from outword.base.checks import number
+
+T = TypeVar("T")
+
+
+def parameter(default: T, rule: Callable[..., None] = number, **bounds: Any) -> T:
+    """A field of a method with its rule from `outword.base.checks`: `rule(name, value, **bounds)` raises."""
+    return field(default=default, metadata={"rule": partial(rule, **bounds)})
 
 
 class Need(Enum):

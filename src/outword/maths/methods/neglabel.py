@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.grouped import GroupedDetector, mean_share, natural_odds
@@ -28,8 +28,8 @@ class NegLabel(GroupedDetector):
     array([0.4502, 0.7311])
     """
 
-    summary: ClassVar[str] = "softmax mass on the labels against negative words"
-    miner: ClassVar[str] = "quantile"
+    summary = "softmax mass on the labels against negative words"
+    miner = "quantile"
 
     def _prepare(self) -> None:
         super()._prepare()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from outword.base.checks import number, whole_number
+from outword.base.checks import whole_number
 from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.knn import kth_distance
+from outword.maths.methods.needs import parameter
 from outword.maths.methods.virtual import VirtualOutliers
 from outword.maths.numerics import Array, unit_rows
 
@@ -51,20 +51,12 @@ class NPOS(VirtualOutliers):
     True
     """
 
-    n_boundary: int = 300
-    k: int = 400
-    sigma: float = 0.1
+    n_boundary: int = parameter(300, whole_number, hint="the published value is 300")
+    k: int = parameter(400, whole_number, hint="the published value is 400")
+    sigma: float = parameter(0.1, above=0, hint="the published value is 0.1")
     by_class: bool = False
-    n_candidates: int = 50
-    summary: ClassVar[str] = "energy of a head fitted against outliers around the outermost ID images"
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        whole_number("n_boundary", self.n_boundary, hint="the published value is 300")
-        whole_number("k", self.k, hint="the published value is 400")
-        number("sigma", self.sigma, above=0, hint="the published value is 0.1")
-        whole_number("n_candidates", self.n_candidates, least=2, most=100_000, hint="the released code has 1,500")
+    n_candidates: int = parameter(50, whole_number, least=2, most=100_000, hint="the released code has 1,500")
+    summary = "energy of a head fitted against outliers around the outermost ID images"
 
     def _outliers(self, images: Array, classes: Classes) -> Array:
         rng = np.random.default_rng(self.seed)

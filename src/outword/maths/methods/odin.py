@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.base.checks import number
 from outword.maths.kernels.rows import in_blocks
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array, largest_probability, softmax
 
 
@@ -42,17 +39,11 @@ class ODIN(HeadedDetector):
     (array([0.5498]), array([[-0.4502,  0.4502]]))
     """
 
-    odin_temperature: float = 1000.0
-    epsilon: float = 0.0014
-    summary: ClassVar[str] = "largest softmax probability at a high temperature, after a step of the pixels"
-    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD, Need.PIXELS)
-    on_vectors: ClassVar[Mapping[str, Any]] = {"epsilon": 0}
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        number("odin_temperature", self.odin_temperature, above=0, hint="the published value is 1000")
-        number("epsilon", self.epsilon, least=0, most=1, hint="the published value is 0.0014")
+    odin_temperature: float = parameter(1000.0, above=0, hint="the published value is 1000")
+    epsilon: float = parameter(0.0014, least=0, most=1, hint="the published value is 0.0014")
+    summary = "largest softmax probability at a high temperature, after a step of the pixels"
+    needs = (Need.LABELS, Need.HEAD, Need.PIXELS)
+    on_vectors = {"epsilon": 0}
 
     def wants(self) -> tuple[Need, ...]:
         """Without a step, no pixels."""

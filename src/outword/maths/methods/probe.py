@@ -42,8 +42,7 @@ def fit_head(
     outliers = np.zeros((0, images.shape[1])) if outliers is None else outliers
     centre = images.mean(axis=0)
     loss = Loss(images, own, outliers, centre, weight, 1 / (strength * len(images)), len(names))
-    found = _minimise(loss)
-    weights, bias, _ = loss.parts(found)
+    weights, bias, _ = loss.parts(_minimise(loss))
     return weights.copy(), bias - weights @ centre
 
 
@@ -67,11 +66,6 @@ class Loss:
     weight: float
     penalty: float
     n_classes: int
-
-    @property
-    def cost(self) -> int:
-        """Multiplications in one product of all rows with the weights."""
-        return (len(self.images) + len(self.outliers)) * len(self.centre) * self.n_classes
 
     def start(self) -> Array:
         """All zero, but for phi, which rises with the energy."""
@@ -138,7 +132,8 @@ def _minimise(loss: Loss) -> Array:
     minimize = require("scipy.optimize").minimize
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1 if loss.cost < SMALL else None):
+    multiplications = (len(loss.images) + len(loss.outliers)) * len(loss.centre) * loss.n_classes
+    with threadpool_limits(limits=1 if multiplications < SMALL else None):
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     if found.status == 1:
         warnings.warn(f"the linear head is not quite fitted after {found.nit} steps", stacklevel=4)

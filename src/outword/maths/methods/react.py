@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from outword.base.checks import number
 from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array, log_sum_exp
 
 
@@ -38,20 +36,14 @@ class ReAct(HeadedDetector):
     (array([0.7]), array([0.7, 0.6]))
     """
 
-    quantile: float = 0.9
-    summary: ClassVar[str] = "energy, with unusually large activations cut off"
-    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD, Need.ID_IMAGES)
-    learned: ClassVar[tuple[str, ...]] = (*HeadedDetector.learned, "cut")
-    sees_axes: ClassVar[bool] = True
+    quantile: float = parameter(0.9, least=0, most=1, hint="the published value is 0.9")
+    summary = "energy, with unusually large activations cut off"
+    needs = (Need.LABELS, Need.HEAD, Need.ID_IMAGES)
+    learned = (*HeadedDetector.learned, "cut")
+    sees_axes = True
 
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        number("quantile", self.quantile, least=0, most=1, hint="the published value is 0.9")
-
-    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+    def _learn(self, images: Array, classes: Classes) -> None:
         super()._learn(images, classes)
-        assert images is not None
         self.cut_ = np.quantile(images, [self.quantile])
 
     def _score(self, images: Array) -> Array:

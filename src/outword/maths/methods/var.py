@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,8 +32,8 @@ class Var(HeadedDetector):
     """
 
     temperature: float = 1.0
-    summary: ClassVar[str] = "variance of the softmax at temperature 1"
-    own_temperature: ClassVar[bool] = True
+    summary = "variance of the softmax at temperature 1"
+    own_temperature = True
 
     def _score(self, images: Array) -> Array:
         return np.asarray(softmax(self._logits(images)).var(axis=1))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from outword.base.checks import number
 from outword.errors import InputError
 from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array, blocks, log_sum_exp
 
 LEAST_RESIDUAL = 1e-9  # of unit vectors: less is rounding
@@ -44,19 +42,13 @@ class ViM(HeadedDetector):
     (array([1.3333]), array([-0.4667]))
     """
 
-    share: float = 0.5
-    summary: ClassVar[str] = "energy, less the part of the image outside the space of the ID images"
-    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.HEAD, Need.ID_IMAGES)
-    learned: ClassVar[tuple[str, ...]] = (*HeadedDetector.learned, "origin", "residual", "alpha")
+    share: float = parameter(0.5, least=0, most=1, hint="0.5 is the published 256 of 512")
+    summary = "energy, less the part of the image outside the space of the ID images"
+    needs = (Need.LABELS, Need.HEAD, Need.ID_IMAGES)
+    learned = (*HeadedDetector.learned, "origin", "residual", "alpha")
 
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        number("share", self.share, least=0, most=1, hint="0.5 is the published 256 of 512")
-
-    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+    def _learn(self, images: Array, classes: Classes) -> None:
         super()._learn(images, classes)
-        assert images is not None
         weights, bias = self._head()
         self.origin_ = -np.linalg.pinv(weights) @ bias if bias.any() else np.zeros(images.shape[1])
         dim = images.shape[1]

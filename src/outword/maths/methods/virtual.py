@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.base.checks import number, whole_number
+from outword.base.checks import whole_number
 from outword.maths.methods.base import Classes, VectorDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.needs import Need, parameter
 from outword.maths.methods.probe import fit_head
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
 
@@ -27,25 +26,17 @@ class VirtualOutliers(VectorDetector):
     Learned: `classes_`, sorted, and by class `weights_` (n_classes, dim) and `bias_` (n_classes,).
     """
 
-    weight: float = 0.1
-    seed: int = 0
-    needs: ClassVar[tuple[Need, ...]] = (Need.ID_IMAGES, Need.ID_LABELS)
-    learned: ClassVar[tuple[str, ...]] = ("classes", "weights", "bias")
-    sees_axes: ClassVar[bool] = True  # the noise has directions of its own
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        number("weight", self.weight, least=0, most=1000, hint="the published value is 0.1")
-        whole_number("seed", self.seed, least=0, hint="use seed=0")
+    weight: float = parameter(0.1, least=0, most=1000, hint="the published value is 0.1")
+    seed: int = parameter(0, whole_number, least=0, hint="use seed=0")
+    needs = (Need.ID_IMAGES, Need.ID_LABELS)
+    learned = ("classes", "weights", "bias")
+    sees_axes = True  # the noise has directions of its own
 
     @abstractmethod
     def _outliers(self, images: Array, classes: Classes) -> Array:
         """Make outliers of unit images (n_images, dim); the rows need not be unit."""
 
-    def _learn(self, images: Array | None, classes: Classes | None) -> None:
-        assert images is not None
-        assert classes is not None
+    def _learn(self, images: Array, classes: Classes) -> None:
         outliers = unit_rows(self._outliers(images, classes)) if self.weight else None
         self.classes_ = np.unique(classes)
         self.weights_, self.bias_ = fit_head(images, classes, outliers, self.weight)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from outword.base.checks import whole_number
 from outword.maths.methods.base import DETECTORS, Classes
 from outword.maths.methods.gaussians import class_means, spectrum, tied_covariance
+from outword.maths.methods.needs import parameter
 from outword.maths.methods.virtual import VirtualOutliers
 from outword.maths.numerics import Array
 
@@ -48,13 +48,8 @@ class VOS(VirtualOutliers):
     True
     """
 
-    n_samples: int = 10_000
-    summary: ClassVar[str] = "energy of a head fitted against outliers from the rim of each class"
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        whole_number("n_samples", self.n_samples, most=1_000_000, hint="the published value is 10,000")
+    n_samples: int = parameter(10_000, whole_number, most=1_000_000, hint="the published value is 10,000")
+    summary = "energy of a head fitted against outliers from the rim of each class"
 
     def _outliers(self, images: Array, classes: Classes) -> Array:
         means, own = class_means(images, classes)
