@@ -1,0 +1,49 @@
+"""Public names: those of `__all__` in the modules that make promises, and no others."""
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from build_api import MODULES  # noqa: E402
+
+
+def public(name):
+    return import_module(f"outword.{name}" if name else "outword")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_exported_members_are_there_and_described(name):
+    module = public(name)
+    names = list(module.__all__)
+    assert len(set(names)) == len(names)
+    for one in names:
+        value = getattr(module, one)
+        assert not callable(value) or inspect.getdoc(value), one
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_a_module_makes_itself_is_exported_or_private(name):
+    module = public(name)
+    own = {
+        one
+        for one, value in vars(module).items()
+        if not one.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__ == module.__name__
+    }
+    assert own <= set(module.__all__)
+
+
+def test_there_are_about_sixty():
+    assert 55 <= len({(public(name).__name__, one) for name in MODULES for one in public(name).__all__}) <= 90
+
+
+def test_the_page_of_public_names_is_what_the_code_says():
+    run = subprocess.run([sys.executable, ROOT / "tools" / "build_api.py", "--check"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

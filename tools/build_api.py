@@ -1,0 +1,80 @@
+"""Write docs/api.md, the public names, from the package itself: the `__all__` of the modules that make promises.
+
+    python tools/build_api.py            (seconds; run it after any change of a public name)
+    python tools/build_api.py --check    exits 1 when the page is stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
+MODULES = ("", "detectors", "mining", "metrics", "kernels", "encoders", "scoring", "testing", "client", "errors")
+INTRO = """\
+# Public names
+
+What other people's code may import. These names stay; a change is in the changelog. All other modules are private, however
+their names begin: they move when the house is tidied ([architecture.md](architecture.md)).
+
+This page is written by `tools/build_api.py` from the package.
+"""
+
+
+def main() -> int:
+    """Write the page, or say whether it is stale."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("--check", action="store_true")
+    page = "\n".join([INTRO, *(section(name) for name in MODULES)])
+    if parser.parse_args().check:
+        stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page
+        if stale:
+            print(f"{PAGE.name} is stale: run python tools/build_api.py", file=sys.stderr)
+        return int(stale)
+    PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+def section(name: str) -> str:
+    """The names of a module, a line each."""
+    module = import_module(f"outword.{name}" if name else "outword")
+    lines = "\n".join(_line(name, getattr(module, name)) for name in module.__all__)
+    return f"## `{module.__name__}`\n\n{_first(module)}\n\n| name | what it is |\n|---|---|\n{lines}\n"
+
+
+def _line(name: str, value: Any) -> str:
+    called = f"`{name}{_arguments(value)}`" if inspect.isfunction(value) else f"`{name}`"
+    return f"| {called} | {_first(value)} |"
+
+
+def _arguments(function: Any) -> str:
+    names = [_argument(parameter) for parameter in inspect.signature(function).parameters.values()]
+    return f"({', '.join(names)})"
+
+
+def _argument(parameter: inspect.Parameter) -> str:
+    mark = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    optional = "=" if parameter.default is not inspect.Parameter.empty else ""
+    return f"{mark}{parameter.name}{optional}"
+
+
+def _first(value: Any) -> str:
+    """The first sentence of a docstring; of other values, their kind."""
+    documented = inspect.ismodule(value) or inspect.isclass(value) or inspect.isroutine(value)
+    text = inspect.getdoc(value) if documented else None
+    if not text:
+        return f"a {type(value).__name__}"
+    return " ".join(next(_paragraphs(text)).split()).replace("|", r"\|")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    yield from text.split("\n\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
