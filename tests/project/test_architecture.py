@@ -1,0 +1,47 @@
+"""docs/architecture.md, compared with the tree: every room, every module, every function that it names."""
+
+import re
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "outword"
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+ROWS = re.findall(r"^\| `([\w/]+/)` \| (.+) \| (.*?) \|$", PAGE, flags=re.MULTILINE)
+
+
+def modules_of(folder):
+    return {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__", "_version"}
+
+
+def test_every_room_and_module_is_on_the_map():
+    on_map = {room.rstrip("/"): set(re.findall(r"`(\w+)`", names)) for room, _, names in ROWS}
+    folders = [path.parent for path in PACKAGE.rglob("__init__.py")]
+    there = {path.relative_to(PACKAGE.parent).as_posix(): modules_of(path) for path in folders}
+    assert on_map == {room: names for room, names in there.items()}
+
+
+def test_the_layers_are_those_that_are_kept():
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [layer.replace("outword.", "").replace("|", "·") for layer in contract["layers"]]
+    drawn = re.search(r"<!-- layers -->\n```\n(.*?)```", PAGE, flags=re.DOTALL)[1]
+    assert [" ".join(line.split()) for line in drawn.splitlines()] == layers
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`((?:\w+\.)+\w+)(?:\(\))?`", PAGE))))
+def test_what_the_map_names_exists(name):
+    if name.rpartition(".")[2] in ("md", "toml", "py", "html", "json", "jsonl"):
+        pytest.skip("a file")
+    parts = f"outword.{name}".split(".")
+    for end in range(len(parts), 1, -1):
+        try:
+            found = import_module(".".join(parts[:end]))
+        except ImportError:
+            continue
+        for part in parts[end:]:
+            found = getattr(found, part)
+        return
+    pytest.fail(f"there is no {name}")
