@@ -1,7 +1,7 @@
 """Write docs/api.md, the public names, from the package itself: the `__all__` of the modules that make promises.
 
-    python tools/build_api.py            (seconds; run it after any change of a public name)
-    python tools/build_api.py --check    exits 1 when the page is stale
+python tools/build_api.py            (seconds; run it after any change of a public name)
+python tools/build_api.py --check    exits 1 when the page is stale
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ MODULES = ("", "detectors", "mining", "metrics", "kernels", "encoders", "scoring
 INTRO = """\
 # Public names
 
-What other people's code may import. These names stay; a change is in the changelog. All other modules are private, however
-their names begin: they move when the house is tidied ([architecture.md](architecture.md)).
+What other people's code may import. These names stay; a change is in the changelog. All other modules are private,
+however their names begin: they move when the house is tidied ([architecture.md](architecture.md)).
 
 This page is written by `tools/build_api.py` from the package.
 """

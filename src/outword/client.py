@@ -28,6 +28,8 @@ from urllib.parse import quote, urlencode, urlsplit
 from outword.base.checks import number, whole_number
 from outword.errors import InputError, OutwordError, ParameterError
 
+__all__ = ["Client", "Info", "Limits", "Result", "Scores", "ServiceError", "ThresholdInfo"]
+
 
 class ServiceError(OutwordError):
     """The service refused, or did not answer.

@@ -1,10 +1,34 @@
-"""What can go wrong, in one line each: the parameter, the rule, the value received, and what to do next."""
+"""What can go wrong, in one line each: the parameter, the rule, the value received, and what to do next.
+
+OutwordError                 anything that outword raises on purpose
+├── ParameterError           a parameter breaks its rule; also a ValueError
+├── InputError               a file, a list or an array is not what it should be; also a ValueError
+│   └── NotFittedError       something is asked of a method that was not fitted
+├── ImageError               one image cannot be used; also a ValueError
+│   └── LargeImageError      one must be decoded apart from others
+├── UnreachableError         a remote place did not answer
+├── ArtifactError            a saved detector is missing, damaged or of a newer version
+└── MissingExtraError        an optional library is not installed; also an ImportError
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 from typing import TypeVar
+
+__all__ = [
+    "ArtifactError",
+    "ImageError",
+    "InputError",
+    "LargeImageError",
+    "MissingExtraError",
+    "NotFittedError",
+    "OutwordError",
+    "ParameterError",
+    "UnreachableError",
+    "unknown",
+]
 
 Self = TypeVar("Self", bound="OutwordError")
 

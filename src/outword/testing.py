@@ -23,6 +23,24 @@ from outword.maths.metrics import auroc
 from outword.maths.mining import Miner
 from outword.maths.numerics import Array, unit_rows
 
+__all__ = [
+    "World",
+    "check_detector",
+    "check_encoder",
+    "check_extreme_temperatures",
+    "check_float32",
+    "check_miner",
+    "check_order_and_batch",
+    "check_planted_world",
+    "check_read_only_input",
+    "check_refit",
+    "check_rotation",
+    "check_save_and_load",
+    "check_seeded",
+    "check_shape_and_dtype",
+    "planted_world",
+]
+
 D = TypeVar("D", bound=VectorDetector)
 
 

@@ -49,8 +49,8 @@ def get_encoder(
     if resize not in (None, "bicubic", "bilinear"):
         raise ParameterError(f"resize must be bicubic or bilinear, got {resize!r}", hint="leave it out")
     name = canonical(name)
-    offline = download or parse(name).library in ("mini", "onnx")
-    with nullcontext() if offline else hub.closed(name):
+    open_hub = download or parse(name).library in ("mini", "onnx")
+    with nullcontext() if open_hub else hub.closed(name):
         return _get(name, resize=resize, device=device, precision=precision, batch_size=batch_size)
 
 
