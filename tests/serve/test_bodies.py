@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from outword.serve import strings
+from outword.serve import bodies
 from outword.serve.bodies import read_images
 from outword.serve.guard import PIECE, Guard
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal, invalid
 from outword.serve.schemas import ScoreRequest
-from outword.serve.telemetry import Telemetry
+from outword.serve.service import Telemetry
 
 LIMITS, DIM = Limits(images=3), 2
 LONG = b"aGk " * 200
@@ -39,7 +39,7 @@ def whole(body):
         given = ScoreRequest.model_validate_json(body)
     except ValidationError as error:
         refusal = invalid(error)
-        return refusal.status, refusal.message
+        return refusal.status, str(refusal)
     if (given.images is None) == (given.embeddings is None):
         return 422, 'the body must have "images" or "embeddings"'
     if not given.images:
@@ -58,7 +58,7 @@ def in_pieces(body, size):
     try:
         images = read_images("application/json", pieces, LIMITS, DIM)
     except Refusal as refusal:
-        return refusal.status, "not base64" if refusal.message.endswith("is not base64") else refusal.message
+        return refusal.status, "not base64" if str(refusal).endswith("is not base64") else str(refusal)
     assert not pieces
     return [image.data for image in images]
 
@@ -112,7 +112,7 @@ def test_any_body_is_what_it_is_when_read_whole(monkeypatch):
     @settings(max_examples=200, deadline=None)
     @given(text=text, more=text, frame=st.sampled_from(FRAMES), cut=st.integers(0, 12), size=st.integers(1, 40))
     def same(text, more, frame, cut, size):
-        monkeypatch.setattr(strings, "SLICE", size)
+        monkeypatch.setattr(bodies, "SLICE", size)
         body = frame % (text + more * cut)
         assert in_pieces(body, size + 3) == whole(body)
         assert in_pieces(body[:-cut], size + 3) == whole(body[:-cut])
@@ -126,7 +126,7 @@ def test_memory_is_that_of_the_body_and_of_what_it_comes_to(blank):
     body = b'{"images": ["%b"]}' % (json.dumps("AA" + blank, ensure_ascii=False)[1:-1].encode() * 300_000)
     tracemalloc.start()
     try:
-        pieces = deque(body[i : i + strings.SLICE] for i in range(0, len(body), strings.SLICE))
+        pieces = deque(body[i : i + bodies.SLICE] for i in range(0, len(body), bodies.SLICE))
         images = read_images("application/json", pieces, LIMITS, DIM)
         most = tracemalloc.get_traced_memory()[1]
     finally:

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from outword.base.files import sha256_bytes
 from outword.errors import InputError, ParameterError
 from outword.words.corpora import CORPORA, LEXFILES, get_corpus
-from outword.words.corpora.conjugated import SUPERCLASSES, conjugate
-from outword.words.corpora.corpus import make_corpus
+from outword.words.corpora.corpus import SUPERCLASSES, conjugate, make_corpus
 from outword.words.corpora.wordnet import NEGLABEL_FILES, WORDNET_FILES, lemmas
 from outword.words.forms import drop_labels, fold, normalise
 

@@ -31,8 +31,8 @@ def number(
     """Raise unless `value` is a finite number within the bounds that are given."""
     bounds = ((least, "of at least", ge), (above, "above", gt), (most, "at most", le), (below, "below", lt))
     rules = [(words, bound, keeps) for bound, words, keeps in bounds if bound is not None]
-    is_number = not isinstance(value, bool) and isinstance(value, Real) and _is_finite(value)
-    if not (is_number and all(keeps(value, bound) for _, bound, keeps in rules)):
+    is_number = not isinstance(value, bool) and isinstance(value, Real)  # math.isfinite fails for one of 400 digits
+    if not (is_number and -math.inf < value < math.inf and all(keeps(value, bound) for _, bound, keeps in rules)):
         told = " and ".join(f"{words} {bound}" for words, bound, _ in rules)
         raise ParameterError(f"{name} must be a number {told}, got {value!r}", hint=hint)
 
@@ -42,7 +42,3 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         told = " or ".join([", ".join(f'"{word}"' for word in choices[:-1]), f'"{choices[-1]}"'])
         raise ParameterError(f"{name} must be {told}, got {value!r}", hint=f'"{choices[0]}" is the default')
-
-
-def _is_finite(value: Any) -> bool:
-    return bool(-math.inf < value < math.inf)  # math.isfinite fails for whole numbers of 400 digits

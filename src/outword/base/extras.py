@@ -27,22 +27,13 @@ EXTRAS = {  # by package: the extra that brings it, and what it is for
     "scipy": ("fit", "fitting a linear head"),
     "matplotlib": ("bench", "a plot"),
     "ray": ("ray", "--engine ray"),
-    "fastapi": ("serve", "the service"),
-    "uvicorn": ("serve", "the service"),
-    "python_multipart": ("serve", "the service"),
-    "prometheus_client": ("serve", "the service"),
+    **dict.fromkeys(("fastapi", "uvicorn", "python_multipart", "prometheus_client"), ("serve", "the service")),
 }
 _declared: list[Any] = []  # torch forgets a declaration when its Library object is gone
 
 
 def require(module: str, what: str = "", extra: str = "") -> ModuleType:
-    """Import a module of an optional library, or say which extra brings it.
-
-    Args:
-        module: a package of `EXTRAS`, or a part of one.
-        what: what needs it, for the message; by default what the package is for.
-        extra: where that is not the package's own.
-    """
+    """Import a package of `EXTRAS`, or a part of one, or say that `what` needs it, and which `extra` brings it."""
     try:
         if module in ("open_clip", "transformers") and find_spec("torchvision"):
             _import_torchvision()

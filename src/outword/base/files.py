@@ -138,6 +138,9 @@ def sweep(folder: Path) -> None:
             _sweep(scratch)
 
 
+_sweep_once = lru_cache(maxsize=1024)(sweep)  # once a process: thousands of files may go to a folder of thousands
+
+
 def cache_dir() -> Path:
     """Where encoded corpora and rankings are kept: $OUTWORD_CACHE, else outword in $XDG_CACHE_HOME or ~/.cache."""
     if own := os.environ.get("OUTWORD_CACHE"):
@@ -167,12 +170,6 @@ def _made(parent: Path) -> tuple[Path, int | None]:
             if folder.exists():
                 return folder, handle
             release(handle)
-
-
-@lru_cache(maxsize=1024)
-def _sweep_once(folder: Path) -> None:
-    """Once a process: thousands of files may be written to a folder that holds thousands."""
-    sweep(folder)
 
 
 def _sweep(scratch: Path) -> None:

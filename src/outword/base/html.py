@@ -40,15 +40,6 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def _score(value: float) -> str:
-    """A score in a few digits."""
-    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
-
-
 def _shown(value: Any) -> Any:
     """What stands on a page for a value: control and bidirectional characters would change how the rest is read."""
     return value if hasattr(value, "__html__") else visible(str(value))
@@ -70,8 +61,8 @@ def _environment() -> Environment:
         "base64": lambda data: base64.b64encode(data).decode("ascii"),
         "json": lambda value: json.dumps(value, indent=2),
         "number": lambda count: f"{count:,}",
-        "percent": _percent,
-        "score": _score,
+        "percent": lambda share: f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %",
+        "score": lambda value: f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3g}",
     }
     environment.filters.update(filters)
     return environment

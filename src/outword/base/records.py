@@ -15,13 +15,8 @@ T = TypeVar("T")
 def read_record(kind: type[T], table: Mapping[str, Any], where: str, see: str = "the file") -> T:
     """A dataclass from a table: unknown keys, missing keys and values of the wrong kind are errors.
 
-    Lists become tuples, and tables dataclasses, as the annotations say; a number must be finite.
-
-    Args:
-        kind: the dataclass.
-        table: what the file says.
-        where: what the table is called in messages.
-        see: where its keys are explained, for hints.
+    Lists become tuples, and tables dataclasses, as the annotations say; a number must be finite. Messages call the
+    table `where`, and hints send to `see`, where its keys are explained.
     """
     hints, known = get_type_hints(kind), {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     for key in table:
@@ -72,12 +67,9 @@ def _first(choices: tuple[Any, ...], value: Any, where: str, see: str) -> Any:
 def mistyped(value: Any, kind: Any, name: str = "it") -> str:
     """The first thing in what a file says that is not of its kind, in words; "" if all is.
 
-    Args:
-        value: what the file says.
-        kind: a type, where float is any finite number and nothing but bool takes true and false; a tuple of kinds, one
-            of which will do; `[kind]` for a list; `{str: kind}` for a table with any keys; a table of kinds by key,
-            which other keys may join, and whose keys that end in "?" may be missing.
-        name: of the value, for the words.
+    A kind is a type, where float is any finite number and nothing but bool takes true and false; a tuple of kinds, one
+    of which will do; `[kind]` for a list; `{str: kind}` for a table with any keys; a table of kinds by key, which other
+    keys may join, and whose keys that end in "?" may be missing.
 
     >>> mistyped({"dim": "8", "mean": [0.5]}, {"mean": [float], "dim": int})
     "dim is '8'"

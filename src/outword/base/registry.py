@@ -14,11 +14,6 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
-def no_function(thing: Any) -> str:
-    """Why a thing of another package cannot be called; "" if it can."""
-    return "" if callable(thing) else "it is no function"
-
-
 class Registry(Mapping[str, T]):
     """Names and what they stand for, in the order of registering; those of other packages come last.
 
@@ -28,18 +23,15 @@ class Registry(Mapping[str, T]):
         [project.entry-points."outword.detectors"]
         topk = "outword_topk:TopK"
 
-    Args:
-        kind: what a name stands for, in messages.
-        group: the group of entry points.
-        see: the command or page that lists the names.
-        problem: gives why a thing of another package cannot be used; "" if it can.
-        suffix: what follows the name of an entry point in the registry.
+    Messages call what a name stands for `kind`, and send to `see`, the command or page that lists the names. `problem`
+    gives why a thing of another package cannot be used, "" if it can; `suffix` follows the name of an entry point.
     """
 
     def __init__(
-        self, kind: str, group: str, see: str, problem: Callable[[Any], str] = no_function, suffix: str = ""
+        self, kind: str, group: str, see: str, problem: Callable[[Any], str] | None = None, suffix: str = ""
     ) -> None:
-        self.kind, self.group, self.see, self._problem, self._suffix = kind, group, see, problem, suffix
+        self.kind, self.group, self.see, self._suffix = kind, group, see, suffix
+        self._problem = problem or (lambda thing: "" if callable(thing) else "it is no function")
         self._things: dict[str, T] = {}
         self._about: dict[str, str] = {}
         self._loaded, self._lock = False, RLock()
@@ -100,7 +92,6 @@ class Registry(Mapping[str, T]):
                 except Exception as error:  # a broken plugin must not take the others with it
                     problem = str(error) or type(error).__name__
                 if problem:
-                    told = f"the {self.kind} {name} ({point.value}) is left out: {problem}"
-                    warnings.warn(told, stacklevel=2)
+                    warnings.warn(f"the {self.kind} {name} ({point.value}) is left out: {problem}", stacklevel=2)
                 else:
                     self.register(name)(thing)

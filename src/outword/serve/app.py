@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from prometheus_client import generate_latest
 
 from outword._version import __version__
+from outword.base.html import render
 from outword.client import Info, ThresholdInfo
 from outword.detector.detector import Detector
 from outword.detector.judge import takes_vectors
@@ -23,13 +24,11 @@ from outword.errors import ImageError
 from outword.maths.thresholds import Threshold, by_hand, fit_marks
 from outword.photos.decode import Blob
 from outword.serve import refusals, schemas
-from outword.serve.api_page import api_page
 from outword.serve.bodies import read_images
 from outword.serve.guard import Guard
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
-from outword.serve.scoring import Vector
-from outword.serve.service import Judged, Service, finite_or_none
+from outword.serve.service import Judged, Service, Vector, finite_or_none
 from outword.words.labels import check_labels
 
 PACKAGE = Path(str(files("outword")))
@@ -43,23 +42,11 @@ TYPES = {
 }
 PHOTOS = {path.name: path for path in sorted((PACKAGE / "demo" / "photos").glob("*.jpg"))}
 REFUSED: dict[int | str, dict[str, Any]] = {"4XX": {"model": Refused}, "503": {"model": Refused}}
-BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["images"],
-                    "properties": {
-                        "images": {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
-                    },
-                }
-            },
-            "application/json": {"schema": schemas.ScoreRequest.model_json_schema()},
-        },
-    }
-}
+FILE = {"type": "string", "format": "binary"}
+FILES = {"images": {"type": "array", "minItems": 1, "items": FILE}}
+FORM = {"type": "object", "required": ["images"], "properties": FILES}
+BODIES = {"multipart/form-data": FORM, "application/json": schemas.ScoreRequest.model_json_schema()}
+BODY = {"requestBody": {"required": True, "content": {kind: {"schema": body} for kind, body in BODIES.items()}}}
 Key = Annotated[str, InPath(description="The id of a detector.")]
 JSON = [Depends(refusals.json_only)]
 CHUNK = 1 << 16  # bytes of a download that are sent at a time
@@ -77,8 +64,8 @@ def create_app(detector: Detector, limits: Limits, token: str | None = None, *, 
         redoc_url=None,
         redirect_slashes=False,
         responses=REFUSED,
+        exception_handlers=dict.fromkeys(refusals.TOLD, refusals.tell),
     )
-    refusals.install(app)
     _add_scoring(app, service)
     _add_detectors(app, service)
     _add_state(app, service)
@@ -113,15 +100,12 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         items, judged = await in_time(work(), seconds, busy(f"it took more than {seconds:g} s", 5))
         if all(isinstance(one, ImageError) for one in judged):
             raise _unreadable(judged)
-        results = [
-            _result(_name(item, i), one, embeddings) for i, (item, one) in enumerate(zip(items, judged, strict=True))
-        ]
+        names = [item.name if isinstance(item, Blob) else f"embeddings[{i}]" for i, item in enumerate(items)]
+        results = [_result(name, one, embeddings) for name, one in zip(names, judged, strict=True)]
         for result in results:
             service.telemetry.images.labels(result.verdict or "error").inc()
-        calibrated = found.calibration_ is not None
-        return schemas.ScoreAnswer(
-            detector=key, threshold=finite_or_none(found.threshold), calibrated=calibrated, results=results
-        )
+        threshold, calibrated = finite_or_none(found.threshold), found.calibration_ is not None
+        return schemas.ScoreAnswer(detector=key, threshold=threshold, calibrated=calibrated, results=results)
 
 
 def _add_detectors(app: FastAPI, service: Service) -> None:
@@ -153,8 +137,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
         fitted = await service.in_thread(partial(fit_marks, marks.inside, marks.outside, found.threshold))
         wrong = sum(s < fitted.value for s in marks.inside) + sum(s >= fitted.value for s in marks.outside)
         known = {name: getattr(fitted, name) for name in ("method", "tpr", "low", "high", "warning")}
-        threshold = finite_or_none(fitted.value)
-        return ThresholdInfo(threshold=threshold, calibration=fitted.told, mistakes=wrong, **known)
+        return ThresholdInfo(finite_or_none(fitted.value), calibration=fitted.told, mistakes=wrong, **known)
 
     places = asyncio.Semaphore(DOWNLOADS)
 
@@ -170,15 +153,15 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
         tags=["detectors"],
         dependencies=[*JSON, Depends(download)],
         response_class=Response,
-        responses={200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}},
+        responses={200: {"content": {"application/zip": {"schema": FILE}}}},
     )
     async def artifact(key: Key, given: schemas.ArtifactRequest) -> Response:
         """The detector as a zip file of the folder that `outword score` takes, with a threshold; nothing is kept."""
         _, found = service.detectors.get(key)
         chosen = found.with_threshold(await service.in_thread(partial(_chosen, found, given)))
         data = await service.in_thread(chosen.zipped)
-        named = {"content-disposition": 'attachment; filename="detector.outword.zip"'}
-        headers = {**named, "content-length": str(len(data))}
+        named = 'attachment; filename="detector.outword.zip"'
+        headers = {"content-disposition": named, "content-length": str(len(data))}
         return StreamingResponse(_pieces(data), headers=headers, media_type="application/zip")
 
 
@@ -222,7 +205,7 @@ def _add_pages(app: FastAPI) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
-        return HTMLResponse(api_page(app.openapi()))
+        return HTMLResponse(render("serve/api_page.html", schema=app.openapi()))
 
 
 def _file(known: Mapping[str, Path], name: str) -> Response:
@@ -230,10 +213,6 @@ def _file(known: Mapping[str, Path], name: str) -> Response:
     if name not in known:
         raise Refusal(404, "not_found", "there is no such file", "see /docs")
     return Response(known[name].read_bytes(), media_type=TYPES[known[name].suffix])
-
-
-def _name(item: Blob | Vector, place: int) -> str:
-    return item.name if isinstance(item, Blob) else f"embeddings[{place}]"
 
 
 def _result(name: str, judged: Judged | ImageError, embeddings: bool) -> schemas.Result:

@@ -23,11 +23,8 @@ class Batcher(Generic[Item, Result]):
     While a batch is at work the next ones gather, so under load batches fill by themselves. An item that finds the
     thread idle waits for others only if they are on their way (`room` was made for them), and no longer than `wait`.
 
-    Args:
-        work: from items to as many results, in order; only ever called from one thread.
-        most: the largest batch.
-        wait: seconds.
-        queue: the most items that may be on their way, waiting or at work.
+    `work` makes of at most `most` items as many results, in order, and is only ever called from one thread; `wait` is
+    in seconds; at most `queue` items may be on their way, waiting or at work.
     """
 
     def __init__(
@@ -84,8 +81,7 @@ class Batcher(Generic[Item, Result]):
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            batch = await self._next_batch()
-            if not batch:
+            if not (batch := await self._next_batch()):
                 continue
             began = time.monotonic()
             results = await loop.run_in_executor(self._thread, self._attempt, [item for item, _ in batch])

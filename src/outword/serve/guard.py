@@ -9,17 +9,13 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outword.serve.limits import SMALL_BODY
 from outword.serve.refusals import Refusal, busy, in_time, too_large
-from outword.serve.telemetry import LOG
-
-if TYPE_CHECKING:
-    from outword.serve.service import Service
+from outword.serve.service import LOG, Service
 
 LARGE = "/v1/score"  # the one path whose bodies hold images
 PLAIN = {LARGE, "/v1/detector", "/v1/detectors", "/metrics"}
@@ -28,12 +24,9 @@ LOCAL = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d{1,5})?", re.IGNOR
 LINGER = 2.0  # seconds in which who is refused may go on sending: a client that is cut off does not see the answer
 SLOWEST = 32 << 10  # bytes a second that a client must read of a long answer
 PIECE = 1 << 16  # bytes of a body that are kept together, at least
+POLICY = b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
 HEADERS = [
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
+    (b"content-security-policy", POLICY + b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -66,11 +59,8 @@ class _Incoming:
 class Guard:
     """An ASGI application around another one; the body of a request is whole before that one hears of it.
 
-    Args:
-        app: what is guarded.
-        service: whose limits hold, and whose figures count the requests.
-        token: what clients must show; None asks for none.
-        local: whether only this machine is to be answered; then a web site must not get in by a name of its own.
+    Clients must show the `token`, if there is one. Where `local` says that only this machine is to be answered, a web
+    site must not get in by a name of its own.
     """
 
     def __init__(self, app: ASGIApp, service: Service, token: str | None, local: bool) -> None:
@@ -114,13 +104,11 @@ class Guard:
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, incoming = Headers(scope=scope), _Incoming(receive)
         try:
-            try:
-                self._check(scope, headers)
-                body = await self._body(scope["path"], headers, incoming)
-            except Refusal as refusal:
-                await _refuse(refusal, headers, incoming, send)
-                return
-            await self.app(scope, _given(body, receive), send)
+            self._check(scope, headers)
+            body = await self._body(scope["path"], headers, incoming)
+            await self.app(scope, _given(body, receive), send)  # which answers refusals of its own
+        except Refusal as refusal:
+            await _refuse(refusal, headers, incoming, send)
         finally:
             self._hold(-incoming.held)
 
@@ -144,18 +132,19 @@ class Guard:
         """The whole body, within its limits, in pieces: one of 32 MB would take long to copy, on the event loop."""
         most = self.limits.body_bytes if path == LARGE else min(SMALL_BODY, self.limits.body_bytes)
         declared = headers.get("content-length", "0")
+        large = too_large("the body has too many bytes", most, "send fewer images at once, or smaller ones")
         if declared.isdecimal() and int(declared) > most:
-            raise _large_body(most)
-        message = f"the body did not come within {self.limits.seconds:g} s"
-        late = Refusal(408, "timeout", message, "send less, or faster")
-        return await in_time(self._received(most, incoming), self.limits.seconds, late)
+            raise large
+        seconds = self.limits.seconds
+        late = Refusal(408, "timeout", f"the body did not come within {seconds:g} s", "send less, or faster")
+        return await in_time(self._received(most, large, incoming), seconds, late)
 
-    async def _received(self, most: int, incoming: _Incoming) -> deque[bytes]:
+    async def _received(self, most: int, large: Refusal, incoming: _Incoming) -> deque[bytes]:
         body, last = deque[bytes](), bytearray()
         while incoming.more:
             chunk = await incoming.chunk()
             if incoming.held + len(chunk) > most:
-                raise _large_body(most)
+                raise large
             if self._held + len(chunk) > self.limits.held_bytes:
                 raise busy("too many bytes of other requests are in memory")
             incoming.held += len(chunk)
@@ -205,10 +194,6 @@ def _path(scope: Scope) -> str:
     """The path of the route; what was refused before it was routed is told by the paths that have no variable."""
     found = getattr(scope.get("route"), "path", None) or scope["path"]
     return found if "route" in scope or found in PLAIN else "other"
-
-
-def _large_body(most: int) -> Refusal:
-    return too_large("the body has too many bytes", most, "send fewer images at once, or smaller ones")
 
 
 def _given(body: deque[bytes], receive: Receive) -> Receive:

@@ -16,8 +16,7 @@ DOWNLOADS = 4  # detectors that are being downloaded
 
 
 def _limit(default: T, about: str) -> T:
-    found: T = field(default=default, metadata={"about": about})
-    return found
+    return field(default=default, metadata={"about": about})
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, ValidationError
@@ -39,12 +39,12 @@ class Refusal(Exception):
         self, status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
-        self.status, self.code, self.message, self.hint, self.headers = status, code, message, hint, headers
+        self.status, self._headers = status, headers
+        self.problem = {"code": code, "message": message, "hint": hint}
 
     def response(self) -> JSONResponse:
         """The answer."""
-        problem = {"code": self.code, "message": self.message, "hint": self.hint}
-        return JSONResponse({"error": problem}, self.status, headers=dict(self.headers or {}))
+        return JSONResponse({"error": self.problem}, self.status, headers=self._headers)
 
 
 def busy(what: str, seconds: int = 1, *, code: str = "overloaded") -> Refusal:
@@ -93,22 +93,17 @@ def json_only(request: Request) -> None:
         raise wrong_type(got, "application/json")
 
 
-def install(app: FastAPI) -> None:
-    """Give the common shape to what the framework itself refuses, and to what outword does."""
+TOLD: dict[type[Exception], Callable[[Any], Refusal]] = {
+    Refusal: lambda error: error,
+    OutwordError: lambda error: Refusal(422, "invalid", error.message, error.hint),
+    RequestValidationError: invalid,
+    HTTPException: lambda error: Refusal(
+        error.status_code, CODES.get(error.status_code, "bad_request"), error.detail, "see /docs", error.headers
+    ),
+}
+"""The refusal that an exception becomes: what the framework itself refuses has the common shape too."""
 
-    @app.exception_handler(Refusal)
-    async def refused(request: Request, error: Refusal) -> JSONResponse:
-        return error.response()
 
-    @app.exception_handler(OutwordError)
-    async def not_allowed(request: Request, error: OutwordError) -> JSONResponse:
-        return Refusal(422, "invalid", error.message, error.hint).response()
-
-    @app.exception_handler(RequestValidationError)
-    async def not_valid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return invalid(error).response()
-
-    @app.exception_handler(HTTPException)
-    async def not_served(request: Request, error: HTTPException) -> JSONResponse:
-        code = CODES.get(error.status_code, "bad_request")
-        return Refusal(error.status_code, code, str(error.detail), "see /docs", error.headers).response()
+async def tell(request: Request, error: Exception) -> JSONResponse:
+    """The answer to an exception of `TOLD`, or of a class below one."""
+    return next(made(error) for kind, made in TOLD.items() if isinstance(error, kind)).response()

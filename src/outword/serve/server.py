@@ -20,7 +20,7 @@ from outword.errors import InputError
 from outword.serve.guard import HEADERS
 from outword.serve.limits import HEAD_SECONDS, Limits
 from outword.serve.refusals import Refusal
-from outword.serve.telemetry import LOG
+from outword.serve.service import LOG
 
 CONNECTIONS = 10_000
 SPARE = 100  # file descriptors that are not for connections

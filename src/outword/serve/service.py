@@ -3,33 +3,66 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from outword._version import __version__
 from outword.base.processors import usable_cpus
 from outword.client import Info
-from outword.detector.artifact import finite
 from outword.detector.detector import Detector
-from outword.detector.judge import Verdict, takes_vectors
+from outword.detector.judge import Verdict, judge, takes_vectors
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.photos.decode import Blob, with_image
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import Limits
-from outword.serve.scoring import Job, Vector, judge_jobs
-from outword.serve.telemetry import Telemetry
 
+LOG = logging.getLogger("outword.serve")
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 Pixels = NDArray[np.uint8]
+Vector = NDArray[np.float32]
 Judged = tuple[Verdict, Vector]  # with the vector that was scored
 T = TypeVar("T")
+
+
+class Telemetry:
+    """Figures of one service for Prometheus, and its log; neither ever holds an image, a name or a token."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        ours: dict[str, Any] = {"namespace": "outword", "registry": self.registry}
+        self.requests = Counter("requests", "Requests.", ["path", "status"], **ours)
+        about = "From the head of a request to its answer."
+        self.seconds = Histogram("request_seconds", about, ["path"], buckets=SECONDS, **ours)
+        self.images = Counter("images", "Images scored.", ["verdict"], **ours)
+        about = "Images that went through the encoder together."
+        self.batches = Histogram("batch_images", about, buckets=SIZES, **ours)
+        self.queue = Gauge("queue_images", "Images that were accepted and are not answered yet.", **ours)
+        self.held = Gauge("held_bytes", "Bytes of requests in memory.", **ours)
+        self.detectors = Gauge("detectors", "Detectors in memory.", **ours)
+        Gauge("info", "The version.", ["version"], **ours).labels(__version__).set(1)
+
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a request; `path` is that of the route, not what the client sent."""
+        method = method if method in METHODS else "other"
+        self.requests.labels(path, str(status)).inc()
+        self.seconds.labels(path).observe(seconds)
+        LOG.info("%s %s %d %.0f ms", method, path, status, 1000 * seconds)
 
 
 class Service:
@@ -112,7 +145,37 @@ class Service:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One image for one detector: its pixels, or its vector where it was encoded before."""
+
+    detector: Detector
+    top: int
+    pixels: Pixels | None = None
+    vector: Vector | None = None
+
+
+def judge_jobs(jobs: Sequence[Job]) -> list[Judged]:
+    """Verdicts of a batch, in order: images are encoded at once, as the detectors share one encoder."""
+    vectors: dict[Job, Vector] = {job: job.vector for job in jobs if job.vector is not None}
+    plain = [job for job in jobs if job.pixels is not None and takes_vectors(job.detector)]
+    if plain:
+        encoded = plain[0].detector.encoder.encode_pixels(_stacked(plain))
+        vectors |= dict(zip(plain, encoded, strict=True))
+    found: dict[Job, Judged] = {}
+    for detector in {id(job.detector): job.detector for job in jobs}.values():
+        own = [job for job in jobs if job.detector is detector]
+        images = np.stack([vectors[job] for job in own]) if takes_vectors(detector) else _stacked(own)
+        judged = judge(detector, images, max(job.top for job in own))
+        for job, verdict, vector in zip(own, judged, judged.vectors, strict=True):
+            found[job] = replace(verdict, labels=verdict.labels[: job.top], words=verdict.words[: job.top]), vector
+    return [found[job] for job in jobs]
+
+
+def _stacked(jobs: Sequence[Job]) -> Pixels:
+    return np.stack([job.pixels for job in jobs if job.pixels is not None])
+
+
 def finite_or_none(threshold: float | None) -> float | None:
     """A threshold as JSON can have it."""
-    value: float | None = finite({"": threshold})[""]
-    return value
+    return None if threshold is None or math.isinf(threshold) else threshold

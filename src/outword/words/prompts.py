@@ -74,9 +74,7 @@ def get_prompts(name_or_template: str) -> Prompts:
         return PROMPTS[name_or_template]
     if name_or_template.isidentifier():
         raise unknown("prompts", name_or_template, PROMPTS, "outword list prompts")
-    count = name_or_template.count("{}")
-    if count != 1 or set(name_or_template.replace("{}", "")) & set("{}"):
-        known = ", ".join(PROMPTS)
-        hint = f'write "a photo of a {{}}", or one of {known}'
+    if name_or_template.count("{}") != 1 or set(name_or_template.replace("{}", "")) & set("{}"):
+        hint = f'write "a photo of a {{}}", or one of {", ".join(PROMPTS)}'
         raise ParameterError(f"a prompt template must hold {{}} exactly once, got {name_or_template!r}", hint=hint)
     return _same(name_or_template, name_or_template)

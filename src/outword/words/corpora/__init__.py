@@ -9,9 +9,7 @@ from pathlib import Path
 
 from outword.base.registry import Registry
 from outword.errors import InputError, ParameterError
-from outword.words.corpora.conjugated import conjugate
-from outword.words.corpora.corpus import Corpus, make_corpus
-from outword.words.corpora.textfile import read_corpus
+from outword.words.corpora.corpus import Corpus, conjugate, make_corpus, read_corpus
 from outword.words.corpora.wordnet import LEXFILES, SETS, named_corpus
 
 __all__ = ["CORPORA", "LEXFILES", "Corpus", "get_corpus", "is_named", "make_corpus"]
@@ -23,14 +21,11 @@ for _name, _set in SETS.items():
 
 
 def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[str] | None = None) -> Corpus:
-    """Give a named corpus (a key of `CORPORA`), or the words of a text file.
+    """Give a named corpus (a key of `CORPORA`), or the words of a UTF-8 text file with one word a line.
 
-    Args:
-        name_or_path: a name, else the path of a UTF-8 text file with one word a line. A name wins over a file of the
-            same name; write `./wordnet` for the file. `conjugated:NAME` is the corpus NAME with its adjectives joined
-            to broad nouns (see `conjugate`).
-        exclude_files: WordNet's lexicographer files to leave out (of `LEXFILES`); a word that is also filed elsewhere
-            stays. Named corpora only.
+    A name wins over a file of the same name; write `./wordnet` for the file. `conjugated:NAME` is the corpus NAME with
+    its adjectives joined to broad nouns (see `conjugate`). A named corpus may leave out WordNet's lexicographer files
+    (of `LEXFILES`); a word that is also filed elsewhere stays.
 
     >>> corpus = get_corpus("wordnet", exclude_files=["noun.plant"])
     >>> "raccoon" in corpus.words, "oak tree" in corpus.words

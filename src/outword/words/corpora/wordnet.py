@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import NamedTuple
 
 from outword.errors import ParameterError, unknown
 from outword.words.corpora.corpus import ADJECTIVE, NOUN, Corpus, make_corpus
@@ -30,12 +30,10 @@ NEGLABEL_MISSING = ("noun.animal", "noun.food")
 NEGLABEL_EXCLUDED = ("adj.pert", "noun.group", "noun.person", "noun.quantity")
 NEGLABEL_FILES = tuple(f for f in LEXFILES if f not in NEGLABEL_MISSING + NEGLABEL_EXCLUDED)
 
-POS_SIZE = 70_000
 POS_SEED = 0
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(NamedTuple):
     """One lexicographer file of a lemma; `first`: it names a synset there; `instance`: only as a proper name."""
 
     file: str
@@ -48,8 +46,7 @@ class Meaning:
         return self.file.partition(".")[0]
 
 
-@dataclass(frozen=True)
-class Lemma:
+class Lemma(NamedTuple):
     """One row of the packaged list; `tags`: how often WordNet's concordance uses it, by kind of word."""
 
     word: str
@@ -57,8 +54,7 @@ class Lemma:
     tags: dict[str, int]
 
 
-@dataclass(frozen=True)
-class NamedSet:
+class NamedSet(NamedTuple):
     """A named corpus: which files it draws on, which of their lemmas it takes, and what comes of it (tests compare)."""
 
     about: str
@@ -66,20 +62,12 @@ class NamedSet:
     takes: Callable[[Lemma, Meaning], bool]
     size: int = 0
     fingerprint: str = ""
-    sample: int | None = None
+    sampled: bool = False  # whether these are all the words that there are, or `size` of them
 
 
 def _plain_name(lemma: Lemma, meaning: Meaning) -> bool:
     """One lower-case word that names a meaning: no synonyms, no proper names, no scientific ones."""
     return meaning.first and not meaning.instance and _single_word(lemma, meaning) and lemma.word[0].islower()
-
-
-def _synset_name(lemma: Lemma, meaning: Meaning) -> bool:
-    return meaning.first
-
-
-def _tagged(lemma: Lemma, meaning: Meaning) -> bool:
-    return lemma.tags[meaning.kind] > 0 and not meaning.instance
 
 
 def _single_word(lemma: Lemma, meaning: Meaning) -> bool:
@@ -97,14 +85,14 @@ SETS = {
     "wordnet-neglabel": NamedSet(
         about="WordNet 3.0: the literature's 23 files, the first lemma of each synset",
         files=NEGLABEL_FILES,
-        takes=_synset_name,
+        takes=lambda lemma, meaning: meaning.first,
         size=57_493,
         fingerprint="f6ceed957032230490ff5a173d756c8bc2b57cb2555d3603d3f2b1768e9fbc00",
     ),
     "common": NamedSet(
         about="WordNet 3.0: words that its concordance tags at least once, no proper names",
         files=LEXFILES,
-        takes=_tagged,
+        takes=lambda lemma, meaning: lemma.tags[meaning.kind] > 0 and not meaning.instance,
         size=16_523,
         fingerprint="c3b8911e1eca743bc25a067be4495a6688aabdf2eed1b1524470173a0a953b44",
     ),
@@ -112,9 +100,9 @@ SETS = {
         about="WordNet 3.0: 70,000 single nouns and adjectives, sampled by seed",
         files=LEXFILES,
         takes=_single_word,
-        size=POS_SIZE,
+        size=70_000,
         fingerprint="406fdd1fc92778ee285ca276682f8ac12fe85d25589f67f9d416ec7ae200c7c9",
-        sample=POS_SIZE,
+        sampled=True,
     ),
 }
 
@@ -140,8 +128,8 @@ def _whole(name: str) -> Corpus:
 def _build(name: str, excluded: frozenset[str]) -> Corpus:
     chosen = SETS[name]
     corpus = make_corpus(name, spelled(chosen, frozenset(chosen.files) - excluded))
-    if chosen.sample is not None:
-        corpus = _sample(corpus, chosen.sample)
+    if chosen.sampled:
+        corpus = make_corpus(name, sorted(corpus.read(), key=_rank)[: chosen.size])
     if not corpus.size:
         hint = f"exclude fewer; it draws on {', '.join(chosen.files)}"
         raise ParameterError(f'exclude_files leaves no word of corpus "{name}"', hint=hint)
@@ -156,13 +144,9 @@ def spelled(chosen: NamedSet, files: frozenset[str]) -> Iterator[tuple[str, str]
             yield lemma.word, NOUN if NOUN in kinds else ADJECTIVE
 
 
-def _sample(corpus: Corpus, size: int) -> Corpus:
-    """Keep the `size` words whose sha256 (of seed and word) is smallest: the same sample on every machine."""
-
-    def rank(pair: tuple[str, str]) -> bytes:
-        return hashlib.sha256(f"{POS_SEED}\t{pair[0]}".encode()).digest()
-
-    return make_corpus(corpus.name, sorted(corpus.read(), key=rank)[:size])
+def _rank(pair: tuple[str, str]) -> bytes:
+    """The sha256 of seed and word; a sample has those with the smallest, the same on every machine."""
+    return hashlib.sha256(f"{POS_SEED}\t{pair[0]}".encode()).digest()
 
 
 @cache
@@ -173,9 +157,8 @@ def lemmas() -> tuple[Lemma, ...]:
 
 
 def _lemma(line: str) -> Lemma:
-    word, files, noun_tags, adjective_tags = line.split("\t")
-    tags = {NOUN: int(noun_tags), ADJECTIVE: int(adjective_tags)}
-    return Lemma(word, tuple(map(_meaning, files.split(","))), tags)
+    word, files, nouns, adjectives = line.split("\t")
+    return Lemma(word, tuple(map(_meaning, files.split(","))), {NOUN: int(nouns), ADJECTIVE: int(adjectives)})
 
 
 @cache
