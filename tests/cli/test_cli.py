@@ -209,6 +209,14 @@ def test_explain_takes_what_score_takes(saved, tmp_path):
     assert {**told[0], "path": ""} == {**alone, "path": ""}
 
 
+def test_explain_takes_a_store_and_needs_no_encoder_for_it(saved, tmp_path, monkeypatch):
+    photos = [PHOTOS / "cat.jpg", PHOTOS / "coffee.jpg"]
+    call("embed", *photos, "-o", tmp_path / "store")
+    expected = call("explain", saved, *photos, "--json").stdout
+    monkeypatch.setattr("outword.detector.loading.get_encoder", lambda *a, **k: pytest.fail("an encoder was loaded"))
+    assert call("explain", saved, tmp_path / "store", "--json").stdout == expected
+
+
 def test_audit(saved):
     assert "nearest label" in call("explain", saved, "--audit", "--top", "3").stdout
     rows = json.loads(call("explain", saved, "--audit", "--top", "3", "--json").stdout)

@@ -17,22 +17,9 @@ from outword._version import __version__
 from outword.errors import InputError, OutwordError
 
 VERBS = (
-    "demo",
-    "fit",
-    "score",
-    "filter",
-    "calibrate",
-    "explain",
-    "serve",
-    "compare",
-    "bench",
-    "data",
-    "embed",
-    "export",
-    "pull",
-    "list",
-    "completion",
-)
+    "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "compare",
+    "bench", "data", "embed", "export", "pull", "list", "completion",
+)  # fmt: skip
 
 
 class Failure(click.ClickException):
@@ -105,9 +92,8 @@ class Verbs(click.Group):
             raise Failure(OutwordError("there is not enough memory", hint="close other programs")) from error
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            raise Failure(
-                InputError(f"{where}{error.strerror or error}", hint="check the path and the disk")
-            ) from error
+            told = InputError(f"{where}{error.strerror or error}", hint="check the path and the disk")
+            raise Failure(told) from error
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

@@ -5,22 +5,19 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.choices import Named
-from outword.cli.options import resize_option, runtime_options, trust_option
-from outword.cli.progress import Progress, console
+from outword.cli.choices import Named, named
+from outword.cli.options import encoder_options, trust_option
+from outword.cli.progress import Progress, say
 from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from outword.benchmark.run.suite import Suite
-    from outword.benchmark.show.table import Table
 
 
 @click.command("bench")
@@ -40,8 +37,7 @@ if TYPE_CHECKING:
 @click.option("--store", type=click.Path(), help="Where embeddings are kept; runs may share it.  [default: in -o]")
 @click.option("--samples", default=1000, show_default=True, type=click.IntRange(min=20), help="Of the bootstrap.")
 @trust_option
-@resize_option
-@runtime_options
+@encoder_options
 def command(
     suite: str,
     root: str | None,
@@ -52,8 +48,7 @@ def command(
     own: bool,
     store: str | None,
     samples: int,
-    trust: bool,
-    resize: Any,
+    trust_encoder: bool,
     runtime: dict[str, Any],
 ) -> None:
     """Run SUITE, a name (outword list suites) or a TOML file, and print its main table.
@@ -74,12 +69,14 @@ def command(
     """
     from outword.benchmark.run.bench import bench
     from outword.benchmark.run.suite import read_suite
+    from outword.benchmark.show.markup import to_markdown
     from outword.encoders import get_encoder
 
     whole = read_suite(suite)
     chosen, names = _chosen(whole, encoders, seeds, own)
-    by_file = set() if trust or Path(suite).suffix != ".toml" else {*whole.encoders} - {*names, *encoders}
-    only = None if methods is None else _named(chosen, methods)
+    by_file = set() if trust_encoder or Path(suite).suffix != ".toml" else {*whole.encoders} - {*names, *encoders}
+    known = [entry.shown for entry in chosen.methods]
+    only = None if methods is None else named(methods, known, f"method of {chosen.name}", "outword list suites --long")
     if chosen.kind != "theorem" and (root is None or not Path(root).is_dir()):
         given = "nothing" if root is None else root
         raise InputError(f"--data must be a folder with data sets, got {given}", hint="--data ROOT; see the help")
@@ -89,9 +86,7 @@ def command(
                 chosen,
                 Path(root or ""),
                 Path(folder),
-                encoders=lambda name: get_encoder(
-                    names.get(name, name), resize=resize, download=name not in by_file, **runtime
-                ),
+                encoders=lambda name: get_encoder(names.get(name, name), download=name not in by_file, **runtime),
                 store=Path(store) if store else None,
                 samples=samples,
                 only=only,
@@ -100,9 +95,11 @@ def command(
             )
     except KeyboardInterrupt:
         if chosen.kind != "theorem":
-            console().print("the same command goes on where it was")
+            say("the same command goes on where it was")
         raise
-    _tell(tables, Path(folder))
+    click.echo("\n".join(to_markdown(table) for table in tables[:-1]), nl=False)  # the last one is long
+    say(f"report: {Path(folder) / 'report.html'}")
+    say(f"tables: {Path(folder) / 'tables'} (Markdown, CSV, LaTeX); plots: {Path(folder) / 'plots'}")
 
 
 def _chosen(suite: Suite, encoders: tuple[str, ...], seeds: int | None, own: bool) -> tuple[Suite, dict[str, str]]:
@@ -125,22 +122,3 @@ def _chosen(suite: Suite, encoders: tuple[str, ...], seeds: int | None, own: boo
     if own:
         suite = replace(suite, id=(FOLDER,), ood=(FOLDER,), train=FOLDER, groups={})
     return suite, stand_in
-
-
-def _named(suite: Suite, methods: str) -> list[str]:
-    """The methods of a suite that were asked for."""
-    wanted, known = [name.strip() for name in methods.split(",")], [entry.shown for entry in suite.methods]
-    for name in wanted:
-        if name not in known:
-            raise unknown(f"method of {suite.name}", name, known, "outword list suites --long")
-    return wanted
-
-
-def _tell(tables: Sequence[Table], folder: Path) -> None:
-    """Print the tables, but for the long one, and say where the rest is."""
-    from outword.benchmark.show.markup import to_markdown
-
-    say = partial(console().print, markup=False, soft_wrap=True)
-    click.echo("\n".join(to_markdown(table) for table in tables[:-1]), nl=False)
-    say(f"report: {folder / 'report.html'}")
-    say(f"tables: {folder / 'tables'} (Markdown, CSV, LaTeX); plots: {folder / 'plots'}")

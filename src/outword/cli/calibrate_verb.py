@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from outword.cli.options import column_option, encoder_override_option, runtime_options, trust_option
-from outword.cli.progress import Progress, console, note_order
+from outword.cli.options import column_option, load_options
+from outword.cli.progress import Progress, note_order, say, warn
 
 
 @click.command("calibrate")
@@ -22,9 +22,7 @@ from outword.cli.progress import Progress, console, note_order
 @click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
 @column_option
-@encoder_override_option
-@trust_option
-@runtime_options
+@load_options()
 def command(
     detector: str,
     photos: tuple[str, ...],
@@ -33,9 +31,7 @@ def command(
     output: str | None,
     as_json: bool,
     column: str | None,
-    encoder: str | None,
-    trust: bool,
-    runtime: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
 
@@ -51,12 +47,11 @@ def command(
     from outword.maths.thresholds import fit_threshold
     from outword.scoring.stream import check_unfitted, open_source, score_source
 
-    found, say = load(detector, encoder=encoder, trust_encoder=trust, **runtime), console().print
+    found = load(detector, **options)
     check_target(output or detector)
     note_order(found)
     if found.fitted_on is None:
-        told = "it does not say which photos it was fitted on: use others, or the threshold will be too high"
-        say(told, soft_wrap=True)
+        say("it does not say which photos it was fitted on: use others, or the threshold will be too high")
     source = open_source(found, photos, column=column)
     check_unfitted(found, source)
     scores: list[float] = []
@@ -64,11 +59,11 @@ def command(
         for count, (row, _) in enumerate(score_source(found, source), start=1):
             meter("calibrate", count, source.total())
             if row.score is None:
-                say(f"left out {row.path!r}: {row.error}", markup=False)
+                say(f"left out {row.path!r}: {row.error}")
             else:
                 scores.append(row.score)
     threshold = found.calibration_ = fit_threshold(scores, tpr, method)
     found.save(output or detector)
     if threshold.warning:
-        say(f"warning: {threshold.warning}", style="yellow")
+        warn(f"warning: {threshold.warning}")
     click.echo(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import import_module
 
 import click
 from click.shell_completion import CompletionItem
 
 from outword.base.registry import Registry
+from outword.errors import InputError, unknown
 
 
 class Named(click.ParamType):  # type: ignore[type-arg]
@@ -45,3 +47,14 @@ def registry(kind: str) -> dict[str, str]:
     from outword.words.prompts import PROMPTS
 
     return {name: prompts.label[0] for name, prompts in PROMPTS.items()}
+
+
+def named(text: str, known: Collection[str], kind: str, see: str) -> list[str]:
+    """The names of a list with commas, each once; raises for one that is not known, and where there is none."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise InputError("--methods must name at least one method, got none", hint=f'see "{see}"')
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known, see)
+    return names

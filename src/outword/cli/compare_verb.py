@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.choices import Named
-from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
-from outword.cli.progress import Progress, console
-from outword.errors import InputError, unknown
+from outword.cli.choices import Named, named
+from outword.cli.options import corpus_option, encoder_options, id_images_option
+from outword.cli.progress import Progress, say, warn
+from outword.errors import InputError
 
 if TYPE_CHECKING:
     from outword.benchmark.run.results import Row
@@ -44,8 +44,7 @@ TITLES = {
 @click.option("--by-set", is_flag=True, help="One row for each method and OOD set, not their mean.")
 @click.option("--format", "kind", default="table", show_default=True, type=click.Choice(["table", "csv", "md", "json"]))
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@resize_option
-@runtime_options
+@encoder_options
 def command(
     labels: str,
     inside: tuple[str, ...],
@@ -58,7 +57,6 @@ def command(
     by_set: bool,
     kind: str,
     as_json: bool,
-    resize: Any,
     runtime: dict[str, Any],
 ) -> None:
     """Tell the methods apart on your own photos: AUROC, AUPR, FPR95 and seconds of each.
@@ -76,27 +74,25 @@ def command(
     from outword.benchmark.run.compare import applicable, compare, open_sets
     from outword.benchmark.run.suite import Entry
     from outword.encoders import get_encoder
+    from outword.maths.methods import DETECTORS
+    from outword.photos.sources.patterns import is_there
     from outword.vectors.id_images import find_stray
     from outword.words.corpora import get_corpus
     from outword.words.labels import read_labels
 
-    names, chosen = read_labels(labels), _chosen(methods)
-    _check_paths([*inside, *outside, *id_images])
+    names = read_labels(labels)
+    chosen = list(DETECTORS) if methods is None else named(methods, DETECTORS, "method", "outword list methods")
+    for path in (*inside, *outside, *id_images):
+        if not is_there(path):
+            raise InputError(f"there is nothing at {path}", hint="check the path")
     for given in filter(None, (corpus, words)):
         get_corpus(given)
-    used = get_encoder(encoder, resize=resize, **runtime)
+    used = get_encoder(encoder, **runtime)
     sets = open_sets(used, inside, _set_names(outside))
-    stray = find_stray(used, id_images, [*names]) if id_images else None
-    recipes = applicable(
-        map(Entry, chosen),
-        used,
-        corpus=corpus,
-        words=words,
-        id_images=id_images or None,
-        stray=stray,
-        sets=sets,
-        tell=_tell,
-    )
+    photos: dict[str, Any] = {}
+    if id_images:
+        photos = {"id_images": id_images, "stray": find_stray(used, id_images, [*names])}
+    recipes = applicable(map(Entry, chosen), used, corpus=corpus, words=words, sets=sets, tell=_tell, **photos)
     meter = Progress("items")
     found = compare(recipes, names, sets, id_images=id_images, report=meter, tell=_tell)
     shown = {"method": [*recipes], "ood": [*_set_names(outside)] if by_set else []}
@@ -117,30 +113,7 @@ def _metered(found: Iterator[list[Row]], meter: Progress, by_set: bool) -> Itera
 
 
 def _tell(line: str) -> None:
-    console().print(line, style="yellow" if line.startswith("warning") else None, markup=False, soft_wrap=True)
-
-
-def _chosen(methods: str | None) -> list[str]:
-    from outword.maths.methods import DETECTORS
-
-    if methods is None:
-        return list(DETECTORS)
-    names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
-    if not names:
-        raise InputError("--methods must name at least one method, got none", hint='see "outword list methods"')
-    for name in names:
-        if name not in DETECTORS:
-            raise unknown("method", name, DETECTORS, "outword list methods")
-    return names
-
-
-def _check_paths(paths: Sequence[str]) -> None:
-    """Raise for a path that leads nowhere, before anything is encoded."""
-    from outword.photos.sources.patterns import is_there
-
-    for path in paths:
-        if not is_there(path):
-            raise InputError(f"there is nothing at {path}", hint="check the path")
+    (warn if line.startswith("warning") else say)(line)
 
 
 def _set_names(paths: Sequence[str]) -> dict[str, str]:
@@ -150,12 +123,9 @@ def _set_names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _lines(kind: str, rows: Iterable[Row], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Lines to print, each as soon as its row is there; those of JSON together at the end.
+    """Lines of a "table", "csv", "md" or "json", each as soon as its row is there; those of JSON together at the end.
 
-    Args:
-        kind: "table", "csv", "md" or "json".
-        rows: the rows.
-        shown: methods and OOD sets that rows may have, which tell how wide the columns of a table must be.
+    `shown` has the methods and OOD sets that rows may have, which tell how wide the columns of a table must be.
     """
     names = [name for name in TITLES if name != "ood" or kind in ("csv", "json") or len(shown["ood"]) > 1]
     found = ([row.entry if name == "method" else getattr(row, name) for name in names] for row in rows)
@@ -181,11 +151,10 @@ def _line(kind: str, names: Sequence[str], cells: Sequence[Any], shown: Mapping[
         return text.getvalue()
     if kind == "md":
         return f"| {' | '.join(cells)} |"
-    padded = []
-    for name, cell in zip(names, cells, strict=True):
-        width = max(map(len, [TITLES[name], *shown.get(name, ["100.00"])]))
-        padded.append(f"{cell:{'<' if name in shown else '>'}{width}}")
-    return "  ".join(padded)
+    widths = {name: max(map(len, [TITLES[name], *shown.get(name, ["100.00"])])) for name in names}
+    return "  ".join(
+        f"{cell:{'<' if name in shown else '>'}{widths[name]}}" for name, cell in zip(names, cells, strict=True)
+    )
 
 
 def _cell(value: Any, name: str) -> str:

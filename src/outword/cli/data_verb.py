@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from outword.cli.choices import Named
-from outword.cli.progress import Progress, console
+from outword.cli.progress import Progress, print_table, say
 
 if TYPE_CHECKING:
     from outword.benchmark.run.catalogue import Found
@@ -55,13 +55,12 @@ def check(root: Path, names: tuple[str, ...], suite: str | None, checksums: bool
         click.echo(json.dumps([_facts(found, verified) for found in sets], indent=2))
     else:
         _print(root, sets, verified)
-    say = console().print
     for found in sets:
         if found.advice:
-            say(f"{found.data_set.name}: {found.advice}", markup=False, soft_wrap=True)
+            say(f"{found.data_set.name}: {found.advice}")
     for path, good in verified.items():
         if not good:
-            say(f"{path}: its checksum is not that of the published file; download it again", soft_wrap=True)
+            say(f"{path}: its checksum is not that of the published file; download it again")
     lacking = any(found.status != "present" for found in sets) and (names or suite)
     if lacking or not all(verified.values()):
         raise click.exceptions.Exit(1)
@@ -121,17 +120,13 @@ def _facts(found: Found, verified: dict[Path, bool]) -> dict[str, object]:
 
 
 def _print(root: Path, sets: Sequence[Found], verified: dict[Path, bool]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("set", "status", "images", "of", "where", *(["checksums"] if verified else [])):
-        table.add_column(title, justify="right" if title in ("images", "of") else "left", no_wrap=True)
+    rows = []
     for found in sets:
         where = "" if found.where is None else str(found.where.relative_to(root))
-        good = [verified[path] for path in verified if path.name in found.data_set.checksums]
-        seen = ("good" if all(good) else "wrong") if good else ""
         expected = f"{found.data_set.images:,}" if found.data_set.images else ""
-        row = (found.data_set.name, found.status, f"{found.count:,}", expected, where)
-        table.add_row(*row, *([seen] if verified else []))
-    Console(highlight=False, width=WIDTH).print(table, markup=False)
+        rows.append([found.data_set.name, found.status, f"{found.count:,}", expected, where])
+        good = [verified[path] for path in verified if path.name in found.data_set.checksums]
+        if verified:
+            rows[-1].append(("good" if all(good) else "wrong") if good else "")
+    titles = ["set", "status", "images", "of", "where", *(["checksums"] if verified else [])]
+    print_table(titles, rows, right=("images", "of"), width=WIDTH)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from outword.cli.progress import Progress, console
+from outword.cli.progress import Progress, print_table, say
 
 
 @click.command("demo")
@@ -20,8 +20,6 @@ def command(html: str) -> None:
     Example:
       outword demo
     """
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from outword.detector.fitting import fit
@@ -36,17 +34,14 @@ def command(html: str) -> None:
         detector = fit(read_labels(folder / "labels.txt"), report=progress)
     rows = list(score_source(detector, open_source(detector, [folder / "photos"])))
     rows.sort(key=lambda pair: -(pair[0].score or 0))
-    table = Table("photo", "verdict", "score", "nearest label", "wild words that fired", box=None, header_style="bold")
-    for row, _ in rows:
-        colour = "green" if row.verdict.startswith("in") else "red"
-        words = ", ".join(f"{word} {share:.0%}" for word, share in row.words)
-        table.add_row(Path(row.path).name, Text(row.verdict, colour), f"{row.score:.3f}", row.label, words)
-    Console(highlight=False).print(table)
-    sample = Sample()
+    cells, sample = [], Sample()
     for row, pixels in rows:
+        verdict = Text(row.verdict, "green" if row.verdict.startswith("in") else "red")
+        words = ", ".join(f"{word} {share:.0%}" for word, share in row.words)
+        cells.append((Path(row.path).name, verdict, f"{row.score:.3f}", row.label, words))
         sample.add(page_row(detector, replace(row, path=Path(row.path).name), pixels))
+    print_table(("photo", "verdict", "score", "nearest label", "wild words that fired"), cells, pad_edge=True)
     write_page(Path(html), sample, title="outword demo", summary=Summary.of(detector))
-    say = console().print
-    say(f"labels: {', '.join(detector.labels)}", markup=False)
-    say(f"page: {Path(html).resolve()}", markup=False, soft_wrap=True)
-    say("next: write your class names into labels.txt, one a line, and run: outword fit labels.txt", markup=False)
+    say(f"labels: {', '.join(detector.labels)}")
+    say(f"page: {Path(html).resolve()}")
+    say("next: write your class names into labels.txt, one a line, and run: outword fit labels.txt")

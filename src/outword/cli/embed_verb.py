@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from outword.cli.choices import Named
-from outword.cli.options import column_option, resize_option, runtime_options
-from outword.cli.progress import Progress, console
+from outword.cli.options import column_option, encoder_options
+from outword.cli.progress import Progress, say, warn
 
 
 @click.command("embed")
@@ -22,8 +22,7 @@ from outword.cli.progress import Progress, console
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @column_option
-@resize_option
-@runtime_options
+@encoder_options
 def command(
     sources: tuple[str, ...],
     folder: str,
@@ -31,7 +30,6 @@ def command(
     kind: str,
     as_json: bool,
     column: str | None,
-    resize: Any,
     runtime: dict[str, Any],
 ) -> None:
     """Keep the embeddings of SOURCES in a store, and print its path.
@@ -51,19 +49,18 @@ def command(
     from outword.vectors.embed import embed
     from outword.vectors.source import find_source
 
-    loaded = get_encoder(encoder, resize=resize, **runtime)
+    loaded = get_encoder(encoder, **runtime)
     source = find_source(sources, loaded, column=column)
     with Progress("images") as progress:
         summary = embed(
             loaded, source.items(), folder, kind=kind, report=lambda done: progress("embed", done, source.total())
         )
-    say = console().print
     for file in summary.damaged:
-        say(f"warning: {file} was damaged and is set aside", style="yellow", markup=False, soft_wrap=True)
+        warn(f"warning: {file} was damaged and is set aside")
     for file in summary.lost:
-        say(f"warning: {file} is gone", style="yellow", markup=False, soft_wrap=True)
+        warn(f"warning: {file} is gone")
     for path, error in summary.failed:
-        say(f"{path!r}: {error}", markup=False, soft_wrap=True)
+        say(f"{path!r}: {error}")
     seen = summary.encoded + summary.reused + summary.errors
     counts = f"{summary.encoded:,} encoded, {summary.reused:,} reused, {summary.errors:,} errors"
     say(f"{seen:,} images: {counts}; the store has {summary.rows:,}" if seen else "no images found")

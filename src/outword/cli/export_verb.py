@@ -9,7 +9,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import resize_option
-from outword.cli.progress import console
+from outword.cli.progress import say
 from outword.errors import ParameterError
 
 
@@ -52,7 +52,6 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
     check_target(output)
     loaded = get_encoder(encoder, resize=resize, device="cpu", precision="fp32")
     assert isinstance(loaded, Towers)
-    say = console().print
     card = export(loaded, output, precision=precision, force=force, report=lambda line: say(f"{line} ..."))
     for tower, cosine in card["cosine"].items():
         say(f"{tower}: cosine to torch {cosine['min']:.5f} at least, {cosine['mean']:.5f} on average, of {cosine['n']}")

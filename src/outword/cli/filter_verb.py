@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.choices import Named
-from outword.cli.fit_verb import tell_coverage
-from outword.cli.options import column_option, engine_options, options_of, raw_csv_option, runtime_options, trust_option
+from outword.cli.fit_verb import fit_plainly
+from outword.cli.options import column_option, engine_options, load_options, raw_csv_option
 from outword.cli.progress import Progress, say
 from outword.errors import InputError
 
@@ -36,25 +35,16 @@ if TYPE_CHECKING:
 @raw_csv_option
 @column_option
 @engine_options
-@click.option(
-    "--encoder",
-    type=Named("encoders"),
-    help="With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]",
-)
-@trust_option
-@runtime_options
+@load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
 def command(
     sources: tuple[str, ...],
     labels: str | None,
     detector: str | None,
     output: str,
-    how: str,
     raw_csv: bool,
-    column: str | None,
+    options: dict[str, Any],
     engine: dict[str, Any],
-    encoder: str | None,
-    trust: bool,
-    runtime: dict[str, Any],
+    **given: Any,
 ) -> None:
     """Keep the photos of SOURCES that are in-distribution, and print label, kept, left_out.
 
@@ -73,8 +63,8 @@ def command(
     if (labels is None) == (detector is None):
         got = "neither" if labels is None else "both"
         raise InputError(f"filter takes either --labels or --detector, got {got}", hint="name one of them")
-    options = options_of(encoder if detector else None, runtime)
-    options["trust_encoder"] = trust or encoder is not None
+    encoder = options.get("encoder") if detector else options.pop("encoder", None)
+    options["trust_encoder"] |= encoder is not None
     names = read_labels(labels) if labels else {}
 
     def judge(place: Path) -> Detector:
@@ -86,18 +76,8 @@ def command(
         return made
 
     with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
-        tally = filter(
-            judge,
-            sources,
-            output,
-            how=how,
-            raw_csv=raw_csv,
-            column=column,
-            options=options,
-            report=progress,
-            say=say,
-            **engine,
-        )
+        given |= engine
+        tally = filter(judge, sources, output, raw_csv=raw_csv, options=options, report=progress, say=say, **given)
     click.echo(tally.csv(raw=raw_csv), nl=False)
     counts = f"kept {tally.kept.total():,} of {tally.rows:,} images, {tally.errors:,} errors, in {Path(output)}"
     lost = f"; {tally.missed:,} of the kept could not be read any more" if tally.missed else ""
@@ -106,18 +86,12 @@ def command(
 
 def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
     """The detector of an earlier run in the same folder, if it is for these labels; else a new one."""
-    from outword.detector.fitting import fit
     from outword.detector.loading import load
-    from outword.encoders import get_encoder
     from outword.encoders.names import canonical
 
     if not path.exists():
-        runtime = {key: value for key, value in options.items() if key != "trust_encoder"}
-        loaded = get_encoder(encoder or "mini", **runtime)
-        with Progress("words") as progress:
-            made = fit(names, encoder=loaded, report=progress)
+        made = fit_plainly(labels, names, encoder, options)
         made.save(path)
-        tell_coverage(made.coverage, labels)
         return _checked(made, str(path))
     found = load(path, **options)
     prompts = {name: own for name, own in names.items() if own}

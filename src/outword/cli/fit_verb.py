@@ -10,14 +10,14 @@ import click
 
 from outword.base.files import parse_json
 from outword.cli.choices import Named
-from outword.cli.options import corpus_option, id_images_option, resize_option, runtime_options
-from outword.cli.progress import Progress, console
+from outword.cli.options import corpus_option, encoder_options, id_images_option
+from outword.cli.progress import Progress, console, say
 from outword.errors import ParameterError
 
 MINER = "miner."  # what the parameters of the miner begin with
 
 if TYPE_CHECKING:
-    from outword.maths.methods import VectorDetector
+    from outword.detector.detector import Detector
 
 
 @click.command("fit")
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     help="A parameter of the method, e.g. tau=0.4, or of the miner, e.g. miner.alpha=50.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
-@resize_option
-@runtime_options
+@encoder_options
 def command(
     labels: str,
     output: str | None,
@@ -53,7 +52,6 @@ def command(
     id_images: tuple[str, ...],
     settings: tuple[str, ...],
     as_json: bool,
-    resize: Any,
     runtime: dict[str, Any],
     **options: Any,
 ) -> None:
@@ -84,7 +82,7 @@ def command(
     with Progress("words") as meter:
         detector = fit(
             names,
-            encoder=get_encoder(encoder, resize=resize, **runtime),
+            encoder=get_encoder(encoder, **runtime),
             id_images=id_images or None,
             miner_params=of_miner,
             report=meter,
@@ -94,12 +92,11 @@ def command(
     detector.save(target)
     if Need.LABELS in detector.scorer.wants():
         tell_coverage(detector.coverage, labels)
-    tell_in_use(detector.scorer)
-    if as_json:
-        counts = {"labels": len(names), "wild": len(detector.wild)}
-        click.echo(json.dumps({"path": target, **counts, "in_use": detector.scorer.in_use(), **detector.card}))
-    else:
-        click.echo(target)
+    for name, used in detector.scorer.in_use().items():
+        if used != (set_to := detector.scorer.params()[name]):
+            say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
+    counts = {"labels": len(names), "wild": len(detector.wild), "in_use": detector.scorer.in_use()}
+    click.echo(json.dumps({"path": target, **counts, **detector.card}) if as_json else target)
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -113,27 +110,33 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def tell_in_use(vectors: VectorDetector) -> None:
-    """Say which parameters are not used as they were given."""
-    for name, used in vectors.in_use().items():
-        if used != (given := vectors.params()[name]):
-            click.echo(f"{name}: {used:.4g} is used in place of {given} (docs/short-lists.md)", err=True)
+def fit_plainly(labels: str, names: dict[str, str], encoder: str | None, options: dict[str, Any]) -> Detector:
+    """A detector of the names in `labels` with all defaults; the encoder runs as the options of `outword.load` say."""
+    from outword.detector.fitting import fit
+    from outword.encoders import get_encoder
+
+    runtime = {key: value for key, value in options.items() if key not in ("encoder", "trust_encoder")}
+    loaded = get_encoder(encoder or "mini", **runtime)
+    with Progress("words") as meter:
+        made = fit(names, encoder=loaded, report=meter)
+    tell_coverage(made.coverage, labels)
+    return made
 
 
 def tell_coverage(coverage: dict[str, str], labels: str) -> None:
     """Say how well the encoder knows each label, and loudly which it does not know."""
-    say = console().print
+    loud = console().print
     for flag in dict.fromkeys(sorted(coverage.values())):
         named = [label for label, got in coverage.items() if got == flag]
         shown = ", ".join(named[:8]) + (f" and {len(named) - 8:,} more" if len(named) > 8 else "")
-        say(f"{flag}: {shown}", markup=False)
+        say(f"{flag}: {shown}")
     unknown = [label for label, flag in coverage.items() if flag == "unknown"]
     if unknown:
-        say(
+        loud(
             f"WARNING: {len(unknown)} of {len(coverage)} labels are unknown to the embedded encoder: verdicts on them "
             "are guesses. It is not CLIP; real work wants:",
             style="bold red",
         )
         command = f"  outword fit {labels} --encoder clip-vit-b-16"
-        say(command, style="bold red", markup=False, soft_wrap=True)
-        say('  (pip install "outword[clip]" first; docs/encoders.md)', style="red", markup=False)
+        loud(command, style="bold red", markup=False, soft_wrap=True)
+        loud('  (pip install "outword[clip]" first; docs/encoders.md)', style="red", markup=False)

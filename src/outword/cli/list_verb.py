@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.choices import KINDS, registry
+from outword.cli.progress import print_table
 
 
 @click.command("list")
@@ -23,43 +24,25 @@ def command(kind: str, long: bool, as_json: bool) -> None:
       outword list methods
       outword list encoders --long
     """
-    rows = [{"name": name, "about": about, **_more(kind, name)} for name, about in registry(kind).items()]
+    more = {"encoders": _encoder, "methods": _method, "suites": _suite}.get(kind)
+    rows = [{"name": n, "about": about, **(more(n) if more else {})} for n, about in registry(kind).items()]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif long:
-        click.echo(
-            "\n\n".join("\n".join(f"{key}: {_listed(value)}" for key, value in row.items() if value) for row in rows)
-        )
-    elif kind == "methods":
-        _print([{key: _listed(row[key]) for key in ("name", "needs", "about")} for row in rows])
-    elif kind == "encoders":
-        _print([{key: row[key] for key in ("name", *_FACTS)} for row in rows if row["size"]])
-        click.echo("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in rows if not row["size"]))
+        told = ["\n".join(f"{key}: {_listed(value)}" for key, value in row.items() if value) for row in rows]
+        click.echo("\n\n".join(told))
     else:
-        _print([{key: row[key] for key in ("name", "about")} for row in rows])
-
-
-def _print(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Column, Table
-
-    columns = [Column(name, overflow="fold") for name in rows[0]]
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
-    Console(highlight=False).print(table, markup=False)
+        titles = {"methods": ("name", "needs", "about"), "encoders": ("name", *_FACTS)}.get(kind, ("name", "about"))
+        any_model = [row for row in rows if kind == "encoders" and not row["size"]]
+        print_table(titles, [[_listed(row[title]) for title in titles] for row in rows if row not in any_model])
+        if any_model:
+            click.echo("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in any_model))
 
 
 def _listed(value: Any) -> Any:
     if isinstance(value, dict):
         value = [f"{key}={one}" for key, one in value.items()]
     return ", ".join(value) if isinstance(value, list) else value
-
-
-def _more(kind: str, name: str) -> dict[str, Any]:
-    """Further columns of a kind."""
-    more = {"encoders": _encoder, "methods": _method, "suites": _suite}.get(kind)
-    return more(name) if more else {}
 
 
 def _method(name: str) -> dict[str, Any]:
@@ -99,17 +82,15 @@ def _encoder(name: str) -> dict[str, Any]:
         form = PREFIXES.get(name, f"{name}NAME")
         return {**dict.fromkeys(_FACTS, ""), "form": form, "licence": "of the model", "source": "of the model"}
     if known := KNOWN.get(name):
-        facts = 4 * known.parameters, known.dim, known.side, known.temperature, _is_here(known.repo)
-        licence, source = known.licence, known.source
+        model: Any = known
+        size, side, here = 4 * known.parameters, known.side, _is_here(known.repo)
     else:
         from outword.encoders.mini.encoder import DATA, SIDE, Mini
 
-        mini = Mini()
-        facts = sum(path.stat().st_size for path in DATA.iterdir()), mini.dim, SIDE, mini.temperature, "yes"
-        licence, source = mini.licence, mini.source
-    size, dim, side, temperature, here = facts
-    shown = (f"{size / 1e6:.0f} MB", dim, f"{side} x {side}", temperature, here)
-    return {**dict(zip(_FACTS, shown, strict=True)), "form": name, "licence": licence, "source": source}
+        model, size, side, here = Mini(), sum(path.stat().st_size for path in DATA.iterdir()), SIDE, "yes"
+    shown = (f"{size / 1e6:.0f} MB", model.dim, f"{side} x {side}", model.temperature, here)
+    own = {"form": name, "licence": model.licence, "source": model.source}
+    return {**dict(zip(_FACTS, shown, strict=True)), **own}
 
 
 def _is_here(repo: str) -> str:

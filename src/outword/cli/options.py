@@ -11,7 +11,7 @@ import click
 from outword.cli.choices import Named
 
 Command = Callable[..., Any]
-
+Option = Callable[[Command], Command]
 
 resize_option = click.option(
     "--resize",
@@ -35,52 +35,52 @@ raw_csv_option = click.option(
 column_option = click.option(
     "--column", help="Of Parquet and data sets: the column with photos or paths.  [default: image, else path]"
 )
-encoder_override_option = click.option(
-    "--encoder", type=Named("encoders"), help="Where its encoder is now, e.g. onnx:DIR.  [default: where it was]"
-)
 trust_option = click.option(
-    "--trust-encoder", "trust", is_flag=True, help="Fetch the encoder from the hub though a file names it, not you."
+    "--trust-encoder", is_flag=True, help="Fetch the encoder from the hub though a file names it, not you."
 )
-
-
-def runtime_options(command: Command) -> Command:
-    """`--device`, `--precision` and `--batch-size`; the verb gets those that were given as the dictionary `runtime`."""
-
-    @click.option(
+_RUNTIME: dict[str, Option] = {
+    "device": click.option(
         "--device", metavar="NAME", help="cpu, cuda, cuda:1, mps; of onnx: openvino.  [default: cuda if any, else cpu]"
-    )
-    @click.option(
+    ),
+    "precision": click.option(
         "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="[default: fp16 on cuda, fp32 elsewhere]"
-    )
-    @click.option(
-        "--batch-size",
-        type=click.IntRange(min=1),
-        help="Images that go through a GPU together.  [default: automatic]",
-    )
-    @wraps(command)
-    def with_runtime(*args: Any, device: str | None, precision: str | None, batch_size: int | None, **rest: Any) -> Any:
-        given = {"device": device, "precision": precision, "batch_size": batch_size}
-        return command(*args, runtime={key: value for key, value in given.items() if value is not None}, **rest)
-
-    return with_runtime
+    ),
+    "batch_size": click.option(
+        "--batch-size", type=click.IntRange(min=1), help="Images that go through a GPU together.  [default: automatic]"
+    ),
+}
 
 
-def engine_options(command: Command) -> Command:
-    """`--engine` and `--address`; the verb gets them as the dictionary `engine`."""
+def _together(into: str, **options: Option) -> Option:
+    """Options by name; the verb gets those that were given as one dictionary, `into`."""
 
-    @click.option(
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_dictionary(**given: Any) -> Any:
+            own = {name: given.pop(name) for name in options}
+            return command(**given, **{into: {name: value for name, value in own.items() if value is not None}})
+
+        wrapped: Command = with_dictionary
+        for option in reversed(options.values()):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
+
+
+def load_options(about: str = "Where its encoder is now, e.g. onnx:DIR.  [default: where it was]") -> Option:
+    """What `outword.load` takes, as the dictionary `options`; `about` is the help of `--encoder`."""
+    encoder = click.option("--encoder", type=Named("encoders"), help=about)
+    return _together("options", encoder=encoder, trust_encoder=trust_option, **_RUNTIME)
+
+
+encoder_options = _together("runtime", resize=resize_option, **_RUNTIME)  # what `get_encoder` takes
+engine_options = _together(
+    "engine",
+    engine=click.option(
         "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="What runs it."
-    )
-    @click.option(
+    ),
+    address=click.option(
         "--address", help="Of a Ray cluster to join.  [default: $RAY_ADDRESS, else one is started and shut down]"
-    )
-    @wraps(command)
-    def with_engine(*args: Any, engine: str, address: str | None, **rest: Any) -> Any:
-        return command(*args, engine={"engine": engine, "address": address}, **rest)
-
-    return with_engine
-
-
-def options_of(encoder: str | None, runtime: dict[str, Any]) -> dict[str, Any]:
-    """Those of `outword.load` that were given."""
-    return {**({"encoder": encoder} if encoder else {}), **runtime}
+    ),
+)

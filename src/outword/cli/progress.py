@@ -1,10 +1,10 @@
-"""What is said on stderr while data goes to stdout: progress, warnings, summaries."""
+"""What verbs print: tables on stdout; progress, warnings and summaries on stderr."""
 
 from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -18,16 +18,40 @@ if TYPE_CHECKING:
 EVERY = 5.0  # seconds between two lines where there is no terminal
 
 
-def console() -> Console:
-    """A console on stderr; honours NO_COLOR."""
+def console(*, stderr: bool = True, width: int | None = None) -> Console:
+    """A console on stderr, or on stdout; honours NO_COLOR."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=stderr, highlight=False, width=width)
+
+
+def print_table(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    right: Collection[str] = (),
+    width: int | None = None,
+    pad_edge: bool = False,
+) -> None:
+    """Print a table to stdout; the columns `right` are numbers, and cells are plain text, or rich's."""
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    columns = [Column(title, justify="right" if title in right else "left", overflow="fold") for title in titles]
+    table = Table(*columns, box=None, pad_edge=pad_edge, header_style="bold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    console(stderr=False, width=width).print(table)
 
 
 def say(message: str) -> None:
     """Print a line to stderr."""
     click.echo(message, err=True)
+
+
+def warn(message: str) -> None:
+    """Print a line to stderr, in yellow where there are colours."""
+    console().print(message, style="yellow", markup=False, soft_wrap=True)
 
 
 def note_order(detector: Detector) -> None:
@@ -53,9 +77,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar:
             self._bar.stop()
 
@@ -73,7 +95,7 @@ class Progress:
         elif now - self._said > EVERY:
             self._said = now
             left = f" of {total:,}, {(total - done) / speed:,.0f} s left" if total and done else ""
-            click.echo(f"{task}: {done:,}{left}, {speed:,.1f} {self._unit}/s", err=True)
+            say(f"{task}: {done:,}{left}, {speed:,.1f} {self._unit}/s")
 
 
 def _bar() -> rich.progress.Progress:

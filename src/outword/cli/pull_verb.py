@@ -7,7 +7,7 @@ import json
 import click
 
 from outword.cli.choices import Named
-from outword.cli.progress import console
+from outword.cli.progress import say
 
 
 @click.command("pull")
@@ -28,9 +28,7 @@ def command(encoder: str, as_json: bool) -> None:
 
     files = files_of(parse(canonical(encoder)))
     rows = [{"sha256": sha256_file(path), "bytes": path.stat().st_size, "path": str(path)} for path in files]
-    for row in [] if as_json else rows:
-        click.echo(f"{row['sha256']}  {row['bytes']:>12}  {row['path']}")
-    if as_json:
-        click.echo(json.dumps(rows, indent=2))
+    lines = [f"{row['sha256']}  {row['bytes']:>12}  {row['path']}" for row in rows]
+    click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(lines))
     total = sum(path.stat().st_size for path in files)
-    console().print(f"{encoder}: {len(files)} files, {total / 1e6:,.1f} MB", markup=False)
+    say(f"{encoder}: {len(files)} files, {total / 1e6:,.1f} MB")

@@ -8,15 +8,7 @@ from typing import Any
 
 import click
 
-from outword.cli.options import (
-    column_option,
-    encoder_override_option,
-    engine_options,
-    options_of,
-    raw_csv_option,
-    runtime_options,
-    trust_option,
-)
+from outword.cli.options import column_option, engine_options, load_options, raw_csv_option
 from outword.cli.progress import Progress, note_order, say
 from outword.errors import ImageError, InputError
 
@@ -39,22 +31,15 @@ from outword.errors import ImageError, InputError
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read (exit 1).")
 @column_option
 @engine_options
-@encoder_override_option
-@trust_option
-@runtime_options
+@load_options()
 def command(
     detector: str,
     paths: tuple[str, ...],
     output: str | None,
-    format: str | None,
-    raw_csv: bool,
-    html: str | None,
     strict: bool,
-    column: str | None,
+    options: dict[str, Any],
     engine: dict[str, Any],
-    encoder: str | None,
-    trust: bool,
-    runtime: dict[str, Any],
+    **given: Any,
 ) -> None:
     """Score PATHS and write path, score, verdict, label, words, error.
 
@@ -71,7 +56,6 @@ def command(
     from outword.detector.loading import load
     from outword.scoring.runs import counted, run
 
-    options = {**options_of(encoder, runtime), "trust_encoder": trust}
     found = load(detector, **options)
     note_order(found)
     if output is None and sys.stdout is None:
@@ -79,20 +63,8 @@ def command(
     rows = output or sys.stdout.buffer
     try:
         with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
-            totals = run(
-                found,
-                paths,
-                rows,
-                format=format,
-                strict=strict,
-                html=html,
-                raw_csv=raw_csv,
-                column=column,
-                options=options,
-                report=progress,
-                say=say,
-                **engine,
-            )
+            given |= engine
+            totals = run(found, paths, rows, strict=strict, options=options, report=progress, say=say, **given)
     except ImageError as error:
         if not strict:
             raise

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.base.extras import require
-from outword.cli.choices import Named
-from outword.cli.fit_verb import tell_coverage
-from outword.cli.options import runtime_options, trust_option
-from outword.cli.progress import Progress
+from outword.cli.fit_verb import fit_plainly
+from outword.cli.options import load_options
+from outword.cli.progress import say
 from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
 
@@ -48,9 +47,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--token", envvar="OUTWORD_TOKEN", help="What clients must show. Better in OUTWORD_TOKEN: others see commands."
 )
 @click.option("--insecure", is_flag=True, help="Listen for other machines without a token.")
-@click.option("--encoder", type=Named("encoders"), help="With --labels; or where DETECTOR's encoder is now.")
-@trust_option
-@runtime_options
+@load_options("With --labels; or where DETECTOR's encoder is now.")
 @limit_options
 def command(
     detector: str | None,
@@ -59,9 +56,7 @@ def command(
     port: int,
     token: str | None,
     insecure: bool,
-    encoder: str | None,
-    trust: bool,
-    runtime: dict[str, Any],
+    options: dict[str, Any],
     **given: Any,
 ) -> None:
     """Serve DETECTOR over HTTP, with a page for the browser; prints the address.
@@ -83,12 +78,12 @@ def command(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with server.bind(host, port) as bound:  # before the long work: that the port is in use is said at once
-        found = _detector(detector, labels, encoder, trust, runtime)
+        found = _detector(detector, labels, options)
         chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
         limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
         app = create_app(found, limits, token, local=server.is_local(host))
         server.Server(app, limits, ready=lambda: click.echo(server.address(bound))).run(sockets=[bound])
-    click.echo("stopped", err=True)
+    say("stopped")
 
 
 def check_source(detector: str | None, labels: str | None) -> None:
@@ -113,25 +108,18 @@ def check_token(token: str | None, *, open_to_all: bool, insecure: bool) -> None
         raise ParameterError("other machines can reach this address: a token is needed", hint=hint)
 
 
-def _detector(
-    detector: str | None, labels: str | None, encoder: str | None, trust: bool, runtime: dict[str, Any]
-) -> Detector:
+def _detector(detector: str | None, labels: str | None, options: dict[str, Any]) -> Detector:
     """The detector, its encoder loaded and both warm: the first request is as quick as the next."""
     import numpy as np
 
-    from outword.detector.fitting import fit
     from outword.detector.loading import load
-    from outword.encoders import get_encoder
     from outword.words.labels import read_labels
 
     if detector is not None:
-        found = load(detector, encoder=encoder, trust_encoder=trust, **runtime)
+        found = load(detector, **options)
     else:
         assert labels is not None
-        names, tower = read_labels(labels), get_encoder(encoder or "mini", **runtime)
-        with Progress("words") as meter:
-            found = fit(names, encoder=tower, report=meter)
-        tell_coverage(found.coverage, labels)
+        found = fit_plainly(labels, read_labels(labels), options.get("encoder"), options)
     if found.scorer.sees_order:
         wrong = f"{found.method} learns from the images that it scores: clients would change each other's scores"
         raise InputError(wrong, hint="serve a detector of another method")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,8 +97,7 @@ class Detector:
     @property
     def coverage(self) -> dict[str, str]:
         """How well the encoder knows each label; empty when it cannot tell."""
-        flags: dict[str, str] = self.card["coverage"]
-        return flags
+        return cast("dict[str, str]", self.card["coverage"])
 
     @property
     def threshold_(self) -> float | None:
@@ -170,10 +169,14 @@ class Detector:
         A method that learns from what it scores does not learn from this.
         """
         (pixels,) = self.encoder.pixel_chunks([image])
+        return self.explain_values(pixels[0], top)
+
+    def explain_values(self, values: NDArray[Any], top: int = 5) -> Explanation:
+        """The same of an image that was decoded, (height, width, 3) as the encoder wants it, or encoded, (dim,)."""
         pupil = copy.copy(self)
         if self.scorer.sees_order:
             pupil.scorer = copy.deepcopy(self.scorer)
-        (found,) = judge(pupil, pixels, top)
+        (found,) = judge(pupil, values[None], top)
         return Explanation(
             found.score,
             found.verdict,
@@ -219,7 +222,7 @@ class Detector:
 
         Encoder, method, corpus, miner and prompts are the same, with the same parameters.
         """
-        corpus = self.card["corpus"]["name"] if "corpus" in self.card else None
+        corpus = self.card.get("corpus", {}).get("name")
         own_words, own_photos = corpus is not None and not is_named(corpus), Need.ID_IMAGES in self.scorer.wants()
         if own_words or own_photos:
             lost = "photos that it was fitted on" if own_photos else f"word list {corpus}"

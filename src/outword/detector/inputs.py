@@ -26,12 +26,8 @@ def check_store(method: str, scorer: VectorDetector, store: str | os.PathLike[st
 def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError | None = None) -> OutwordError | None:
     """The first input that a recipe needs and does not have, as an error to raise or to show; None when all are there.
 
-    ID images that would not be looked at are an error, too.
-
-    Args:
-        recipe: what is to be made.
-        id_images: where ID images are, or what was read there (`IdImages`); None if there are none.
-        stray: what is wrong with one of them that shows no label, if that is known before they are read.
+    ID images that would not be looked at are an error, too: `id_images` tells where they are, or what was read there
+    (`IdImages`), and `stray` what is wrong with one that shows no label, if that is known before they are read.
     """
     method, wants = recipe.method, recipe.wants
     known = id_images if isinstance(id_images, IdImages) else None
@@ -39,9 +35,8 @@ def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError |
     if Need.ID_LABELS in wants and stray:
         return InputError(f"{method} needs ID images with labels: {stray.message}", hint=stray.hint)
     if Need.ID_LABELS in wants and (id_images is None or (known and known.classes is None)):
-        return InputError(
-            f"{method} needs ID images with labels: pass --id-images FOLDER (sub-folders are labels)", hint=_STORES
-        )
+        how = "pass --id-images FOLDER (sub-folders are labels)"
+        return InputError(f"{method} needs ID images with labels: {how}", hint=_STORES)
     if Need.ID_IMAGES in wants and id_images is None:
         return InputError(f"{method} needs ID images: pass --id-images FOLDER", hint=_STORES)
     if Need.WILD in wants and recipe.corpus is None:

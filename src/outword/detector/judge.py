@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,11 +51,6 @@ class Verdict:
         return self.labels[0][0]
 
     @property
-    def share(self) -> float:
-        """What the nearest label has."""
-        return self.labels[0][1]
-
-    @property
     def fired(self) -> Shares:
         """The wild words with a share that counts."""
         return [pair for pair in self.words if pair[1] >= FIRED]
@@ -76,20 +71,12 @@ class Explanation(Verdict):
 
 
 @dataclass(frozen=True, eq=False)
-class Verdicts(Sequence[Verdict]):
-    """Verdicts of images, as arrays until one of them is asked for.
-
-    A device may still be at work on them: it is waited for when scores or evidence are asked for.
-
-    Attributes:
-        detector: what judged.
-        found: gives the scores and the evidence.
-        encoded: what was scored, (n_images, dim), where the encoder left it.
-    """
+class Verdicts(Iterable[Verdict]):
+    """Verdicts of images, as arrays until they are asked for; a device may still be at work on them until then."""
 
     detector: Detector
-    found: Callable[[], tuple[Array, Evidence]]
-    encoded: Any
+    found: Callable[[], tuple[Array, Evidence]]  # waits for scores and evidence
+    encoded: Any  # what was scored, (n_images, dim), where the encoder left it
 
     @cached_property
     def _found(self) -> tuple[Array, Evidence]:
@@ -100,24 +87,16 @@ class Verdicts(Sequence[Verdict]):
         """(n_images,) float64."""
         return self._found[0]
 
-    @property
-    def evidence(self) -> Evidence:
-        """Labels and words as indices into those of the detector, with shares, (n_images, up to top) each."""
-        return self._found[1]
-
     @cached_property
     def vectors(self) -> Vectors:
         """The vectors that were scored: of changed pixels, where the method asks for that."""
         return to_numpy(self.encoded)
 
-    def __len__(self) -> int:
-        return len(self.encoded)
-
     def __iter__(self) -> Iterator[Verdict]:
         labels, wild, sides = self.detector.labels, self.detector.wild, sides_of(self.detector)
-        threshold = self.detector.threshold
-        inside = self.scores >= (np.nan if threshold is None else threshold)
-        columns = (column.tolist() for column in (self.scores, inside, *self.evidence))
+        (scores, evidence), threshold = self._found, self.detector.threshold
+        inside = scores >= (np.nan if threshold is None else threshold)
+        columns = (column.tolist() for column in (scores, inside, *evidence))
         for score, within, near, near_shares, fired, fired_shares in zip(*columns, strict=True):
             yield Verdict(
                 score,
@@ -126,29 +105,14 @@ class Verdicts(Sequence[Verdict]):
                 [(wild[i], share) for i, share in zip(fired, fired_shares, strict=True)],
             )
 
-    @overload
-    def __getitem__(self, place: int) -> Verdict: ...
-    @overload
-    def __getitem__(self, place: slice) -> Verdicts: ...
-    def __getitem__(self, place: int | slice) -> Verdict | Verdicts:
-        if not isinstance(place, slice):
-            if not -len(self) <= place < len(self):
-                raise IndexError(place)
-            return next(iter(self[place : place + 1 or None]))
-        found = self.scores[place], Evidence(*(column[place] for column in self.evidence))
-        return Verdicts(self.detector, lambda: found, self.encoded[place])
-
 
 def judge(
     detector: Detector, images: Pixels | NDArray[np.floating], top: int = 3, *, scores: Array | None = None
 ) -> Verdicts:
     """Judge images: on the device of the encoder where that is one, from one product of images and texts.
 
-    Args:
-        detector: what judges.
-        images: preprocessed pixels (n_images, height, width, 3), or vectors (n_images, dim).
-        top: how many labels and words of each are wanted; with 0 there is the score alone.
-        scores: of the images, where they are known already.
+    Images are preprocessed pixels (n_images, height, width, 3), or vectors (n_images, dim). With `top`=0 there is the
+    score alone, without labels and words. `scores` are those of the images, where they are known already.
     """
     vectors, patches = _encoded(detector, cast(Pixels, images)) if images.ndim == 4 else (images, None)
     scorer, temperature = detector.scorer, detector.card["encoder"]["temperature"]

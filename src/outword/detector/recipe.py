@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import Field, asdict, dataclass, field, fields
+from dataclasses import Field, asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -36,26 +36,19 @@ _NAMES = {int: "a whole number", float: "a number", str: "a word", bool: "true o
 class Recipe:
     """How a detector is made, with nothing left open; `resolve` gives one, `outword.detector.fitting` follows it.
 
-    Attributes:
-        encoder: what encodes images and words.
-        method, params: the method, and all of its parameters.
-        miner, miner_params: how wild words are chosen, and all parameters of that rule.
-        corpus: where wild words come from; None where the method wants none, or wants a list of the user's and there
-            is none (`outword.detector.inputs.missing_inputs` says so).
-        prompts: the templates of labels and words.
-        keep_label_words: whether wild words that equal a label are kept.
-        on_vectors: parameters that were set so that a method which looks at pixels is content with vectors.
+    There is no corpus where the method wants none, or wants a list of the user's and there is none
+    (`outword.detector.inputs.missing_inputs` says so).
     """
 
     encoder: Encoder
     method: str
-    params: Mapping[str, Any]
+    params: Mapping[str, Any]  # all that the method has
     miner: str
     miner_params: Mapping[str, Any]
     corpus: Corpus | None
     prompts: Prompts
-    keep_label_words: bool = False
-    on_vectors: Mapping[str, Any] = field(default_factory=dict)
+    keep_label_words: bool  # whether wild words that equal a label are kept
+    on_vectors: Mapping[str, Any]  # what was set so that a method which looks at pixels is content with vectors
 
     def make_scorer(self) -> VectorDetector:
         """The method with its parameters, to be fitted."""
@@ -108,13 +101,9 @@ def resolve(
 ) -> Recipe:
     """Fill in what is left open by what the method is published with, and check names and parameters.
 
-    Nothing is encoded. What the method lacks is no error here; `outword.detector.inputs.missing_inputs` tells it.
-
-    Args:
-        encoder: what encodes; its temperature and prompts are used unless others are named.
-        method, params, corpus, miner, miner_params, prompts, keep_label_words: as for `outword.fit`.
-        seed: of all that is drawn by chance, unless the parameters have one.
-        vectors_only: let a method that looks at pixels take part in its form for vectors, if it has one.
+    Nothing is encoded. What the method lacks is no error here; `outword.detector.inputs.missing_inputs` tells it. The
+    arguments are those of `outword.fit`, but for `seed`, of all that is drawn by chance and whose parameters have none,
+    and `vectors_only`, by which a method that looks at pixels takes part in its form for vectors, if it has one.
     """
     scorer = make_detector(method, encoder.temperature, _seeded(DETECTORS.get(method), params, seed))
     on_vectors = dict(scorer.on_vectors) if vectors_only and Need.PIXELS in scorer.wants() else {}
@@ -138,13 +127,14 @@ def resolve(
 
 def resolve_card(card: Mapping[str, Any], encoder: Encoder) -> Recipe:
     """The recipe of a card, which says all but how the encoder runs here."""
+    miner = card.get("miner", {})
     return resolve(
         encoder,
         card["method"]["name"],
         card["method"]["parameters"],
-        corpus=card["corpus"]["name"] if "corpus" in card else None,
-        miner=card["miner"]["name"] if "miner" in card else None,
-        miner_params=card["miner"]["parameters"] if "miner" in card else None,
+        corpus=card.get("corpus", {}).get("name"),
+        miner=miner.get("name"),
+        miner_params=miner.get("parameters"),
         prompts=card["prompts"]["name"],
         keep_label_words=card.get("keep_label_words", False),
     )
