@@ -522,6 +522,26 @@ def test_an_error_that_waits_keeps_nothing_else_alive():
     assert error.__traceback__ is error.__cause__ is error.__context__ is None
 
 
+def test_a_run_may_be_ended_in_one_of_its_own_threads():
+    """The garbage collector does so where it finds a run that nobody holds any more."""
+    may_end, ended = threading.Event(), []
+
+    def load(item):
+        if item:
+            may_end.wait()
+            run.close()
+            ended.append(threading.current_thread())
+
+    run = decode_ahead([0, 1], load, workers=1, ahead=2)
+    next(run)
+    may_end.set()
+    deadline = time.monotonic() + 10
+    while not ended and time.monotonic() < deadline:
+        time.sleep(0.01)
+    ended[0].join(10)
+    assert not ended[0].is_alive() and list(run) == []
+
+
 def test_threads_end_when_the_consumer_stops_early_or_the_source_fails():
     run = decode_ahead(itertools.count(), lambda x: x, workers=4, ahead=8)
     assert next(run) == (0, 0)

@@ -35,8 +35,8 @@ from outword.photos.sources import (
     find_pieces,
     huggingface,
     listing,
-    parquet,
     read_items,
+    tables,
 )
 from outword.photos.sources import tar as tars
 from outword.photos.sources.tar import LONGEST, Tar
@@ -624,8 +624,8 @@ def test_text_that_is_none_counts_the_same_when_skipped(tmp_path):
 def test_what_is_skipped_is_not_made_into_items(tmp_path, monkeypatch):
     write_parquet(tmp_path / "a.parquet", [photo(n) for n in range(150)], rows=100)
     [piece] = find_pieces([tmp_path / "a.parquet"])
-    made, inner = [], parquet.rows_of
-    monkeypatch.setattr(parquet, "rows_of", lambda *args: made.append(args[2].num_rows) or inner(*args))
+    made, inner = [], tables.rows_of
+    monkeypatch.setattr(tables, "rows_of", lambda *args: made.append(args[2].num_rows) or inner(*args))
     assert [item.data for item in piece.items(120)] == [photo(n) for n in range(120, 150)]
     assert sum(made) == 30
 
@@ -961,11 +961,11 @@ def test_sizes_of_pieces(tmp_path, monkeypatch):
     assert [len(piece.paths) for piece in (first, second, last)] == [PART, 1, 1] and tar.name == "a.tar"
     assert [piece.paths for piece in find_pieces(["a.jpg", "b.jpg"])] == [("a.jpg", "b.jpg")]
     write_parquet(tmp_path / "b.parquet", [photo(n) for n in range(20)])
-    monkeypatch.setattr(parquet, "PART", 7)
+    monkeypatch.setattr(tables.base, "PART", 7)
     pieces = list(find_pieces([tmp_path / "b.parquet"]))
     assert [piece.rows for piece in pieces] == [6, 6, 6, 2]
     assert [item.data for piece in pieces for item in piece.items()] == [photo(n) for n in range(20)]
-    monkeypatch.setattr(parquet, "PART", 1)
+    monkeypatch.setattr(tables.base, "PART", 1)
     assert [piece.rows for piece in find_pieces([tmp_path / "b.parquet"])] == [3, 3, 3, 3, 3, 3, 2]
 
 
@@ -1037,7 +1037,7 @@ def test_rows_that_share_a_large_value_are_read_few_at_a_time(tmp_path, monkeypa
     """A dictionary has it once, in a file of 1 kB; in memory it would be there for each row."""
     path, asked = tmp_path / "a.parquet", []
     write_parquet(path, [bytes(100_000)] * 64, rows=64)
-    monkeypatch.setattr(parquet, "UNPACKED", 300_000)
+    monkeypatch.setattr(tables, "UNPACKED", 300_000)
     plain = pq.ParquetFile.iter_batches
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda self, n, **k: asked.append(n) or plain(self, n, **k))
     assert [item.data for item in find_items([path])] == [bytes(100_000)] * 64

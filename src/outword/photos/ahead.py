@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import current_thread
 from typing import TypeVar
 
 from outword.errors import OutwordError
@@ -28,23 +30,16 @@ def decode_ahead(
     ahead: int,
     weigh: Callable[[Item], int] = weight,
 ) -> Iterator[tuple[Item, Result | OutwordError]]:
-    """Run `load(item)` in threads ahead of the consumer and yield (item, result) in the order of `items`.
+    """Run `load(item)` in `workers` threads ahead of the consumer and yield (item, result) in the order of `items`.
 
-    An `OutwordError` is yielded in place of the result; any other exception ends the run. Items are taken from
-    `items` only as results are consumed.
-
-    Args:
-        items: what to load; may be endless.
-        load: called in a thread, so thread-safe.
-        workers: number of threads, at least 1.
-        ahead: the most items that are loading or loaded and not yet yielded, at least 1.
-        weigh: bytes that an item takes; fewer items are ahead where they come to more than `ROOM`.
+    An `OutwordError` is yielded in place of the result; any other exception ends the run. Items, which may be endless,
+    are taken only as results are consumed: at most `ahead` are loading or loaded and not yet yielded, fewer where the
+    bytes that they `weigh` come to more than `ROOM`.
     """
     decoding()  # a budget that cannot be is no fault of the first image, nor of all of them
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="outword-decode")
     pending: deque[tuple[Item, Future[Result | OutwordError]]] = deque()
     held = 0
-    try:
+    with pool_of(workers, "outword-decode") as pool:
         for item in items:
             pending.append((item, pool.submit(attempt, load, item)))
             held += weigh(item)
@@ -57,8 +52,20 @@ def decode_ahead(
         while pending:
             first, future = pending.popleft()
             yield first, future.result()
+
+
+@contextmanager
+def pool_of(threads: int, name: str) -> Iterator[ThreadPoolExecutor]:
+    """A pool for the length of a block, whose end waits for what has begun, and drops the rest.
+
+    A block within a generator may be ended by the garbage collector in one of the pool's own threads, which cannot
+    wait for itself.
+    """
+    pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+    try:
+        yield pool
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=not current_thread().name.startswith(name), cancel_futures=True)
 
 
 def attempt(load: Callable[[Item], Result], item: Item) -> Result | OutwordError:

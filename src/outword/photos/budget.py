@@ -22,11 +22,7 @@ SMALL = 64 * MB  # an image that takes more is large; as much is kept for small 
 
 
 class Budget:
-    """Bytes that are given out and come back.
-
-    Args:
-        total: of all images that are being decoded.
-    """
+    """Bytes that are given out and come back, `total` for all images that are being decoded."""
 
     def __init__(self, total: int) -> None:
         self.most = total - SMALL

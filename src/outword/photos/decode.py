@@ -10,6 +10,7 @@ import re
 import stat
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TypeAlias, TypeVar
@@ -53,15 +54,10 @@ _TURNS = {
 
 @dataclass(frozen=True)
 class Blob(os.PathLike[str]):
-    """An image file in memory under the name that it has in its archive; it goes wherever a path goes.
+    """An image file in memory under the name that it has in its archive; it goes wherever a path goes."""
 
-    Attributes:
-        name: only ever a name; nothing is opened by it.
-        data: the content of the file, or what is wrong with it.
-    """
-
-    name: str
-    data: bytes | ImageError = field(repr=False)
+    name: str  # nothing is opened by it
+    data: bytes | ImageError = field(repr=False)  # the content of the file, or what is wrong with it
 
     def __fspath__(self) -> str:
         return self.name
@@ -86,8 +82,7 @@ def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PI
     Thread-safe.
 
     Args:
-        source: a path, a `Blob`, the bytes of an image file, a PIL image, or a uint8 array, RGB (height, width, 3) or
-            grey (height, width).
+        source: a path, a `Blob`, bytes, a PIL image, or a uint8 array, (height, width, 3) or grey (height, width).
         min_side: 0 decodes in full. Otherwise a JPEG, or an image of more than `LARGE` pixels, may be given at a
             fraction of its size, as long as its short side stays at 2 * `min_side` or more, which changes a later
             resize to `min_side` by hardly anything and takes less time and memory.
@@ -104,12 +99,9 @@ def with_image(
     max_pixels: int = MAX_PIXELS,
     large: bool = True,
 ) -> Result:
-    """What `use` makes of an image (see `open_image`), whose memory counts as taken until then.
+    """What `use` makes of the image that `open_image` would give, whose memory counts as taken until then.
 
-    Args:
-        source, min_side, max_pixels: see `open_image`.
-        use: called with upright 8-bit RGB.
-        large: False raises `LargeImageError` for a file that must wait for its turn, or that takes long.
+    Not `large` raises `LargeImageError` for a file that must wait for its turn, or that takes long.
     """
     if isinstance(source, Image.Image):
         return use(_finish(source, min_side, max_pixels))
@@ -204,13 +196,7 @@ def open_file(path: str | os.PathLike[str], buffer: int = -1) -> IO[bytes]:
 
 
 def _decode(
-    file: IO[bytes],
-    use: Callable[[Image.Image], Result],
-    min_side: int,
-    max_pixels: int,
-    *,
-    large: bool,
-    held: int = 0,
+    file: IO[bytes], use: Callable[[Image.Image], Result], min_side: int, max_pixels: int, *, large: bool, held: int = 0
 ) -> Result:
     """Read the header, reckon what the rest will cost, and only then the pixels; `held` bytes are in memory already."""
     image, pixels, cost = _opened(file, min_side, max_pixels)
@@ -298,7 +284,8 @@ def _rgb(image: Image.Image, min_side: int) -> Image.Image:
     factor = _factor(image, min_side)
     if _is_plain(image) and factor == 1:
         return image
-    to_rgb = _plainly if not _is_deep(image) else _to_eight_bits(image)
+    deep = image.mode in ("I", "F") or image.mode.startswith("I;16")
+    to_rgb = _to_eight_bits(image) if deep else _plainly
     if width * height <= LARGE:
         return to_rgb(image)
     small = Image.new("RGB", (-(-width // factor), -(-height // factor)))
@@ -335,10 +322,6 @@ def _is_plain(image: Image.Image) -> bool:
     return image.mode == "RGB" and not image.has_transparency_data
 
 
-def _is_deep(image: Image.Image) -> bool:
-    return image.mode in ("I", "F") or image.mode.startswith("I;16")
-
-
 def _to_eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     """How integer or float grey pixels of an image, or of a part of it, become 8-bit RGB.
 
@@ -347,9 +330,8 @@ def _to_eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     finite does not count for that: infinity is an end, NaN is black.
     """
     rows = max(1, BAND // image.width)
-    parts = (
-        _floats(image.crop((0, y, image.width, min(y + rows, image.height)))) for y in range(0, image.height, rows)
-    )
+    bands = ((0, y, image.width, min(y + rows, image.height)) for y in range(0, image.height, rows))
+    parts = (_floats(image.crop(band)) for band in bands)
     finite = (part[np.isfinite(part)] for part in parts)
     ends = [(float(part.min()), float(part.max())) for part in finite if len(part)]
     if not ends:
@@ -394,13 +376,11 @@ def _orientation(exif: bytes) -> int:
     order = {b"II": "<", b"MM": ">"}.get(exif[:2])
     if order is None:
         return 1
-    try:
+    with suppress(struct.error):
         (start,) = struct.unpack_from(order + "I", exif, 4)
         (count,) = struct.unpack_from(order + "H", exif, start)
         for entry in range(start + 2, start + 2 + 12 * count, 12):
             tag, kind, _, value = struct.unpack_from(order + "HHIH", exif, entry)
             if tag == 0x0112 and kind == 3:
                 return int(value)
-    except struct.error:
-        pass
     return 1

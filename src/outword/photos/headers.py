@@ -37,11 +37,9 @@ _AGAIN = "open it in a viewer and save it again"
 
 
 def check_parts(file: IO[bytes], kind: str) -> int:
-    """Refuse a file of too many parts; returns how many scans it has, if it is a JPEG, else 0.
+    """Refuse a file, which is left at its beginning, of too many parts; returns how many scans it has, if a JPEG, or 0.
 
-    Args:
-        file: stands at its beginning, and does so again afterwards.
-        kind: the name of its format (see `outword.photos.formats`).
+    `kind` is the name of its format (see `outword.photos.formats`).
     """
     look = _LOOKS.get(kind)
     try:
@@ -73,9 +71,8 @@ def check_scans(image: ImageFile, scans: int, size: int) -> None:
     pixels = image.width * image.height
     most = min(MAX_SCANS, max(1, MAX_SCANNED // max(1, pixels)))
     if scans > most:
-        raise ImageError(
-            f"too many scans: {scans} is over {most} for {image.width} x {image.height} pixels", hint=_AGAIN
-        )
+        told = f"{scans} is over {most} for {image.width} x {image.height} pixels"
+        raise ImageError(f"too many scans: {told}", hint=_AGAIN)
     if scans > 1 and size > MAX_PROGRESSIVE:
         raise ImageError(f"too large: {size:,} bytes in several scans is over {MAX_PROGRESSIVE:,}", hint=_AGAIN)
 
@@ -88,12 +85,7 @@ def coefficients(image: ImageFile) -> int:
 
 
 def decoding_cost(image: ImageFile, size: int) -> int:
-    """Bytes that Pillow takes for an opened image while it decodes it, the result included.
-
-    Args:
-        image: opened, its pixels not yet decoded.
-        size: bytes of its file.
-    """
+    """Bytes that Pillow takes to decode an opened image, the result included, given the bytes of its file."""
     pixels = image.width * image.height
     cost = pixels * (PIXEL_BYTES.get(image.mode, 4) + _WHOLE.get(image.format or "", 0))
     if image.format == "TIFF" and image.tile[0][0] == "libtiff":

@@ -10,44 +10,29 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from itertools import chain
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 from outword.base.registry import Registry
 from outword.errors import ImageError
 from outword.photos.decode import read_bytes
-from outword.photos.sources import arrow, filesystems, folder, huggingface, listing, parquet, tar
+from outword.photos.sources import filesystems, folder, huggingface, listing, tables, tar
 from outword.photos.sources.base import PART, Files, Item, Kind, Piece, TableOptions, UnreadableSource
 from outword.photos.sources.patterns import matches
 
-__all__ = [
-    "ARCHIVES",
-    "PART",
-    "Files",
-    "Item",
-    "Piece",
-    "UnreadableSource",
-    "find_items",
-    "find_names",
-    "find_pieces",
-    "is_source",
-    "read_items",
-    "without_suffix",
-]
+__all__ = ["Files", "Item", "find_items", "find_names", "find_pieces", "is_source", "read_items", "without_suffix"]
 
-KINDS: tuple[Kind, ...] = (tar.KIND, parquet.KIND, arrow.KIND, listing.KIND, huggingface.KIND, folder.KIND)
+KINDS: tuple[Kind, ...] = (tar.KIND, tables.PARQUET, tables.ARROW, listing.KIND, huggingface.KIND, folder.KIND)
 """The kinds of sources; the first that takes a path is the one that reads it."""
 
 
-def _problem(kind: object) -> str:
-    return "" if isinstance(kind, Kind) else "it is no Kind"
-
-
-SOURCES: Registry[Kind] = Registry("source", "outword.sources", "docs/scale.md", _problem)
+SOURCES: Registry[Kind] = Registry(
+    "source", "outword.sources", "docs/scale.md", lambda kind: "" if isinstance(kind, Kind) else "it is no Kind"
+)
 """The kinds of other packages, asked before the last of ours, which takes any path."""
 
 ARCHIVES = tuple(suffix for kind in KINDS for suffix in kind.suffixes)
@@ -79,8 +64,7 @@ def find_pieces(given: Iterable[PathLike], *, column: str | None = None) -> Iter
 
 def find_items(given: Iterable[PathLike], *, column: str | None = None) -> Iterator[Item]:
     """Yield the photos of all pieces, in order."""
-    for piece in find_pieces(given, column=column):
-        yield from piece.items()
+    return chain.from_iterable(piece.items() for piece in find_pieces(given, column=column))
 
 
 def find_names(given: Iterable[PathLike], *, column: str | None = None) -> Iterator[str]:
@@ -119,7 +103,8 @@ def read_items(names: Iterable[str], *, column: str | None = None) -> Iterator[t
     for name, item in zip(plain, Files(tuple(plain)).items(), strict=True):
         yield name, _content(item)
     for archive, wanted in inside.items():
-        for item in _found(archive, wanted, column):
+        pieces = _gathered(_resolved([archive], TableOptions(column)))
+        for item in chain.from_iterable(piece.find(wanted) for piece in pieces):
             if os.fspath(item) in wanted:
                 wanted.remove(os.fspath(item))
                 yield os.fspath(item), _content(item)
@@ -127,11 +112,6 @@ def read_items(names: Iterable[str], *, column: str | None = None) -> Iterator[t
                 break
         for name in sorted(wanted):
             yield name, ImageError("no such file in the archive")
-
-
-def _found(archive: str, names: Collection[str], column: str | None) -> Iterator[Item]:
-    for piece in _gathered(_resolved([archive], TableOptions(column))):
-        yield from piece.find(names)
 
 
 def _resolved(given: Iterable[PathLike], options: TableOptions) -> Iterator[str | Piece]:
@@ -163,19 +143,10 @@ def _kind(path: str) -> Kind:
 
 def _gathered(entries: Iterable[str | Piece]) -> Iterator[Piece]:
     """The pieces, with plain files between them in runs."""
-    run: list[str] = []
-    for entry in entries:
-        if isinstance(entry, str):
-            run.append(entry)
-            if len(run) < PART:
-                continue
-        if run:
-            yield Files(tuple(run))
-            run = []
-        if not isinstance(entry, str):
-            yield entry
-    if run:
-        yield Files(tuple(run))
+    for is_file, run in groupby(entries, lambda entry: isinstance(entry, str)):
+        while is_file and (paths := tuple(entry for entry in islice(run, PART) if isinstance(entry, str))):
+            yield Files(paths)
+        yield from (entry for entry in run if isinstance(entry, Piece))
 
 
 def _archive_of(name: str, is_file: Callable[[str], bool]) -> str | None:

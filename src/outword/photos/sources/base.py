@@ -6,10 +6,10 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from outword.base.files import sha256_bytes
 from outword.errors import ImageError
@@ -67,8 +67,32 @@ class Piece(ABC):
         return None
 
 
+class LazyPiece(Piece):
+    """A piece whose photos may lie elsewhere, which threads read ahead."""
+
+    @abstractmethod
+    def lazy_items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item | Link]:
+        """What `items` yields, but photos that lie elsewhere are still links."""
+
+    def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item]:
+        """The photos in order, without the first `skip`; those behind links are read ahead."""
+        return fetched(self.lazy_items(skip, contents=contents))
+
+
 @dataclass(frozen=True)
-class Files(Piece):
+class FilePiece(Piece):
+    """A piece that is called what its file is."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The path of the file."""
+        return self.path
+
+
+@dataclass(frozen=True)
+class Files(LazyPiece):
     """Plain files, here or behind URLs, at most `PART` of them."""
 
     paths: tuple[str, ...]
@@ -78,13 +102,9 @@ class Files(Piece):
         """The first file, and how many come after it."""
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more"
 
-    def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item]:
-        """Local files as paths, to be read by who decodes them; remote ones are read ahead."""
-        return fetched(at(path, contents) for path in self.paths[skip:])
-
-    def lazy_items(self, skip: int = 0) -> Iterator[Item | Link]:
-        """Local files as paths, remote ones as links."""
-        return map(at, self.paths[skip:])
+    def lazy_items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item | Link]:
+        """Local files as paths, to be read by who decodes them; remote ones as links."""
+        return (at(path, contents) for path in self.paths[skip:])
 
     def version(self) -> str:
         """By the names."""
@@ -96,16 +116,10 @@ class Files(Piece):
 
 
 @dataclass(frozen=True)
-class UnreadableSource(Piece):
+class UnreadableSource(FilePiece):
     """A file that cannot be divided into pieces: one item with what is wrong with it."""
 
-    path: str
     error: str
-
-    @property
-    def name(self) -> str:
-        """The path of the file."""
-        return self.path
 
     def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Item]:
         """The error."""
@@ -122,30 +136,18 @@ class UnreadableSource(Piece):
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables are read.
+    """How tables are read."""
 
-    Attributes:
-        column: the column that has the images; None looks for one.
-        strict: a table without that column is an `InputError`; otherwise it is an `UnreadableSource`.
-    """
-
-    column: str | None = None
-    strict: bool = False
+    column: str | None = None  # that has the images; None looks for one
+    strict: bool = False  # a table without that column is an `InputError`, else an `UnreadableSource`
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of source: which paths it takes, and what it makes of them: pieces, and the names of plain files.
+class Kind(NamedTuple):
+    """A kind of source: which paths it takes, and what it makes of them: pieces, and the names of plain files."""
 
-    Attributes:
-        takes: whether a path, which need not exist, is of this kind.
-        pieces: what is behind the path, lazily and in a stable order.
-        suffixes: for archives, how their names end, in lower case.
-    """
-
-    takes: Callable[[str], bool]
-    pieces: Callable[[str, TableOptions], Iterator[str | Piece]]
-    suffixes: tuple[str, ...] = ()
+    takes: Callable[[str], bool]  # whether a path, which need not exist, is of this kind
+    pieces: Callable[[str, TableOptions], Iterable[str | Piece]]  # behind the path, lazily and in a stable order
+    suffixes: tuple[str, ...] = ()  # for archives, how their names end, in lower case
 
 
 def at(path: str, contents: bool = True) -> Item | Link:

@@ -20,9 +20,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from outword.base.extras import require
 from outword.errors import ImageError, MissingExtraError, UnreachableError
+from outword.photos.ahead import pool_of
 from outword.photos.decode import Blob, check_bytes, read_bytes
 from outword.photos.decode import open_file as open_local
-from outword.photos.walk import is_folder
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -82,11 +82,7 @@ def ending(path: str) -> str:
 
 def named(suffixes: tuple[str, ...]) -> Callable[[str], bool]:
     """A test whether a file has one of these suffixes; a folder has none."""
-
-    def test(path: str) -> bool:
-        return ending(path).endswith(suffixes) and (is_remote(path) or not is_folder(Path(path)))
-
-    return test
+    return lambda path: ending(path).endswith(suffixes) and (is_remote(path) or not os.path.isdir(path))  # noqa: PTH112
 
 
 def protocol(url: str) -> str:
@@ -97,16 +93,33 @@ def protocol(url: str) -> str:
 def open_file(path: str, *, buffer: int = 1 << 16) -> IO[bytes]:
     """Open a file for reading at any place, or raise `ImageError` in plain words.
 
-    A place that does not answer is an `UnreachableError`, here and below: what it would have said is not known.
+    One that a web server does not give in parts is fetched to the disk first. A place that does not answer is an
+    `UnreachableError`, here and below: what it would have said is not known.
     """
     if not is_remote(path):
         return open_local(path, buffer)
-    return _open_remote(path, buffer)
+    system, inside = _system(path)
+    info = _info(path)
+    if info["type"] == "directory":
+        raise ImageError("is a directory", hint="name the files in it")
+    if protocol(path) in _WEB and not _try(path, lambda: _has_ranges(system, inside)):
+        return _try(path, lambda: _download(system, inside))
+    return io.BufferedReader(_Blocks(path, system, inside, info["size"]), buffer)
 
 
 def read_file(path: str) -> bytes:
-    """The content of a photo, or `ImageError` in plain words."""
-    return _read_remote(path) if is_remote(path) else read_bytes(Path(path))
+    """The content of a photo, or `ImageError` in plain words; in one request, if it is not very large."""
+    if not is_remote(path):
+        return read_bytes(Path(path))
+    system, inside = _system(path)
+    if protocol(path) in _WEB:
+        return _try(path, lambda: _read_web(system, inside))
+    data = _try(path, lambda: _read_first(system, inside))
+    if len(data) != FIRST:
+        return data
+    size = _info(path)["size"] or 0
+    check_bytes(size)
+    return data + (_try(path, lambda: bytes(system.cat_file(inside, start=FIRST, end=size))) if size > FIRST else b"")
 
 
 def version(path: str) -> tuple[int, str]:
@@ -160,13 +173,11 @@ def fetched(items: Iterable[Path | Blob | Link]) -> Iterator[Path | Blob]:
     """
     lost: list[Path | Blob] = []  # those out of reach since the last answer
     for item, outage in _in_order(items):
+        lost.append(item)
         if outage is None:
             yield from lost
             lost.clear()
-            yield item
-            continue
-        lost.append(item)
-        if len(lost) == OUTAGE:
+        elif len(lost) == OUTAGE:
             raise outage
     yield from lost
 
@@ -175,37 +186,30 @@ Fetched = tuple["Path | Blob", "UnreachableError | None"]
 
 
 def _in_order(items: Iterable[Path | Blob | Link]) -> Iterator[Fetched]:
-    waiting: deque[Path | Blob | Future[Fetched]] = deque()
-    pool: ThreadPoolExecutor | None = None
-    try:
+    waiting: deque[Callable[[], Fetched]] = deque()
+    with pool_of(THREADS, "outword-fetch") as pool:  # it has no thread before there is a link
         for item in items:
             if isinstance(item, Link):
-                pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="outword-fetch")
-                waiting.append(pool.submit(_fetch, item))
+                waiting.append(pool.submit(_fetch, item).result)
             elif waiting:
-                waiting.append(item)
+                waiting.append(partial(_fetch, item))
             else:
                 yield item, None
             if len(waiting) >= AHEAD:
-                yield _done(waiting.popleft())
+                yield waiting.popleft()()
         while waiting:
-            yield _done(waiting.popleft())
-    finally:
-        if pool:
-            pool.shutdown(cancel_futures=True)
+            yield waiting.popleft()()
 
 
-def _fetch(link: Link) -> Fetched:
+def _fetch(link: Path | Blob | Link) -> Fetched:
+    if not isinstance(link, Link):
+        return link, None
     try:
         return Blob(link.name, read_file(link.where)), None
     except ImageError as error:
         return Blob(link.name, error), None
     except UnreachableError as error:
         return Blob(link.name, ImageError(error.message.removeprefix(f"{link.where} "))), error
-
-
-def _done(item: Path | Blob | Future[Fetched]) -> Fetched:
-    return item.result() if isinstance(item, Future) else (item, None)
 
 
 def check_packages(url: str) -> None:
@@ -328,26 +332,14 @@ def _info(url: str) -> dict[str, Any]:
         raise
 
 
-def _read_remote(url: str) -> bytes:
-    """A photo in one request, if it is not very large."""
-    system, path = _system(url)
-    if protocol(url) in _WEB:
-        return _try(url, lambda: _read_web(system, path))
-
-    def first() -> bytes:
-        try:
-            return bytes(system.cat_file(path, start=0, end=FIRST))
-        except Exception as error:
-            if _is_no_range(error) and system.info(path)["size"] == 0:
-                return b""
-            raise
-
-    data = _try(url, first)
-    if len(data) != FIRST:
-        return data
-    size = _info(url)["size"] or 0
-    check_bytes(size)
-    return data + (_try(url, lambda: bytes(system.cat_file(path, start=FIRST, end=size))) if size > FIRST else b"")
+def _read_first(system: Any, path: str) -> bytes:
+    """The first bytes of a photo, which may be all."""
+    try:
+        return bytes(system.cat_file(path, start=0, end=FIRST))
+    except Exception as error:
+        if _is_no_range(error) and system.info(path)["size"] == 0:
+            return b""
+        raise
 
 
 def _read_web(system: Any, path: str) -> bytes:
@@ -388,17 +380,6 @@ def _pages_of_s3(url: str, system: Any, path: str) -> Iterator[set[tuple[str, bo
         raise Missing("no such folder")
 
 
-def _open_remote(url: str, buffer: int) -> IO[bytes]:
-    """A remote file that can be read at any place; one that cannot be read in parts is fetched to the disk first."""
-    system, path = _system(url)
-    info = _info(url)
-    if info["type"] == "directory":
-        raise ImageError("is a directory", hint="name the files in it")
-    if protocol(url) in _WEB and not _try(url, lambda: _has_ranges(system, path)):
-        return _try(url, lambda: _download(system, path))
-    return io.BufferedReader(_Blocks(url, system, path, info["size"]), buffer)
-
-
 def _has_ranges(system: Any, path: str) -> bool:
     """Whether a web server gives parts of a file."""
     try:
@@ -434,9 +415,6 @@ class _Blocks(io.RawIOBase):
 
     def seekable(self) -> bool:
         return True
-
-    def tell(self) -> int:
-        return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from outword.errors import ImageError
 from outword.photos.formats import SUFFIXES
 from outword.photos.sources import filesystems
 from outword.photos.sources.base import Kind, Piece, TableOptions, UnreadableSource
-from outword.photos.walk import files_in
+from outword.photos.walk import files_in, tree
 
 TAKEN = SUFFIXES | {".parquet"}
 
@@ -29,27 +30,29 @@ def _pieces(path: str, options: TableOptions) -> Iterator[str | Piece]:
     except ImageError as error:
         yield UnreadableSource(path, error.message)
         return
-    yield from [path] if is_file else _tree(path.rstrip("/"))
+    top = path.rstrip("/")
+    found = tree(top, partial(below, top=top, suffixes=TAKEN))
+    yield from [path] if is_file else (place for place, entered in found if not entered)
 
 
-def _tree(top: str) -> Iterator[str | Piece]:
-    """The files below a remote folder."""
-    pending = [top]
-    while pending:
-        folder = pending.pop()
-        below = []
-        if folder.count("/") - top.count("/") > filesystems.DEPTH:
-            yield UnreadableSource(folder, filesystems.TOO_DEEP)
-            continue
-        try:
-            for name, is_folder in filesystems.scan(folder):
-                if is_folder:  # whatever its name: in a bucket a photo may be called the same
-                    below.append(f"{folder}/{name}")
-                elif PurePosixPath(filesystems.ending(name)).suffix in TAKEN:
-                    yield f"{folder}/{name}"
-        except ImageError as error:
-            yield UnreadableSource(folder, error.message)
-        pending += sorted(below, reverse=True)  # a server may sort them with the "/" behind them
+def below(folder: str, *, top: str, suffixes: Collection[str] = ()) -> Iterator[tuple[str | Piece, bool]]:
+    """The files with one of the suffixes in a remote folder, then the folders, for `tree` from `top` on.
+
+    What cannot be listed, or is too deep, is a piece with an error; without suffixes, a folder that is gone is not.
+    """
+    folders = []
+    try:
+        for name, is_folder in filesystems.scan(folder):
+            if is_folder:  # whatever its name: in a bucket a photo may be called the same
+                folders.append(f"{folder}/{name}")
+            elif PurePosixPath(filesystems.ending(name)).suffix in suffixes:
+                yield f"{folder}/{name}", False
+    except ImageError as error:
+        if suffixes or not isinstance(error, filesystems.Missing):
+            yield UnreadableSource(folder, error.message), False
+    too_deep = folder.count("/") - top.count("/") >= filesystems.DEPTH
+    for path in sorted(folders):  # a server may sort them with the "/" behind them
+        yield (UnreadableSource(path, filesystems.TOO_DEEP), False) if too_deep else (path, True)
 
 
 KIND = Kind(lambda path: True, _pieces)

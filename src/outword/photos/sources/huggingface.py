@@ -9,8 +9,9 @@ from typing import Any
 
 from outword.errors import ImageError
 from outword.photos.formats import SUFFIXES
-from outword.photos.sources import arrow, filesystems
+from outword.photos.sources import filesystems
 from outword.photos.sources.base import Kind, Piece, TableOptions, UnreadableSource, inner
+from outword.photos.sources.tables import ARROW
 
 LONGEST = 4 << 20  # bytes of a list of files; one of 40,000 files has about as many
 _STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
@@ -25,7 +26,7 @@ def _takes(path: str) -> bool:
     )
 
 
-def _pieces(path: str, options: TableOptions) -> Iterator[Piece]:
+def _pieces(path: str, options: TableOptions) -> Iterator[str | Piece]:
     """The Arrow files in the order of the dataset; the splits in theirs. Names are those of files beside the list.
 
     A split is a dataset without splits, so that none can lead back to where it is named.
@@ -38,9 +39,9 @@ def _pieces(path: str, options: TableOptions) -> Iterator[Piece]:
         yield from _arrow_files(f"{top}/{split}", options) if isinstance(split, str) else [split]
 
 
-def _arrow_files(top: str, options: TableOptions) -> Iterator[Piece]:
+def _arrow_files(top: str, options: TableOptions) -> Iterator[str | Piece]:
     for name in _listed(f"{top}/{_STATE}", lambda card: [one["filename"] for one in card["_data_files"]]):
-        yield from arrow.pieces(f"{top}/{name}", options) if isinstance(name, str) else [name]
+        yield from ARROW.pieces(f"{top}/{name}", options) if isinstance(name, str) else [name]
 
 
 def _listed(card: str, names_of: Callable[[Any], Iterable[str]]) -> list[str | Piece]:

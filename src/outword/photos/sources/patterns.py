@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import product
 from pathlib import Path, PurePosixPath
 
@@ -15,7 +16,8 @@ from outword.errors import ImageError, InputError
 from outword.photos.formats import SUFFIXES
 from outword.photos.sources import filesystems
 from outword.photos.sources.base import Piece, UnreadableSource
-from outword.photos.walk import expand, glob_parts
+from outword.photos.sources.folder import below
+from outword.photos.walk import expand, glob_parts, tree
 
 MOST = 1_000_000  # paths that one with braces may stand for
 DIGITS = 18  # of a number in braces
@@ -56,10 +58,8 @@ def _expanded(path: str, groups: list[Words]) -> Iterator[str]:
     count = math.prod(number for number, _ in groups)
     if count > MOST:
         told = f"{count:,}" if count < 10**DIGITS else f"about 10^{math.log10(count):.0f}"
-        raise InputError(
-            f'the braces of "{path[:80]}" stand for {told} paths, and may for {MOST:,}',
-            hint="use a glob pattern, or a text file with a path a line",
-        )
+        told = f'the braces of "{path[:80]}" stand for {told} paths, and may for {MOST:,}'
+        raise InputError(told, hint="use a glob pattern, or a text file with a path a line")
     return map("".join, product(*(words for _, words in groups)))
 
 
@@ -101,34 +101,25 @@ def _globbed(path: str) -> Iterator[str | Piece]:
         return
     parts = path.rstrip("/").split("/")
     fixed = next(number for number, part in enumerate(parts) if _is_pattern(part))
-    matched = False
-    for match in _below("/".join(parts[:fixed]), glob_parts(parts[fixed:])):
-        matched = True
-        yield match
-    if not matched:
-        yield path
+    found = _below("/".join(parts[:fixed]), glob_parts(parts[fixed:]))
+    yield next(found, path)
+    yield from found
 
 
 def _is_pattern(path: str) -> bool:
     return "*" in path if path.startswith(("http:", "https:")) else glob.has_magic(path)  # "?" comes before a query
 
 
-def _below(base: str, parts: tuple[str, ...], depth: int = 0) -> Iterator[str | Piece]:
-    """The remote paths under `base` that match the parts of a pattern, in the order that `walk.expand` has.
-
-    `depth` is that of `base` below the folder where `**`, if it is the first part, began.
-    """
+def _below(base: str, parts: tuple[str, ...]) -> Iterator[str | Piece]:
+    """The remote paths under `base` that match the parts of a pattern, in the order that `walk.expand` has."""
     if not parts:
         yield base
         return
     head, rest = parts[0], parts[1:]
     try:
-        if depth > filesystems.DEPTH:
-            yield UnreadableSource(base, filesystems.TOO_DEEP)
-        elif head == "**":
-            yield from _below(base, rest)
-            for folder in _folders(base) if rest else []:
-                yield from _below(folder, parts, depth + 1)
+        if head == "**":
+            for folder, _ in tree(base, partial(below, top=base)) if rest else [(base, True)]:
+                yield from _below(folder, rest) if isinstance(folder, str) else [folder]
         elif _is_pattern(head):
             photos = not rest and PurePosixPath(head).suffix.lower() in SUFFIXES  # "*.jpg" means no folder
             for name, is_folder in filesystems.scan(base):
@@ -141,7 +132,3 @@ def _below(base: str, parts: tuple[str, ...], depth: int = 0) -> Iterator[str | 
         return
     except ImageError as error:
         yield UnreadableSource(base, error.message)
-
-
-def _folders(base: str) -> list[str]:
-    return [f"{base}/{name}" for name in sorted(name for name, is_folder in filesystems.scan(base) if is_folder)]

@@ -24,7 +24,7 @@ from outword.errors import ImageError, UnreachableError
 from outword.photos.decode import Blob, check_bytes
 from outword.photos.formats import SUFFIXES
 from outword.photos.sources import filesystems
-from outword.photos.sources.base import AGAIN, Kind, Piece, TableOptions, digest, inner, refusal
+from outword.photos.sources.base import AGAIN, FilePiece, Kind, digest, inner, refusal
 
 SUFFIX = (".tar", ".tar.gz", ".tgz")
 LONGEST = 1 << 20  # bytes of a long name or of extended attributes; photos have some hundred
@@ -48,15 +48,8 @@ Wanted = Callable[[int, str], bool]  # whether the photo with this number and na
 
 
 @dataclass(frozen=True)
-class Tar(Piece):
+class Tar(FilePiece):
     """The image files of a tar: regular ones, hidden ones left out; each is called ARCHIVE/member/name."""
-
-    path: str
-
-    @property
-    def name(self) -> str:
-        """The path of the tar."""
-        return self.path
 
     def items(self, skip: int = 0, *, contents: bool = True) -> Iterator[Blob]:
         """The photos in the order of the tar; after damage it goes on at the next header that is sound."""
@@ -122,7 +115,8 @@ def _walk(file: IO[bytes], path: str, wanted: Wanted) -> Iterator[Blob]:
             if (refusal(error) and not isinstance(error, MemoryError)) or places_lost == PLACES:
                 return
             seen = size is None or isinstance(error, _Chained)  # and not to be looked at again
-            start = _sound(plain, _ahead(plain, at) if seen else at + _BLOCK)
+            unread = -(-plain.tell() // _BLOCK) * _BLOCK if seen else 0  # the first block that was not read
+            start = _sound(plain, max(at + _BLOCK, unread))
 
 
 def _told(error: Exception, at: int, places_lost: int) -> str:
@@ -175,11 +169,6 @@ def _is_end(file: IO[bytes], at: int) -> bool:
     return True
 
 
-def _ahead(file: IO[bytes], at: int) -> int:
-    """The first block that was not read."""
-    return max(at + _BLOCK, -(-file.tell() // _BLOCK) * _BLOCK)
-
-
 def _sound(file: IO[bytes], at: int) -> int | None:
     """Where the next sound header is, from `at` on; None if there is none."""
     try:
@@ -196,13 +185,9 @@ def _sound(file: IO[bytes], at: int) -> int | None:
 
 
 def _is_header(block: bytes) -> bool:
-    if not _CHECKSUM.match(block, 148):
-        return False
-    try:
-        _Strict.frombuf(block, "utf-8", "surrogateescape")
-    except tarfile.HeaderError:
-        return False
-    return True
+    with suppress(tarfile.HeaderError):
+        return bool(_CHECKSUM.match(block, 148) and _Strict.frombuf(block, "utf-8", "surrogateescape"))
+    return False
 
 
 class _Forward:
@@ -333,8 +318,4 @@ def _pass_chain(file: IO[bytes], header: tarfile.TarInfo) -> None:
     file.seek(at)
 
 
-def _pieces(path: str, options: TableOptions) -> Iterator[Piece]:
-    yield Tar(path)
-
-
-KIND = Kind(filesystems.named(SUFFIX), _pieces, SUFFIX)
+KIND = Kind(filesystems.named(SUFFIX), lambda path, options: [Tar(path)], SUFFIX)
