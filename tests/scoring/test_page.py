@@ -158,7 +158,7 @@ def test_sample_stays_small():
     assert kept == sorted(kept, reverse=True)
     assert kept[49] == 1 - 50 / 20_000
     assert kept[50] == 49 / 20_000
-    assert len(sample._highest) == len(sample._lowest) == 50
+    assert [len(heap) for heap in sample._heaps] == [50, 50]
 
 
 def test_the_table_of_the_browser_is_free_of_formulas_as_ours_is():

@@ -222,7 +222,7 @@ def test_store_that_grows_after_it_was_opened_is_seen(detector, tmp_path):
     (before,) = open_source(detector, [tmp_path / "s"]).pieces()
     embed(detector.encoder, paths[:4], tmp_path / "s")
     (after,) = open_source(detector, [tmp_path / "s"]).pieces()
-    assert before.version() != after.version() and (before.count(), after.count()) == (2, 4)
+    assert before.version() != after.version() and (len(before.opened), len(after.opened)) == (2, 4)
     with pytest.raises(InputError, match="has changed since the run began"):
         list(reader.read([Job(0, after, 0, before.version())], None, 0))
 

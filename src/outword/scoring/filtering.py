@@ -21,8 +21,9 @@ import re
 import shlex
 import stat
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import groupby, islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -36,21 +37,11 @@ from outword.photos.formats import FORMATS, HEAD, SUFFIXES, format_of
 from outword.photos.sources import tar
 from outword.photos.sources.base import PART, Files, Item, Piece
 from outword.photos.sources.filesystems import Link, fetched, is_remote
+from outword.scoring import runs
 from outword.scoring.page import Borderline, page_row
 from outword.scoring.parts import MANIFEST, Parts, check_place
 from outword.scoring.rows import Row, csv_text
-from outword.scoring.runs import (
-    PathLike,
-    Report,
-    Say,
-    Scoring,
-    as_paths,
-    check_apart,
-    check_resumable,
-    check_there,
-    engine_of,
-    silent,
-)
+from outword.scoring.runs import PathLike, Report, Say, Scoring, silent
 from outword.scoring.stream import open_source
 from outword.vectors.source import Source, Stored
 
@@ -87,21 +78,18 @@ def filter(
         source: see `outword.scoring.run`, as for all that is not told here.
         folder: for what is kept: see this module.
         how: "copy" or "link" the photos, or "list" their paths, which is always done.
-        engine, address: what runs it.
-        raw_csv: CSV without the ' before what a spreadsheet would take for a formula.
-        column: of tables, the one with the photos.
-        options: those that the detector was loaded with.
-        report: is told of progress.
         say: gets remarks, such as which photo cannot be copied.
     """
-    given, folder = as_paths(source), Path(folder)
+    given, folder = runs.as_paths(source), Path(folder)
     if how not in WAYS:
         raise unknown("way to keep photos", how, WAYS, "outword filter --help")
-    check_apart(folder, given)
-    check_there(given)
+    runs.check_apart(folder, given)
+    runs.check_there(given)
     if how == "link":
-        check_links(given)
-    engine_there = engine_of(engine, address, options or {}, say)
+        for path in given:
+            if is_remote(path) or tar.KIND.takes(path):  # a table may hold paths
+                raise _not_linked(path)
+    engine_there = runs.engine_of(engine, address, options or {}, say)
     with claimed(folder):
         judge = detector if isinstance(detector, Detector) else detector(folder / DETECTOR)
         check_judge(judge)
@@ -109,9 +97,7 @@ def filter(
         scoring = Scoring(judge, opened, engine_there, options or {}, False, report, say)
         with Parts(folder / SCORES, "csv", scoring.about(), raw_csv=raw_csv) as parts:
             scoring.fill(parts)
-            missed = _keep(scoring, parts, folder, how)
-            tally = _count(scoring, parts, folder)
-            tally.missed = missed
+            tally = _count(scoring, parts, folder, missed=_keep(scoring, parts, folder, how))
             with whole_file(folder / COUNTS) as temporary:
                 temporary.write_text(tally.csv(raw=raw_csv), encoding="utf-8")
     return tally
@@ -119,12 +105,10 @@ def filter(
 
 def check_judge(detector: Detector, name: str = "the detector") -> None:
     """Raise unless a detector can filter; it is called `name`, which is its path if it has one."""
-    check_resumable(detector, hint="use a detector of another method")
+    runs.check_resumable(detector, hint="use a detector of another method")
     if detector.threshold is None:
-        raise InputError(
-            f"{name} has no threshold, and {detector.method} has none by itself",
-            hint=f"outword calibrate {shlex.quote(name)} PHOTOS... -o calibrated.outword",
-        )
+        hint = f"outword calibrate {shlex.quote(name)} PHOTOS... -o calibrated.outword"
+        raise InputError(f"{name} has no threshold, and {detector.method} has none by itself", hint=hint)
 
 
 def _keep(scoring: Scoring, parts: Parts, folder: Path, how: str) -> int:
@@ -142,17 +126,19 @@ def _keep(scoring: Scoring, parts: Parts, folder: Path, how: str) -> int:
     return missed
 
 
-def _count(scoring: Scoring, parts: Parts, folder: Path) -> Tally:
+def _count(scoring: Scoring, parts: Parts, folder: Path, *, missed: int) -> Tally:
     """Write the list and the page, and count."""
-    tally, sample, unlisted = Tally(scoring.detector.labels), Borderline(), 0
+    tally, sample, unlisted = Tally(scoring.detector.labels, missed=missed), Borderline(), 0
     total = parts.totals().rows
-    with listing(folder / LIST) as write:
+    with whole_file(folder / LIST) as temporary, temporary.open("wb") as file:
         for row in parts.rows():
             tally.add(row)
             if tally.rows % 1000 == 0:
                 scoring.report("count", tally.rows, total)
             sample.add(page_row(scoring.detector, row))
-            if is_kept(row) and not write(row.path):
+            if row.kind == "in" and _is_line(row.path):
+                file.write(os.fsencode(row.path) + b"\n")
+            elif row.kind == "in":
                 unlisted += 1
                 if unlisted <= SAID:
                     scoring.say(f"warning: {row.path!r} is kept, but cannot stand in {LIST}")
@@ -160,11 +146,6 @@ def _count(scoring: Scoring, parts: Parts, folder: Path) -> Tally:
         scoring.say(f"{unlisted:,} of the kept are not in {LIST}: a path there is one line")
     scoring.write_page(folder / PAGE, sample, "outword: borderline cases")
     return tally
-
-
-def is_kept(row: Row) -> bool:
-    """Whether the verdict is in, calibrated or not."""
-    return row.verdict.partition(" ")[0] == "in"
 
 
 def safe_name(text: str) -> str:
@@ -194,12 +175,7 @@ def _hash(text: str) -> str:
 
 
 class Images:
-    """The folder of the photos that are kept, by label; one process writes to it at a time.
-
-    Args:
-        folder: made when the first photo comes.
-        labels: of the detector.
-    """
+    """The folder of the photos that are kept, made when the first one comes; one process writes to it at a time."""
 
     def __init__(self, folder: Path, labels: Iterable[str]) -> None:
         self.folder = folder
@@ -213,17 +189,18 @@ class Images:
         A file that is there is whole, and is told by its size where that of the original can be known at once. It also
         counts where the original is gone.
         """
-        if not is_kept(row):
+        if row.kind != "in":
             return False
-        sizes = {size for place in self._places(row) if (size := _size(place))}
+        stem, suffix = self._place(row)
+        suffixes = [suffix] if suffix else [kind.suffix for kind in FORMATS]  # of its name, or else by its content
+        sizes = {_size(Path(stem + one)) for one in suffixes} - {0}
         wanted = _size(Path(row.path), follow=True)  # 0 in an archive, or behind a URL
         return wanted not in sizes if wanted else not sizes
 
     def copy(self, row: Row, data: bytes) -> None:
         """Write the photo of a row, if it is not there."""
-        place = self._place(row)
-        if not _is_image(place):
-            place = _with(place, format_of(data[:HEAD]).suffix)
+        stem, suffix = self._place(row)
+        place = Path(stem + (suffix or format_of(data[:HEAD]).suffix))
         if _size(place) != len(data):
             self._put(place, lambda new: new.write_bytes(data))
 
@@ -233,34 +210,22 @@ class Images:
             if is_remote(row.path) or _is_packed(row.path):
                 raise _not_linked(row.path)
             raise ImageError("no such file")
-        place, target = self._place(row), str(Path(row.path).absolute())
+        place, target = Path("".join(self._place(row))), str(Path(row.path).absolute())
         if not (place.is_symlink() and os.fspath(place.readlink()) == target):
             self._put(place, lambda new: new.symlink_to(target))
 
-    def _place(self, row: Row) -> Path:
+    def _place(self, row: Row) -> tuple[str, str]:
+        """Where the photo of a row goes: a path without its suffix, and the suffix; "" if its name has none of ours."""
         last = re.split(r"[/\\]", row.path)[-1]
         suffix = next((end for end in SUFFIXES if last.lower().endswith(end)), "")
         name = safe_name(last[: len(last) - len(suffix)])
-        return self.folder / self._folders[row.label] / f"{name}-{_hash(row.path)}{suffix}"
-
-    def _places(self, row: Row) -> list[Path]:
-        """Where the copy of a photo may be: if its name does not say what it is, its content does."""
-        place = self._place(row)
-        return [place] if _is_image(place) else [_with(place, kind.suffix) for kind in FORMATS]
+        return str(self.folder / self._folders[row.label] / f"{name}-{_hash(row.path)}"), suffix
 
     def _put(self, place: Path, make: Callable[[Path], object]) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         self._new.unlink(missing_ok=True)
         make(self._new)
         self._new.replace(place)  # unlike `whole_file` it does not write through a link, to the original
-
-
-def _is_image(place: Path) -> bool:
-    return place.suffix.lower() in SUFFIXES
-
-
-def _with(place: Path, suffix: str) -> Path:
-    return place.with_name(place.name + suffix)
 
 
 def _size(place: Path, *, follow: bool = False) -> int:
@@ -284,12 +249,8 @@ def copy_kept(source: Source, parts: Parts, images: Images) -> Iterator[Done]:
         first = next((place for place, row in enumerate(ahead) if images.wants(row)), None)
         if first is None:
             continue
-        rest = islice(rows, first, None)
-        if isinstance(piece, Files | Stored):
-            found = _of_files(piece, first, rest, images)
-        else:
-            found = _of_archive(piece, first, rest, images)
-        for row, item in found:
+        rest = first, islice(rows, first, None), images
+        for row, item in _of_files(piece, *rest) if isinstance(piece, Files | Stored) else _of_archive(piece, *rest):
             try:
                 images.copy(row, read_bytes(item))
                 yield row, None
@@ -299,7 +260,7 @@ def copy_kept(source: Source, parts: Parts, images: Images) -> Iterator[Done]:
 
 def link_kept(parts: Parts, images: Images) -> Iterator[Done]:
     """Link to the photos that are kept, in order; what is gone is passed over."""
-    for row in (row for row in parts.rows() if is_kept(row)):
+    for row in (row for row in parts.rows() if row.kind == "in"):
         try:
             images.link(row)
             yield row, None
@@ -323,10 +284,8 @@ def _of_files(piece: Piece | Stored, first: int, rows: Iterator[Row], images: Im
             raise _changed(piece.name)
         wanted = [row for row in some if images.wants(row)]
         if isinstance(piece, Stored) and (packed := next((row.path for row in wanted if _is_packed(row.path)), None)):
-            raise InputError(
-                f"{packed} lies in an archive, and {piece.name} is a store, which has no photos",
-                hint="filter the photos themselves",
-            )
+            message = f"{packed} lies in an archive, and {piece.name} is a store, which has no photos"
+            raise InputError(message, hint="filter the photos themselves")
         yield from zip(wanted, Files(tuple(row.path for row in wanted)).items(), strict=True)
 
 
@@ -348,9 +307,8 @@ def _of_archive(piece: Piece, first: int, rows: Iterator[Row], images: Images) -
 
 
 def _changed(name: str) -> InputError:
-    return InputError(
-        f"the source has changed since it was scored: {name}", hint="filter it again, into another folder"
-    )
+    message = f"the source has changed since it was scored: {name}"
+    return InputError(message, hint="filter it again, into another folder")
 
 
 def _is_packed(path: str) -> bool:
@@ -358,24 +316,20 @@ def _is_packed(path: str) -> bool:
     return any(parent.is_file() for parent in Path(path).parents)
 
 
-def check_links(given: Iterable[str]) -> None:
-    """Raise if what is given shows that its photos cannot be linked."""
-    for path in given:
-        if is_remote(path) or tar.KIND.takes(path):  # a table may hold paths
-            raise _not_linked(path)
-
-
 def _not_linked(path: str) -> InputError:
-    return InputError(
-        f"{path} cannot be linked: it is no file of its own on this machine",
-        hint="use --as copy; what was scored is not scored again",
-    )
+    message = f"{path} cannot be linked: it is no file of its own on this machine"
+    return InputError(message, hint="use --as copy; what was scored is not scored again")
 
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """Make the folder if need be, and keep other processes from writing to it; one with anything else is refused."""
-    _check_folder(folder)
+    check_place(folder)
+    begun = (folder / SCORES / MANIFEST).is_file()
+    names = {entry.name for entry in folder.iterdir() if entry.name[0] != "."} if folder.is_dir() else set()
+    if others := names - (NAMES if begun else {DETECTOR, SCORES}):
+        message = f"{folder} holds what is not of a run of this kind ({min(others)})"
+        raise InputError(message, hint="choose another folder")
     folder.mkdir(exist_ok=True)
     lock = lock_output(folder)
     try:
@@ -387,32 +341,22 @@ def claimed(folder: Path) -> Iterator[None]:
         release(lock)
 
 
-def _check_folder(folder: Path) -> None:
-    check_place(folder)
-    begun = (folder / SCORES / MANIFEST).is_file()
-    names = {entry.name for entry in folder.iterdir() if entry.name[0] != "."} if folder.is_dir() else set()
-    if others := names - (NAMES if begun else {DETECTOR, SCORES}):
-        raise InputError(
-            f"{folder} holds what is not of a run of this kind ({min(others)})", hint="choose another folder"
-        )
-
-
+@dataclass
 class Tally:
     """Rows by nearest label: how many are kept and left out; errors; and photos missed, kept but read no more."""
 
-    def __init__(self, labels: Iterable[str]) -> None:
-        self.labels = list(labels)
-        self.kept: Counter[str] = Counter()
-        self.left_out: Counter[str] = Counter()
-        self.errors = 0
-        self.missed = 0
+    labels: Sequence[str]
+    kept: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    errors: int = 0
+    missed: int = 0
 
     def add(self, row: Row) -> None:
         """Count a row."""
         if row.error:
             self.errors += 1
         else:
-            (self.kept if is_kept(row) else self.left_out)[row.label] += 1
+            (self.kept if row.kind == "in" else self.left_out)[row.label] += 1
 
     @property
     def rows(self) -> int:
@@ -428,18 +372,6 @@ class Tally:
         return text.getvalue()
 
 
-@contextmanager
-def listing(path: Path) -> Iterator[Callable[[str], bool]]:
-    """A function that writes a path to a list, one a line, which is there when the block ends.
-
-    It gives False for a path that would not be read back as it is (see `outword.photos.sources.listing`).
-    """
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-
-        def write(name: str) -> bool:
-            if "\n" in name or name.endswith("\r") or not name.strip():
-                return False
-            file.write(os.fsencode(name) + b"\n")
-            return True
-
-        yield write
+def _is_line(path: str) -> bool:
+    """Whether a path can stand in a list, to be read back as it is (see `outword.photos.sources.listing`)."""
+    return "\n" not in path and not path.endswith("\r") and bool(path.strip())

@@ -8,8 +8,10 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -46,33 +48,23 @@ def page_row(detector: Detector, row: Row, pixels: Pixels | None = None) -> Page
 
 def thumbnails(photos: Iterable[tuple[str, bytes | ImageError]]) -> dict[str, bytes]:
     """JPEG bytes by path, b"" for a photo that cannot be read any more."""
-    return {path: _thumbnail(data) for path, data in photos}
-
-
-def _thumbnail(data: bytes | ImageError) -> bytes:
-    try:
-        return b"" if isinstance(data, ImageError) else with_image(data, thumbnail, min_side=160)
-    except OutwordError:
-        return b""
+    views: dict[str, bytes] = {}
+    for path, data in photos:
+        views[path] = b""
+        with suppress(OutwordError):
+            views[path] = b"" if isinstance(data, ImageError) else with_image(data, thumbnail, min_side=160)
+    return views
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What the head of the page says about the detector.
+    """What the head of the page says about the detector."""
 
-    Attributes:
-        labels: how many labels it has.
-        encoder: name of the encoder.
-        method: name of the method.
-        threshold: the score at which "in" begins; None while the method has none.
-        calibration: how the threshold was found, such as "95 % of 200 photos"; "" where it was not calibrated.
-    """
-
-    labels: int
+    labels: int  # how many
     encoder: str
     method: str
-    threshold: float | None
-    calibration: str = ""
+    threshold: float | None  # the score at which "in" begins; None while the method has none
+    calibration: str = ""  # how the threshold was found, such as "95 % of 200 photos"; "" where it was not calibrated
 
     @classmethod
     def of(cls, detector: Detector) -> Summary:
@@ -113,17 +105,19 @@ class _Shown(ABC):
 
     meaning: ClassVar[Mapping[str, str]]  # of a kind of verdict
     which: ClassVar[str]  # are shown
+    best_last: ClassVar[bool]  # whether the best of the second heap end the page, and do not begin their section
 
     def __init__(self, limit: int, error_limit: int) -> None:
         self.limit = limit
         self.error_limit = error_limit
         self.counts: Counter[str] = Counter()
         self.errors: list[PageRow] = []
+        self._heaps: tuple[_Heap, _Heap] = [], []  # the worst that is kept on top
 
     def add(self, row: PageRow) -> None:
         """Count a row, and keep it if it is among those to show so far."""
         if row.score is not None:
-            self.counts[_kind(row)] += 1
+            self.counts[row.kind] += 1
             self._take(row, row.score)
             return
         self.counts["error"] += 1
@@ -133,12 +127,14 @@ class _Shown(ABC):
     def illustrate(self, views: Callable[[list[str]], Mapping[str, bytes]]) -> None:
         """Give the rows that were kept without a thumbnail what `views` makes of their paths."""
         found = views([row.path for row in self.rows() if not row.thumbnail])
-        for kept in self._heaps():
+        for kept in self._heaps:
             kept[:] = [(key, order, replace(r, thumbnail=found.get(r.path, r.thumbnail))) for key, order, r in kept]
 
-    @abstractmethod
     def rows(self) -> list[PageRow]:
         """The rows that were kept, in the order in which they are shown, without the errors."""
+        ranked = [sorted(heap, key=lambda kept: kept[:2]) for heap in self._heaps]
+        last = ranked[1] if self.best_last else ranked[1][::-1]
+        return [row for _, _, row in ranked[0][::-1] + last]
 
     @abstractmethod
     def histogram(self, threshold: float | None) -> dict[str, Any]:
@@ -152,10 +148,6 @@ class _Shown(ABC):
     @abstractmethod
     def _take(self, row: PageRow, score: float) -> None:
         """Keep a row, which is counted already, if it is to be shown."""
-
-    @abstractmethod
-    def _heaps(self) -> Iterable[_Heap]:
-        """Where the rows are kept."""
 
 
 class Sample(_Shown):
@@ -171,18 +163,11 @@ class Sample(_Shown):
         "uncalibrated": "no threshold yet, highest score first",
     }
     which = "those with the highest and those with the lowest scores"
+    best_last = True
 
     def __init__(self, limit: int = 1000, error_limit: int = 100) -> None:
         super().__init__(limit, error_limit)
         self.scores = array("d")
-        self._highest: _Heap = []
-        self._lowest: _Heap = []
-
-    def rows(self) -> list[PageRow]:
-        """The rows that were kept, highest score first, without the errors."""
-        high = sorted(self._highest, key=lambda kept: kept[:2], reverse=True)
-        low = sorted(self._lowest, key=lambda kept: kept[:2])
-        return [row for _, _, row in high + low]
 
     def histogram(self, threshold: float | None) -> dict[str, Any]:
         """All scores."""
@@ -190,17 +175,14 @@ class Sample(_Shown):
 
     def _take(self, row: PageRow, score: float) -> None:
         self.scores.append(score)
-        half = self.limit // 2
+        (highest, lowest), half = self._heaps, self.limit // 2
         # What falls out of the highest is a candidate for the lowest, and what falls out of those is in the middle.
-        heapq.heappush(self._highest, (score, -len(self.scores), row))
-        if len(self._highest) > half:
-            score, order, row = heapq.heappop(self._highest)
-            heapq.heappush(self._lowest, (-score, -order, row))
-        if len(self._lowest) > half:
-            heapq.heappop(self._lowest)
-
-    def _heaps(self) -> Iterable[_Heap]:
-        return self._highest, self._lowest
+        heapq.heappush(highest, (score, -len(self.scores), row))
+        if len(highest) > half:
+            score, order, row = heapq.heappop(highest)
+            heapq.heappush(lowest, (-score, -order, row))
+        if len(lowest) > half:
+            heapq.heappop(lowest)
 
 
 class Borderline(_Shown):
@@ -215,16 +197,11 @@ class Borderline(_Shown):
         "out": "left out, nearest to the threshold first",
     }
     which = "those nearest to the threshold on either side"
+    best_last = False
 
     def __init__(self, limit: int = 60, error_limit: int = 100) -> None:
         super().__init__(limit, error_limit)
         self.scores = StreamingHistogram()
-        self._near: dict[str, _Heap] = {"in": [], "out": []}
-
-    def rows(self) -> list[PageRow]:
-        """What is in, then what is out, each nearest to the threshold first."""
-        ranked = (sorted(near, key=lambda kept: kept[:2], reverse=True) for near in self._near.values())
-        return [row for near in ranked for _, _, row in near]
 
     def histogram(self, threshold: float | None) -> dict[str, Any]:
         """All scores, in bins that are finer than those that are drawn."""
@@ -232,14 +209,10 @@ class Borderline(_Shown):
 
     def _take(self, row: PageRow, score: float) -> None:
         self.scores.add(score)
-        kind = _kind(row)
-        near = self._near[kind]
-        heapq.heappush(near, (-score if kind == "in" else score, -self.counts[kind], row))
+        near = self._heaps[("in", "out").index(row.kind)]
+        heapq.heappush(near, (-score if row.kind == "in" else score, -self.counts[row.kind], row))
         if len(near) > self.limit:
             heapq.heappop(near)
-
-    def _heaps(self) -> Iterable[_Heap]:
-        return self._near.values()
 
 
 class StreamingHistogram:
@@ -289,12 +262,7 @@ def write_page(path: Path, sample: Sample | Borderline, *, title: str, summary: 
         summary=summary,
         sample=sample,
         histogram=sample.histogram(summary.threshold),
-        sections=[(kind, list(group)) for kind, group in groupby(sample.rows(), key=_kind)],
+        sections=[(kind, list(group)) for kind, group in groupby(sample.rows(), key=attrgetter("kind"))],
     )
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")
-
-
-def _kind(row: Row) -> str:
-    """The first word of the verdict: "in" or "out"."""
-    return row.verdict.split(" ")[0]

@@ -18,8 +18,8 @@ import io
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -31,7 +31,7 @@ from outword.base.locks import lock_output, release
 from outword.base.records import read_record
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import PART, Piece
-from outword.scoring.rows import Checksum, Row, Totals, read_rows, writing
+from outword.scoring.rows import Row, Totals, read_rows, writing
 from outword.scoring.stream import Scored
 from outword.vectors.shards import write_synced
 from outword.vectors.source import Job, Stored
@@ -45,59 +45,36 @@ _FILE = re.compile(r"part-([0-9]{6,})-([0-9]{4,})\.(?:csv|jsonl|parquet)")
 
 @dataclass(frozen=True)
 class Part:
-    """A line of the manifest.
+    """A line of the manifest; rows, counts and checksum are `outword.scoring.rows.Totals`."""
 
-    Attributes:
-        piece, part: number of the piece in the source, and of the part in the piece.
-        name, mark: of the piece; the mark changes where the piece does.
-        last: whether the piece ends here.
-        rows: how many; a piece without photos has a part without a file.
-        counts: rows by verdict, with "error" for what could not be read.
-        sha256: of the file, "" where there is none.
-        checksum: of the rows (see `outword.scoring.rows.Checksum`).
-    """
-
-    piece: int
-    part: int
+    piece: int  # number in the source
+    part: int  # number in the piece
     name: str
-    mark: str
-    last: bool
-    rows: int
+    mark: str  # changes where the piece does
+    last: bool  # whether the piece ends here
+    rows: int  # a piece without photos has a part without a file
     counts: dict[str, int]
-    sha256: str
+    sha256: str  # of the file, "" where there is none
     checksum: str
 
 
 @dataclass
 class _Piece:
-    """What is known of a piece: what was written of it, and what has come and is not written yet.
-
-    Attributes:
-        mark: of the piece.
-        parts, rows: that are written.
-        last: whether that is all of it.
-        chunks: rows by place.
-        end: where the piece ends, once that is known.
-    """
+    """What is known of a piece: what was written of it, and what has come and is not written yet."""
 
     mark: str
-    parts: int = 0
+    parts: int = 0  # that are written, as are `rows`
     rows: int = 0
-    last: bool = False
-    chunks: dict[int, list[Row]] = field(default_factory=dict)
-    end: int | None = None
+    last: bool = False  # whether that is all of it
+    chunks: dict[int, list[Row]] = field(default_factory=dict)  # that are not written, by place
+    end: int | None = None  # where the piece ends, once that is known
 
 
 class Parts:
     """A folder of parts, to be written by one process at a time; `with Parts(...) as parts`.
 
-    What is in memory is a little for each piece, and the rows of unfinished parts.
-
-    Args:
-        folder: made if need be; one that holds something else is refused.
-        kind: of the files: csv, jsonl or parquet.
-        about: what the run is; a folder with parts of another run is refused.
-        raw_csv: see `outword.scoring.rows.writing`.
+    What is in memory is a little for each piece, and the rows of unfinished parts. The folder is made if need be; one
+    that holds something else, or parts of a run that is not what `about` says, is refused.
     """
 
     def __init__(self, folder: Path, kind: str, about: Mapping[str, Any], *, raw_csv: bool = False) -> None:
@@ -109,8 +86,7 @@ class Parts:
         self.about = {"schema": SCHEMA, "format": kind, "raw_csv": raw_csv, "part_rows": PART, **about}
         self.redone: list[str] = []  # parts that were lost or damaged since they were written
         self._known: dict[int, _Piece] = {}
-        self._counts: Counter[str] = Counter()
-        self._checksum = Checksum()
+        self._totals = Totals()
         self._size = 0  # bytes of the manifest: what it is, and the lines of parts
         self._lock: int | None = None
 
@@ -119,9 +95,8 @@ class Parts:
         if self.folder.is_dir() and not (self.folder / MANIFEST).is_file():
             sweep(self.folder)
             if others := [entry.name for entry in self.folder.iterdir()]:
-                raise InputError(
-                    f"{self.folder} holds other files ({min(others)}), and no {MANIFEST}", hint="choose another folder"
-                )
+                message = f"{self.folder} holds other files ({min(others)}), and no {MANIFEST}"
+                raise InputError(message, hint="choose another folder")
         self.folder.mkdir(exist_ok=True)
         self._lock = lock_output(self.folder)
         try:
@@ -153,11 +128,7 @@ class Parts:
             self._write(span.piece, span.name, piece, rows)
 
     def finish(self, pieces: int) -> None:
-        """Put the manifest in order, with the totals at its end; an error unless all rows of the source have come.
-
-        Args:
-            pieces: how many the source has.
-        """
+        """Put the manifest in order, with the totals at its end; an error unless all rows of all pieces have come."""
         if any(number >= pieces for number in self._known):
             name = next(part.name for part in self.parts() if part.piece >= pieces)
             raise _changed(name, "is not in the source any more")
@@ -172,7 +143,7 @@ class Parts:
 
     def totals(self) -> Totals:
         """Of all that is written."""
-        return Totals(self._counts.total(), dict(sorted(self._counts.items())), self._checksum.hex)
+        return self._totals
 
     def rows(self) -> Iterator[Row]:
         """All rows that are written, in the order of the source."""
@@ -189,16 +160,15 @@ class Parts:
 
     def _write(self, number: int, name: str, piece: _Piece, rows: list[Row]) -> None:
         """Write the next part of a piece."""
-        data = io.BytesIO()
+        data, sha256 = io.BytesIO(), ""
         with writing(data, self.kind, raw_csv=self.raw_csv) as write:
             for row in rows:
                 write(row)
         if rows:
             write_synced(self._file(number, piece.parts), [data.getvalue()])
-        sha256 = sha256_bytes(data.getvalue()) if rows else ""
+            sha256 = sha256_bytes(data.getvalue())
         last = piece.rows + len(rows) == piece.end
-        totals = write.totals()
-        part = Part(number, piece.parts, name, piece.mark, last, totals.rows, totals.counts, sha256, totals.checksum)
+        part = Part(number, piece.parts, name, piece.mark, last, sha256=sha256, **vars(write.totals()))
         self._append(_line(asdict(part)))
         self._take(part)
 
@@ -206,8 +176,7 @@ class Parts:
         """Count a part that is in the manifest."""
         piece = self._known.setdefault(part.piece, _Piece(part.mark))
         piece.parts, piece.rows, piece.last = part.part + 1, piece.rows + part.rows, part.last
-        self._counts.update(part.counts)
-        self._checksum.add_sum(part.checksum)
+        self._totals += Totals(part.rows, part.counts, part.checksum)
 
     def _append(self, line: bytes) -> None:
         with (self.folder / MANIFEST).open("r+b") as file:
@@ -241,9 +210,8 @@ class Parts:
             write_synced(self.folder / MANIFEST, [_line(self.about)])
         elif (about := begun[0][0]) != self.about:
             other = ", ".join(sorted(key for key in about.keys() | self.about if about.get(key) != self.about.get(key)))
-            raise InputError(
-                f"{self.folder} holds the output of another run: {other} differ", hint="choose another folder"
-            )
+            message = f"{self.folder} holds the output of another run: {other} differ"
+            raise InputError(message, hint="choose another folder")
         self._size, dropped = len(_line(self.about)), False
         for values, line in islice(_manifest(path), 1, None):
             if "complete" in values:
@@ -275,11 +243,9 @@ class Parts:
         file, known = self._file(part.piece, part.part), self._known.get(part.piece)
         if part.part != (known.parts if known else 0):
             return False
-        try:
+        with suppress(FileNotFoundError):
             if not part.rows or sha256_file(file) == part.sha256:
                 return True
-        except FileNotFoundError:
-            pass
         self.redone.append(file.name)
         return False
 
@@ -295,9 +261,8 @@ def left_over(pieces: Iterable[Piece | Stored], progress: Progress) -> Iterator[
 
 
 def _changed(name: str, how: str) -> InputError:
-    return InputError(
-        f"the source is not what it was when the run began: {name} {how}", hint="score it into another folder"
-    )
+    message = f"the source is not what it was when the run began: {name} {how}"
+    return InputError(message, hint="score it into another folder")
 
 
 def _whole(piece: _Piece) -> list[Row] | None:

@@ -76,21 +76,14 @@ class Model:
 def score_source(
     detector: Detector, source: Source, progress: Progress, *, address: str | None = None, **options: Any
 ) -> Iterator[Scored]:
-    """Score what is left of a source, chunk by chunk in any order.
+    """Score what is left of a source, chunk by chunk in any order, on the cluster at `address` or one of its own.
 
-    Args:
-        detector: what scores it.
-        source: see `outword.scoring.stream.open_source`.
-        progress: what is done already (see `outword.scoring.parts.Parts.progress`).
-        address: of a cluster; without it one is started here, and shut down at the end.
-        options: of `outword.load`, where the detector was loaded with some: encoder, trust_encoder, device, precision,
-            batch_size. Whether the encoder may be fetched is settled here, for all nodes.
+    Options are those of `outword.load` that the detector was loaded with, if it was. Whether the encoder may be fetched
+    is settled here, for all nodes.
     """
     if detector.scorer.sees_order:
-        raise InputError(
-            f"{detector.method} learns from the images that it scores, one after the other, and cannot be spread",
-            hint="use --engine local",
-        )
+        message = f"{detector.method} learns from the images that it scores, one after the other, and cannot be spread"
+        raise InputError(message, hint="use --engine local")
     if source.has_photos and not options.get("trust_encoder") and not options.get("encoder"):
         check_here(detector.card["encoder"]["name"])
     with _cluster(address), tempfile.TemporaryDirectory() as scratch:
@@ -130,12 +123,18 @@ def _run(model: Model, source: Source, plan: Path) -> Iterator[Scored]:
     data = (
         ray.data.from_items([{"plan": 0}])
         .map_batches(_Plan(plan), num_cpus=0, resources=here, **_ONE)
-        .map_batches(_Read(loader, size, source, Path.cwd()), num_cpus=reading, ray_remote_args_fn=_read_again, **_ONE)
+        .map_batches(
+            _Read(loader, size, source, Path.cwd()),
+            num_cpus=reading,
+            # by default without end: a photo that kills its reader would do so for ever
+            ray_remote_args_fn=lambda: {"max_retries": AGAIN},
+            **_ONE,
+        )
         .map_batches(
             _Score,
             fn_constructor_args=([there],),
             num_cpus=scoring,
-            ray_remote_args_fn=_score_again,
+            ray_remote_args_fn=lambda: {"max_restarts": AGAIN, "max_task_retries": AGAIN},
             num_gpus=1 if on_gpu else 0,
             compute=ActorPoolStrategy(min_size=1, max_size=scorers, initial_size=scorers),
             **_ONE,
@@ -144,14 +143,6 @@ def _run(model: Model, source: Source, plan: Path) -> Iterator[Scored]:
     rows = iter(data.iter_rows())
     while (row := _unwrapped(lambda: next(rows, None))) is not None:
         yield pickle.loads(row["scored"])
-
-
-def _read_again() -> dict[str, int]:
-    return {"max_retries": AGAIN}  # by default without end: a photo that kills its reader would do so for ever
-
-
-def _score_again() -> dict[str, int]:
-    return {"max_restarts": AGAIN, "max_task_retries": AGAIN}
 
 
 _ONE: Any = {"batch_size": 1, "batch_format": "pyarrow", "zero_copy_batch": True}
@@ -243,9 +234,8 @@ def _unwrapped(call: Any) -> Any:
             cause = getattr(cause, "cause", None) or cause.__cause__
         if cause is None:
             message = f"Ray gave up: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
-            raise OutwordError(
-                message, hint="run the same command again; --engine local tells which photo it is"
-            ) from error
+            hint = "run the same command again; --engine local tells which photo it is"
+            raise OutwordError(message, hint=hint) from error
         raise cause from None
 
 

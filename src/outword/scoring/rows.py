@@ -46,55 +46,37 @@ class Row:
     words: Shares = field(default_factory=list)
     error: str = ""
 
+    @property
+    def kind(self) -> str:
+        """The first word of the verdict: "in", "out" or "uncalibrated"; "" where there is an error."""
+        return self.verdict.partition(" ")[0]
+
 
 Put = Callable[[Row, bytes], object]
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What a run comes to.
+    """What a run comes to; totals of parts add up to those of the whole.
 
-    Attributes:
-        rows: how many.
-        counts: rows by verdict, with "error" for what could not be read.
-        checksum: of the rows (see `Checksum`).
-    """
+    The checksum does not depend on the order of the rows, their format, or the parts that they were written in: the
+    sha256 of each row, as CSV that is not raw has it with its line end, is read as a number, and the sum of these,
+    modulo 2^256, is written in 64 hexadecimal digits.
 
-    rows: int
-    counts: dict[str, int]
-    checksum: str
-
-
-class Checksum:
-    """A sum over rows that does not depend on their order, their format, or the parts that they were written in.
-
-    The sha256 of each row, as CSV that is not raw has it with its line end, is read as a number; the sum is taken
-    modulo 2^256. Sums of parts add up to the sum of the whole.
-
-    >>> one, other, both = Checksum(), Checksum(), Checksum()
-    >>> first, second = csv_line(Row("a.jpg", 1.5)), csv_line(Row("b.jpg", error="empty file"))
-    >>> one.add(first), other.add(second), both.add(second), both.add(first)
-    (None, None, None, None)
-    >>> one.add_sum(other.hex)
-    >>> one.hex == both.hex
+    >>> Totals(1, {"in": 1}, "f" * 64) + Totals(2, {"error": 1, "in": 1}, f"{3:064x}") == Totals(
+    ...     3, {"error": 1, "in": 2}, f"{2:064x}"
+    ... )
     True
     """
 
-    def __init__(self) -> None:
-        self._sum = 0
+    rows: int = 0
+    counts: dict[str, int] = field(default_factory=dict)  # by verdict, with "error" for what could not be read
+    checksum: str = "0" * 64
 
-    def add(self, line: bytes) -> None:
-        """Add a row, as `csv_line` gives it."""
-        self.add_sum(sha256_bytes(line))
-
-    def add_sum(self, other: str) -> None:
-        """Add the sum of other rows."""
-        self._sum = (self._sum + int(other, 16)) % (1 << 256)
-
-    @property
-    def hex(self) -> str:
-        """The sum in 64 hexadecimal digits."""
-        return f"{self._sum:064x}"
+    def __add__(self, other: Totals) -> Totals:
+        counts = Counter(self.counts) + Counter(other.counts)
+        checksum = int(self.checksum, 16) + int(other.checksum, 16)
+        return Totals(self.rows + other.rows, dict(sorted(counts.items())), f"{checksum % (1 << 256):064x}")
 
 
 class Writer:
@@ -103,18 +85,18 @@ class Writer:
     def __init__(self, put: Put) -> None:
         self._put = put
         self._counts: Counter[str] = Counter()
-        self._checksum = Checksum()
+        self._sum = 0  # of the sha256 of rows
 
     def __call__(self, row: Row) -> None:
         """Write a row."""
         line = csv_line(row)
-        self._checksum.add(line)
+        self._sum += int(sha256_bytes(line), 16)
         self._counts[row.verdict or "error"] += 1
         self._put(row, line)
 
     def totals(self) -> Totals:
         """Of the rows so far."""
-        return Totals(self._counts.total(), dict(sorted(self._counts.items())), self._checksum.hex)
+        return Totals() + Totals(self._counts.total(), self._counts, f"{self._sum:x}")
 
 
 def flat_words(row: Row) -> str:
@@ -166,13 +148,7 @@ def _csv_line(cells: list[str]) -> bytes:
 
 @contextmanager
 def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False) -> Iterator[Writer]:
-    """What writes rows to `file` as csv, jsonl or parquet; all of them are there when the block ends.
-
-    Args:
-        file: open for writing.
-        kind: of the three.
-        raw_csv: CSV without the `'` before what a spreadsheet would take for a formula.
-    """
+    """What writes rows to `file` as csv, raw or not, jsonl or parquet; all of them are there when the block ends."""
     with _csv(file, raw_csv) if kind == "csv" else _WRITERS[kind](file) as put:
         yield Writer(put)
 

@@ -78,7 +78,7 @@ def run(
     """
     given = as_paths(source)
     path = os.fspath(output) if isinstance(output, str | os.PathLike) else None
-    in_parts = path is not None and is_folder(path)
+    in_parts = path is not None and (path.endswith(("/", "\\")) or Path(path).is_dir())
     check_outputs(None if in_parts else path, html)
     kind = _chosen_format(None if in_parts else path, format)
     if raw_csv and kind != "csv":
@@ -214,11 +214,7 @@ def _opened(output: PathLike | IO[bytes] | None, kind: str, raw_csv: bool) -> It
     if output is None:
         yield Writer(silent)
     elif isinstance(output, str | os.PathLike):
-        with (
-            whole_file(Path(output)) as temporary,
-            temporary.open("wb") as file,
-            writing(file, kind, raw_csv=raw_csv) as write,
-        ):
+        with whole_file(Path(output)) as temporary, temporary.open("wb") as file, _opened(file, kind, raw_csv) as write:
             yield write
     else:
         with writing(output, kind, raw_csv=raw_csv) as write:
@@ -241,11 +237,6 @@ def as_paths(source: PathLike | Iterable[PathLike]) -> list[str]:
     return [os.fspath(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
 
 
-def is_folder(path: str) -> bool:
-    """Whether an output is to be written in parts: a name that ends in a slash, or a folder that is there."""
-    return path.endswith(("/", "\\")) or Path(path).is_dir()
-
-
 def counted(number: int, what: str) -> str:
     """So many of something.
 
@@ -258,9 +249,8 @@ def counted(number: int, what: str) -> str:
 def check_resumable(detector: Detector, *, hint: str) -> None:
     """Raise if a score depends on those before it."""
     if detector.scorer.sees_order:
-        raise InputError(
-            f"{detector.method} learns from the images that it scores, so a run cannot go on where it was", hint=hint
-        )
+        message = f"{detector.method} learns from the images that it scores, so a run cannot go on where it was"
+        raise InputError(message, hint=hint)
 
 
 def check_outputs(*names: PathLike | None) -> None:
@@ -287,10 +277,8 @@ def check_apart(folder: Path, given: Iterable[str]) -> None:
     target = folder.resolve()
     for path in chain.from_iterable(map(braced, given)):
         if not is_remote(path) and _finds(path, target):
-            raise InputError(
-                f"{folder} lies in {path}, and would be taken for more of the source",
-                hint="choose a folder elsewhere",
-            )
+            message = f"{folder} lies in {path}, and would be taken for more of the source"
+            raise InputError(message, hint="choose a folder elsewhere")
 
 
 def _finds(given: str, target: Path) -> bool:

@@ -6,9 +6,6 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
 
 from outword.detector.detector import Detector
 from outword.detector.inputs import check_store
@@ -21,8 +18,6 @@ from outword.vectors.fitted import hashes_of_files, hashes_of_vectors, short
 from outword.vectors.reader import Chunk, Span, read
 from outword.vectors.source import Identity, Job, PathLike, Source, Stored, find_source
 from outword.vectors.store import called, is_store
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -37,10 +32,7 @@ class Scored:
 def open_source(detector: Detector, given: Iterable[PathLike], *, column: str | None = None) -> Source:
     """What is to be scored: stores have vectors of the detector's encoder, or else of the one that stands for it here.
 
-    Args:
-        detector: what will score it.
-        given: see `outword.vectors.source.find_source`.
-        column: of tables, the one with the photos.
+    See `outword.vectors.source.find_source` for what can be given.
     """
     paths, made = list(given), detector.card["encoder"]
     for path in filter(is_store, paths):
@@ -100,10 +92,7 @@ def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
     pixels = iter(chunk.values if chunk.values.ndim == 4 else ())
     rows, views = list[Row](), list[Pixels | None]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
-        if error:
-            rows.append(Row(path, error=error))
-        else:
-            one = next(verdicts)
-            rows.append(Row(path, one.score, one.verdict, one.label, one.fired))
-        views.append(None if error else next(pixels, None))
+        one = None if error else next(verdicts)
+        rows.append(Row(path, one.score, one.verdict, one.label, one.fired) if one else Row(path, error=error))
+        views.append(next(pixels, None) if one else None)
     return Scored(chunk.span, rows, views)

@@ -14,11 +14,11 @@ import numpy as np
 from outword.base.extras import pyarrow
 from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
-from outword.encoders.base import Pixels
+from outword.encoders.base import Pixels, Vectors
 from outword.errors import ImageError, OutwordError
 from outword.photos.ahead import decode_ahead
 from outword.photos.decode import read_hashed
-from outword.vectors.shards import UNREADABLE, Shard, Vectors
+from outword.vectors.shards import UNREADABLE, Shard
 from outword.vectors.store import Store, make_store
 
 SHARD_ROWS = 1024
@@ -61,15 +61,11 @@ def embed(
     Each file is read once, in threads ahead of the encoder. Content that the store has is neither decoded nor encoded,
     and a row is written only where the newest row of its path says something else. Shards appear whole or not at all:
     a run that is killed loses the shard in flight, and several may write to a store at once. A damaged shard is set
-    aside, and its images are encoded again, like those of one that is gone.
+    aside, and its images are encoded again, like those of one that is gone. Paths are stored as they are given. A
+    folder that holds something else is refused.
 
-    Args:
-        encoder: what makes the vectors.
-        paths: image files; they are stored as they are given here, relative ones as relative ones.
-        folder: the store; a folder that holds something else is refused.
-        kind: of the shards, "safetensors" or "parquet".
-        report: called with the number of files done.
-        shard_rows: a shard is written when it has this many rows; up to one chunk of the encoder's goes on top.
+    Shards are of the kind "safetensors" or "parquet", and written when they have `shard_rows` rows; up to one chunk of
+    the encoder's goes on top. `report` is called with the number of files done.
     """
     if kind == "parquet":
         pyarrow()  # without it, say so before any work
@@ -104,14 +100,10 @@ def embed(
 
 def _look(encoder: Encoder, known: dict[bytes, int], path: str | os.PathLike[str]) -> Looked:
     """Read a file, and decode it if its content is new."""
+    digest = UNREADABLE
     try:
         digest, content = read_hashed(path)
-    except ImageError as error:
-        return UNREADABLE, error.bare()
-    if digest in known:
-        return digest, known[digest]
-    try:
-        return digest, encoder.loader(content)
+        return digest, known[digest] if digest in known else encoder.loader(content)
     except ImageError as error:
         return digest, error.bare()
 

@@ -34,23 +34,14 @@ NAMED = 3  # photos or labels that a message names
 
 @dataclass(frozen=True)
 class IdImages:
-    """ID images, sorted by path.
+    """ID images, sorted by path."""
 
-    Attributes:
-        vectors: (n_images, dim), unit rows.
-        classes: (n_images,), index of the label that each image shows; None where that is not known of all.
-        counts: how many images each label has; empty where `classes` is None.
-        left_out: path and reason of the photos that could not be read.
-        stray: what is wrong with the first photo that is in no folder with the name of a label, if there is one.
-        contents: hashes of the files (see `outword.vectors.fitted`), as far as there were any.
-    """
-
-    vectors: Vectors
-    classes: NDArray[np.int64] | None
-    counts: dict[str, int]
-    left_out: list[tuple[str, str]]
-    stray: InputError | None = None
-    contents: Sequence[int] = field(default=(), repr=False)
+    vectors: Vectors  # (n_images, dim), unit rows
+    classes: NDArray[np.int64] | None  # (n_images,), index of the label that each shows; None if not known of all
+    counts: dict[str, int]  # how many images each label has; empty where `classes` is None
+    left_out: list[tuple[str, str]]  # path and reason of the photos that could not be read
+    stray: InputError | None = None  # what is wrong with the first photo that is in no folder with the name of a label
+    contents: Sequence[int] = field(default=(), repr=False)  # hashes of the files (see `outword.vectors.fitted`)
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -87,14 +78,8 @@ def read_id_images(
 
     The class of a photo is the nearest folder above it whose name is a label, in an archive too; case, and underscores
     or hyphens for spaces, do not count. The folder or archive that was given counts, folders above it do not. For
-    photos that were given one by one or are listed, and for the paths in stores, all folders above count.
-
-    Args:
-        encoder: what makes the vectors.
-        paths: one or more of what `outword.vectors.source.find_source` takes.
-        labels: the class names.
-        with_classes: a photo in no such folder is an error; without it, `classes` is then None.
-        report: called with (task, done, total).
+    photos that were given one by one or are listed, and for the paths in stores, all folders above count. A photo in
+    no such folder is an `InputError` if `with_classes`; without it, `classes` is then None.
     """
     source, names = _found(encoder, paths)
     label_of = cache(partial(class_among, known=label_keys(labels)))
@@ -126,7 +111,15 @@ def find_stray(encoder: Encoder, paths: PathLike | Iterable[PathLike], labels: S
 
 
 def _found(encoder: Encoder, paths: PathLike | Iterable[PathLike]) -> tuple[Source, _Names]:
-    tops = _tops(paths)
+    """A source of what was given, and what its photos are known by; `InputError` if there is nothing at a path."""
+    try:
+        given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    except TypeError as error:
+        raise InputError(f"ID images must be folders or stores: {error}", hint='write id_images="train"') from None
+    for path in given:
+        if not is_there(path):
+            raise InputError(f"there are no ID images at {path}: no such file or folder", hint="check the path")
+    tops = {_absolute(path): path for path in given}
     source = find_source([tops[top] for top in sorted(tops)], encoder)
     return source, _Names(sorted(tops), source)
 
@@ -144,30 +137,18 @@ def _together(photos: list[_Photo], left_out: list[tuple[str, str]], labels: Seq
     """The photos as arrays; says what is left out, and which label nothing shows."""
     if left_out:
         told = a_few([f"{path!r}: {reason}" for path, reason in left_out])
-        _warn(f"{len(left_out):,} of {len(photos) + len(left_out):,} ID images are left out ({told})")
+        message = f"{len(left_out):,} of {len(photos) + len(left_out):,} ID images are left out ({told})"
+        warnings.warn(message, stacklevel=4)
     if not photos:
-        raise InputError(
-            "there must be at least one ID image that can be read, got none", hint="name a folder with photos in it"
-        )
+        message = "there must be at least one ID image that can be read, got none"
+        raise InputError(message, hint="name a folder with photos in it")
     stray = next((_stray(photo.path, photo.folders, labels) for photo in photos if photo.label is None), None)
     classes = None if stray else np.array([photo.label for photo in photos], np.int64)
     counts = {} if classes is None else Counter(labels[index] for index in classes)
     if missing := [label for label in labels if label not in counts] if counts else []:
-        _warn(f"no ID image shows {a_few(missing)}: photos of that may be called out")
+        warnings.warn(f"no ID image shows {a_few(missing)}: photos of that may be called out", stacklevel=4)
     vectors, contents = np.stack([photo.vector for photo in photos]), [short(photo.digest) for photo in photos]
     return IdImages(vectors, classes, dict(counts), left_out, stray, contents)
-
-
-def _tops(paths: PathLike | Iterable[PathLike]) -> dict[PurePath, str]:
-    """What was given, by its whole path."""
-    try:
-        given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    except TypeError as error:
-        raise InputError(f"ID images must be folders or stores: {error}", hint='write id_images="train"') from None
-    for path in given:
-        if not is_there(path):
-            raise InputError(f"there are no ID images at {path}: no such file or folder", hint="check the path")
-    return {_absolute(path): path for path in given}
 
 
 def _absolute(path: str) -> PurePath:
@@ -177,9 +158,7 @@ def _absolute(path: str) -> PurePath:
 class _Names:
     """What photos are known by, and the folders above them.
 
-    Args:
-        tops: what was given, by whole paths; a folder comes before those in it, so that its name counts for all.
-        source: what was made of it.
+    `tops` are what was given, by whole paths: a folder comes before those in it, so that its name counts for all.
     """
 
     def __init__(self, tops: Sequence[PurePath], source: Source) -> None:
@@ -234,17 +213,11 @@ def _stray(path: str, folders: Sequence[str], labels: Sequence[str]) -> InputErr
             break
     else:
         hint = f"the labels are {a_few(labels)}"
-    return InputError(
-        f"the class of an ID image is the nearest folder above it with the name of a label, and {path!r} is in none",
-        hint=hint,
-    )
+    rule = "the class of an ID image is the nearest folder above it with the name of a label"
+    return InputError(f"{rule}, and {path!r} is in none", hint=hint)
 
 
 def a_few(items: Sequence[str]) -> str:
     """The first few, and how many more there are."""
     more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
     return ", ".join(items[:NAMED]) + more
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=5)

@@ -21,10 +21,7 @@ class Listing(Generic[Value]):
 
     Iterating waits for the thread where it is behind, and raises what the iterator raised, at the same place. The file
     has no name, so that nobody else writes to it, and it is gone with the process. The thread ends when the listing is
-    not used any more.
-
-    Args:
-        values: what can be pickled, each with how many items it stands for; None where that is not known.
+    not used any more. Values can be pickled; each comes with how many items it stands for, None where nobody knows.
     """
 
     def __init__(self, values: Iterator[tuple[Value, int | None]]) -> None:

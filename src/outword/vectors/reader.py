@@ -32,75 +32,46 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Span:
-    """Where a chunk lies in its source.
-
-    Attributes:
-        piece: number of the piece.
-        name, version: of the piece.
-        first: how many items of the piece come before.
-        end: whether the piece ends here; one without items is an empty chunk.
-    """
+    """Where a chunk lies in its source: in which piece, of this number, name and version, and where in that."""
 
     piece: int
     name: str
     version: str
-    first: int
-    end: bool
+    first: int  # how many items of the piece come before
+    end: bool  # whether the piece ends here; one without items is an empty chunk
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Items of a piece that follow one another, for an encoder or a method.
-
-    Attributes:
-        span: where they lie.
-        paths: of all of them.
-        errors: what is wrong with each, else "".
-        values: of the good ones, pixels (n, height, width, 3) or vectors (n, dim).
-        digests: of the good ones, sha256 of their files; b"" where nobody asked.
-    """
+    """Items of a piece that follow one another, for an encoder or a method."""
 
     span: Span
     paths: list[str]
-    errors: list[str]
-    values: Array
-    digests: list[bytes]
+    errors: list[str]  # what is wrong with each, else ""
+    values: Array  # of the good ones, pixels (n, height, width, 3) or vectors (n, dim)
+    digests: list[bytes]  # of the good ones, sha256 of their files; b"" where nobody asked
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Items of a piece that follow one another, as vectors.
-
-    Attributes:
-        span: where they lie.
-        paths: of those that could be read.
-        vectors: (n, dim), unit rows.
-        patches: (n, n_patches, dim), if they were asked for.
-        digests: sha256 of the files.
-        unreadable: path and reason of those that could not be read.
-    """
+    """Items of a piece that follow one another, as vectors; paths and digests are of those that could be read."""
 
     span: Span
     paths: list[str]
-    vectors: Vectors
-    patches: Vectors | None
-    digests: list[bytes]
-    unreadable: list[tuple[str, str]]
+    vectors: Vectors  # (n, dim), unit rows
+    patches: Vectors | None  # (n, n_patches, dim), if they were asked for
+    digests: list[bytes]  # sha256 of the files
+    unreadable: list[tuple[str, str]]  # path and reason
 
 
 def vectors_of(encoder: Encoder, source: Source, *, patches: bool = False) -> Iterator[Encoded]:
     """All of a source as vectors, chunk by chunk: photos are encoded, and those of stores are read.
 
-    Args:
-        encoder: what makes the vectors, and made those of the stores.
-        source: see `outword.vectors.source.find_source`.
-        patches: also give the vectors of patches, which no store has.
+    With `patches` it also gives the vectors of patches; no store has those, and `InputError` says so.
     """
     if patches and source.stores:
-        raise InputError(
-            f"patches are needed, and {source.stores[0].path} is a store, which has none",
-            hint="name the photos themselves",
-        )
+        message = f"patches are needed, and {source.stores[0].path} is a store, which has none"
+        raise InputError(message, hint="name the photos themselves")
     for chunk in read(source.jobs(), encoder.loader, encoder.chunk, hashed=True):
         pairs = list(zip(chunk.paths, chunk.errors, strict=True))
         good, unreadable = [path for path, error in pairs if not error], [pair for pair in pairs if pair[1]]
@@ -113,21 +84,15 @@ def read(
     """What is left of pieces, in order; `size` photos, or `STORED` vectors, are a chunk.
 
     A chunk ends where a part does. So it does not matter where a run that was killed goes on, if that is at a part.
-
-    Args:
-        jobs: what is left.
-        loader: makes pixels of photos, in threads; None where there are none.
-        size: photos of a chunk.
-        workers: threads that decode ahead, by default as many as there are processors.
-        hashed: also give the sha256 of the files.
+    The loader makes pixels in so many threads, by default one a processor; it is None where there are no photos.
     """
     for stored, group in groupby(jobs, key=lambda job: isinstance(job.piece, Stored)):
+        load, entries, threads = partial(_load, loader, hashed), _entries(group), workers or usable_cpus()
         if stored:  # nothing to decode, so no threads
-            yield from _cut(((entry, attempt(_stored, entry)) for entry in _entries(group)), STORED)
+            yield from _cut(((entry, attempt(load, entry)) for entry in entries), STORED)
         elif loader:
-            load = partial(_load, loader, hashed)
-            threads = workers or usable_cpus()
-            yield from _cut(decode_ahead(_entries(group), load, workers=threads, ahead=2 * size, weigh=_weigh), size)
+            ahead = decode_ahead(entries, load, workers=threads, ahead=2 * size, weigh=lambda entry: weight(entry[2]))
+            yield from _cut(ahead, size)
 
 
 Entry = tuple[Job, int, "Item | Vector | None"]  # a place in a piece, and what is there; None after the last
@@ -151,22 +116,13 @@ def _name(item: Item | Vector) -> str:
     return item.path if isinstance(item, Vector) else os.fspath(item)
 
 
-def _weigh(entry: Entry) -> int:
-    return weight(entry[2])
-
-
-def _stored(entry: Entry) -> Loaded:
-    row = entry[2]
-    if not isinstance(row, Vector):
-        return None
-    if isinstance(row.value, ImageError):
-        raise row.value
-    return row.value, row.digest
-
-
-def _load(loader: Loader, hashed: bool, entry: Entry) -> Loaded:
+def _load(loader: Loader | None, hashed: bool, entry: Entry) -> Loaded:
     item = entry[2]
-    if item is None or isinstance(item, Vector):
+    if isinstance(item, Vector):
+        if isinstance(item.value, ImageError):
+            raise item.value
+        return item.value, item.digest
+    if item is None or loader is None:
         return None
     digest, content = read_hashed(item) if hashed else (b"", item)
     return loader(content), digest

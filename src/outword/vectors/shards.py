@@ -21,9 +21,9 @@ from safetensors.numpy import save as save_tensors
 
 from outword.base.extras import pyarrow
 from outword.base.files import sha256_bytes, sha256_file, whole_file
+from outword.encoders.base import Vectors
 from outword.errors import ArtifactError
 
-Vectors = NDArray[np.float32]
 UNREADABLE = bytes(32)  # stands for the sha256 of a file that could not be read
 MAX_BYTES = 1 << 30  # a shard of 1024 rows has a few MB
 UNIT_TOLERANCE = 0.01  # vectors that were computed in half precision are that far from length 1, or less
@@ -38,19 +38,12 @@ class DamagedShard(ArtifactError):
 
 @dataclass(frozen=True)
 class Shard:
-    """Rows in the order in which the files came.
+    """Rows in the order in which the files came."""
 
-    Attributes:
-        paths: the names of the files, in the bytes that the file system has for them.
-        digests: sha256 of the content of each, `UNREADABLE` where it could not be read.
-        errors: why a file has no vector, else "".
-        vectors: (n_rows, dim), unit rows; NaN where there is an error.
-    """
-
-    paths: list[bytes]
-    digests: list[bytes]
-    errors: list[str]
-    vectors: Vectors
+    paths: list[bytes]  # in the bytes that the file system has for them
+    digests: list[bytes]  # sha256 of the content of each, `UNREADABLE` where it could not be read
+    errors: list[str]  # why a file has no vector, else ""
+    vectors: Vectors  # (n_rows, dim), unit rows; NaN where there is an error
 
 
 def shard_files(folder: Path) -> list[Path]:
@@ -74,11 +67,10 @@ def write_shard(folder: Path, shard: Shard, kind: str) -> Path:
 def listed(folder: Path) -> dict[str, str]:
     """The names of the shards that a folder should have, each with its sha256; none where there is no list."""
     try:
-        lines = (
-            (folder / LIST).read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-        )  # a kill may cut the last
+        text = (folder / LIST).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return {}
+    lines = text.split("\n")[:-1]  # a kill may cut the last
     return {match[2]: match[1] for match in map(_LINE.fullmatch, lines) if match}
 
 
@@ -127,17 +119,11 @@ def read_shard(path: Path, dim: int) -> Shard:
             raise ValueError("its content is not what its name says")
         shard = _UNPACK[kind](data)
         _check(shard, dim)
-    except OSError as error:
-        if error.errno is not None:  # of the disk, not of a parser
-            raise
-        raise _damaged(path, error) from error
     except Exception as error:  # hostile bytes make parsers raise nearly anything
-        raise _damaged(path, error) from error
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of a parser
+            raise
+        raise DamagedShard(f"{path} is damaged: {error}", hint=_again(path.parent)) from error
     return shard
-
-
-def _damaged(path: Path, error: Exception) -> DamagedShard:
-    return DamagedShard(f"{path} is damaged: {error}", hint=_again(path.parent))
 
 
 def _again(folder: Path) -> str:
@@ -160,16 +146,10 @@ def _check(shard: Shard, dim: int) -> None:
 def _to_safetensors(shard: Shard) -> bytes:
     paths, path_ends = _join(shard.paths)
     errors, error_ends = _join([error.encode("utf-8", "backslashreplace") for error in shard.errors])
-    return save_tensors(
-        {
-            "paths": paths,
-            "path_ends": path_ends,
-            "sha256": np.frombuffer(b"".join(shard.digests), np.uint8).reshape(-1, 32),
-            "errors": errors,
-            "error_ends": error_ends,
-            "vectors": np.ascontiguousarray(shard.vectors),
-        }
-    )
+    sha256 = np.frombuffer(b"".join(shard.digests), np.uint8).reshape(-1, 32)
+    names = ("paths", "path_ends", "sha256", "errors", "error_ends", "vectors")
+    columns = (paths, path_ends, sha256, errors, error_ends, np.ascontiguousarray(shard.vectors))
+    return save_tensors(dict(zip(names, columns, strict=True)))
 
 
 def _from_safetensors(data: bytes) -> Shard:

@@ -24,6 +24,7 @@ from outword.vectors.listing import Listing
 from outword.vectors.store import Store, any_paths, is_store, open_store
 
 PathLike = str | os.PathLike[str]
+Only = Callable[[str], bool]  # whether a photo belongs to a source, by its name
 
 
 class Identity(NamedTuple):
@@ -35,13 +36,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class Vector:
-    """A row of a store.
-
-    Attributes:
-        path: that the photo had.
-        value: its vector (dim,), or what was wrong with it.
-        digest: sha256 of its file.
-    """
+    """A row of a store: the path that a photo had, its vector (dim,) or what was wrong with it, sha256 of its file."""
 
     path: str
     value: Vectors | ImageError = field(repr=False)
@@ -82,42 +77,26 @@ class Stored:
         """By the files that it had when it was opened."""
         return self.opened.version()
 
-    def count(self) -> int:
-        """The number of paths."""
-        return len(self.opened)
-
 
 @dataclass(frozen=True)
 class Job:
-    """What is left to do of a piece: it has a number in its source, and its first `skip` items are done.
-
-    `version` is that of the piece, where anyone wants to know; `only` tells by the name whether a photo counts.
-    """
+    """What is left to do of a piece: it has a number in its source, and its first `skip` items are done."""
 
     number: int
     piece: Piece | Stored
     skip: int = 0
-    version: str = ""
-    only: Callable[[str], bool] | None = None
+    version: str = ""  # of the piece, where anyone wants to know
+    only: Only | None = None
 
 
 class Source:
     """Photos and vectors, in a stable order; see `find_source`.
 
-    A thread lists it, once, from the first use on. Memory stays flat for any number of files.
-
-    Args:
-        groups: stores, and between them what `outword.photos.sources.find_pieces` takes.
-        column: of tables, the one with the photos.
-        only: whether a photo belongs to it, by its name; all do by default.
+    A thread lists it, once, from the first use on. Memory stays flat for any number of files. Groups are stores, and
+    between them what `outword.photos.sources.find_pieces` takes.
     """
 
-    def __init__(
-        self,
-        groups: list[Stored | list[str]],
-        column: str | None = None,
-        only: Callable[[str], bool] | None = None,
-    ) -> None:
+    def __init__(self, groups: list[Stored | list[str]], column: str | None = None, only: Only | None = None) -> None:
         self.groups = groups
         self.column = column
         self._only = only
@@ -174,17 +153,13 @@ def find_source(
     encoder: Encoder | Identity,
     *,
     column: str | None = None,
-    only: Callable[[str], bool] | None = None,
+    only: Only | None = None,
     otherwise: Callable[[], Encoder] | None = None,
 ) -> Source:
     """A source of all that is given; stores are opened, and what is wrong with the first of it is said now.
 
-    Args:
-        given: stores of "outword embed", and what `outword.photos.sources.find_pieces` takes.
-        encoder: whose vectors are read from stores.
-        column: of tables, the one with the photos.
-        only: whether a photo belongs to it, by its name; all do by default.
-        otherwise: gives the encoder that is looked for in a store that has nothing of the first.
+    Given are stores of "outword embed", from which the vectors of the encoder are read, or those of what `otherwise`
+    gives, and what `outword.photos.sources.find_pieces` takes; `column` is that of tables which has the photos.
     """
     groups: list[Stored | list[str]] = []
     for stored, group in groupby(given, key=is_store):
@@ -220,6 +195,6 @@ def _listed(groups: list[Stored | list[str]], column: str | None) -> Iterator[tu
     stores = count()
     for group in groups:
         if isinstance(group, Stored):
-            yield next(stores), group.count()
+            yield next(stores), len(group.opened)
         else:
             yield from ((piece, piece.count()) for piece in photos.find_pieces(group, column=column))

@@ -22,20 +22,10 @@ import numpy as np
 from outword.base.files import parse_json, sha256_bytes, sweep
 from outword.base.records import mistyped
 from outword.encoders import Encoder
+from outword.encoders.base import Vectors
 from outword.errors import ArtifactError, ImageError, InputError
-from outword.vectors.shards import (
-    UNREADABLE,
-    DamagedShard,
-    Shard,
-    Vectors,
-    list_anew,
-    listed,
-    lost,
-    read_shard,
-    shard_files,
-    write_shard,
-    write_synced,
-)
+from outword.vectors import shards
+from outword.vectors.shards import UNREADABLE, DamagedShard, Shard, read_shard, write_synced
 
 SCHEMA = 1
 CARD = "encoder.json"
@@ -47,11 +37,8 @@ _KINDS: dict[str, Any] = {"schema": int, "dim": int, "name": str, "fingerprint":
 class Store:
     """The rows of one encoder. The newest row of a path counts. Vectors stay on disk until `rows` reads them.
 
-    Args:
-        folder: where the shards are.
-        dim: length of a vector.
-        repair: set damaged shards aside, and list them in `damaged`, with those that are gone in `lost`; without it
-            the first one is an error.
+    To `repair` is to set damaged shards aside, and list them in `damaged`, with those that are gone in `lost`; without
+    it the first one is an error.
     """
 
     def __init__(self, folder: Path, dim: int, *, repair: bool = False) -> None:
@@ -63,11 +50,11 @@ class Store:
         self._digests = bytearray()  # of all rows, 32 bytes each
         self._errors: dict[int, str] = {}  # by number of the row
         self._newest: dict[bytes, int] = {}  # path to number of its row
-        known = listed(folder)  # before the folder is looked at: a shard is listed after it is there
-        files = shard_files(folder)
+        known = shards.listed(folder)  # before the folder is looked at: a shard is listed after it is there
+        files = shards.shard_files(folder)
         self.lost = sorted(known.keys() - {file.name for file in files})
         if self.lost and not repair:
-            raise lost(folder, self.lost)
+            raise shards.lost(folder, self.lost)
         for file in files:
             try:
                 self._add(file, read_shard(file, dim))
@@ -78,7 +65,7 @@ class Store:
                 with suppress(FileNotFoundError):  # another process was there first
                     file.rename(file.with_name(f"{file.name}.damaged"))
         if repair:
-            list_anew(folder, self._files)
+            shards.list_anew(folder, self._files)
 
     def __len__(self) -> int:
         """The number of paths."""
@@ -118,25 +105,25 @@ class Store:
 
     def digest(self, path: str) -> bytes:
         """sha256 of the content that a path has."""
-        at = 32 * self._newest[os.fsencode(path)]
-        return bytes(self._digests[at : at + 32])
+        return self._digest(self._newest[os.fsencode(path)])
 
     def contents(self) -> dict[bytes, int]:
         """sha256 of all file contents that were seen, each with the number of a row that has it."""
-        digests = (bytes(self._digests[at : at + 32]) for at in range(0, len(self._digests), 32))
+        digests = map(self._digest, range(len(self._digests) // 32))
         return {digest: number for number, digest in enumerate(digests) if digest != UNREADABLE}
 
     def holds(self, path: bytes, digest: bytes, error: str) -> bool:
         """Whether the newest row of a path says just this."""
-        number = self._newest.get(path)
-        if number is None:
-            return False
-        return self._digests[32 * number : 32 * number + 32] == digest and self.error(number) == error
+        number = self._newest.get(path, -1)
+        return number >= 0 and self._digest(number) == digest and self.error(number) == error
 
     def append(self, shard: Shard, kind: str) -> int:
         """Write a shard; returns the number of its first row."""
-        self._add(write_shard(self.folder, shard, kind), shard)
+        self._add(shards.write_shard(self.folder, shard, kind), shard)
         return self._starts[-1]
+
+    def _digest(self, number: int) -> bytes:
+        return bytes(self._digests[32 * number : 32 * number + 32])
 
     def _add(self, file: Path, shard: Shard) -> None:
         first = len(self._digests) // 32
@@ -169,10 +156,8 @@ def open_store(folder: str | os.PathLike[str], fingerprint: str, name: str) -> S
     cards = _cards(Path(folder))
     if card not in cards:
         others = ", ".join(sorted({called(_read_card(other)) for other in cards})) or "no encoder"
-        raise InputError(
-            f"{os.fspath(folder)} has no embeddings of {name} ({fingerprint[:16]}), it has those of {others}",
-            hint=f"outword embed SOURCE -o {os.fspath(folder)} --encoder {name}",
-        )
+        message = f"{os.fspath(folder)} has no embeddings of {name} ({fingerprint[:16]}), it has those of {others}"
+        raise InputError(message, hint=f"outword embed SOURCE -o {os.fspath(folder)} --encoder {name}")
     return Store(card.parent, _checked_dim(card, fingerprint))
 
 

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 from outword.base.files import cache_dir, sha256_bytes, whole_file
 from outword.encoders import Encoder
+from outword.encoders.base import Vectors
 from outword.encoders.texts import one_warning
 from outword.maths.mining import Density, Miner
 from outword.maths.mining.base import Indices
@@ -44,12 +46,7 @@ def quiet(task: str, done: int, total: int | None) -> None:
 
 
 def mine(
-    encoder: Encoder,
-    corpus: Corpus,
-    prompts: Prompts,
-    miner: Miner,
-    labels: NDArray[np.float32],
-    report: Report = quiet,
+    encoder: Encoder, corpus: Corpus, prompts: Prompts, miner: Miner, labels: Vectors, report: Report = quiet
 ) -> Wild:
     """Mine the wild words of a corpus. A rule that does not look at the labels is computed once and then read back."""
     key = wild_key(encoder, corpus, prompts, miner)
@@ -63,23 +60,14 @@ def mine(
 
 
 def rank(
-    encoder: Encoder,
-    corpus: Corpus,
-    prompts: Prompts,
-    miner: Miner,
-    labels: NDArray[np.float32] | None,
-    report: Report = quiet,
+    encoder: Encoder, corpus: Corpus, prompts: Prompts, miner: Miner, labels: Vectors | None, report: Report = quiet
 ) -> Arrays:
     """Encode a corpus and apply the rule: `words`, best first, a line each in UTF-8, and `vectors` in float16."""
     vectors = encoded_corpus(encoder, corpus, prompts, report)
 
     def select(rule: Miner) -> Indices:
-        return rule.select(
-            vectors,
-            labels=labels,
-            adjectives=[kind == "adj" for kind in corpus.kinds],
-            progress=lambda done, total: report("mining", done, total),
-        )
+        adjectives = [kind == "adj" for kind in corpus.kinds]
+        return rule.select(vectors, labels=labels, adjectives=adjectives, progress=partial(report, "mining"))
 
     if isinstance(miner, Density) and miner.preset == "paper":  # all words are ranked anyway: keep that for other sizes
         whole = replace(miner, size=len(corpus))
@@ -95,7 +83,7 @@ def rank(
     return {"words": np.frombuffer(words, np.uint8), "vectors": vectors[chosen].astype(np.float16)}
 
 
-def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: Report = quiet) -> NDArray[np.float32]:
+def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: Report = quiet) -> Vectors:
     """Vectors of every word of a corpus, (n_words, dim), unit rows; kept on disk after the first time.
 
     They are written part by part, so that a run that was killed goes on where it was.
@@ -119,7 +107,7 @@ def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: R
     return vectors
 
 
-def _kept(path: Path, rows: int, dim: int) -> NDArray[np.float32] | None:
+def _kept(path: Path, rows: int, dim: int) -> Vectors | None:
     """The vectors of a file, if it is there, whole, and of this many rows."""
     found = (_read(path) or {}).get("vectors")
     return found if found is not None and found.shape == (rows, dim) else None
@@ -130,7 +118,7 @@ def _from(task: str, start: int, total: int, report: Report) -> Report:
     return lambda _, done, __: report(task, start + done, total)
 
 
-def encode_words(encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet) -> NDArray[np.float32]:
+def encode_words(encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet) -> Vectors:
     """One unit vector a word: the vectors of its sentences are averaged, then normalised."""
     out = np.empty((len(sentences), encoder.dim), np.float32)
     with one_warning():
@@ -159,9 +147,7 @@ def shipped_path(key: str) -> Path:
 def _read_shipped(key: str) -> Arrays | None:
     """A ranking that comes with the package; its vectors are int8 with a scale a row, to keep the install small."""
     found = _read(shipped_path(key))
-    if found is None:
-        return None
-    return {"words": found["words"], "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}
+    return found and {**found, "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}
 
 
 def _read(path: Path) -> Arrays | None:
