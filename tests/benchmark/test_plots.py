@@ -12,8 +12,7 @@ from helpers.fabricated import MINI, config, run, suite
 from outword.benchmark.run.results import Outcome, Results
 from outword.benchmark.run.suite import Entry, Sweep
 from outword.benchmark.show.method_plots import POINTS, dots, histograms, roc, roc_curves, score_range, score_scale
-from outword.benchmark.show.plots import write_plots
-from outword.benchmark.show.sweep_plots import sweeps
+from outword.benchmark.show.plots import sweeps, write_plots
 from outword.errors import MissingExtraError
 from outword.metrics import auroc
 

@@ -14,6 +14,7 @@ from outword.benchmark.show.plots import write_plots
 from outword.benchmark.show.report import write_report
 from outword.benchmark.show.summary import leads, ranking
 from outword.benchmark.show.table import Column, Line, Table
+from outword.benchmark.show.tables import make_tables
 from outword.benchmark.show.verdict import weakness
 from outword.errors import ImageError
 
@@ -21,8 +22,8 @@ PAPER = ("imagenet-1k", "clip-vit-b-16", "")
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 
 
-def report(outcome, path, figures=(), **more):
-    write_report(outcome, path / "report.html", figures, **more)
+def report(outcome, path, figures=(), tables=None, **more):
+    write_report(outcome, path / "report.html", figures, make_tables(outcome) if tables is None else tables, **more)
     text = (path / "report.html").read_text(encoding="utf-8")
     return text, Page(text)
 
@@ -314,5 +315,5 @@ def test_a_failed_write_leaves_the_old_report(tmp_path):
     outcome = run(tmp_path, samples=5)
     before = report(outcome, tmp_path)[0]
     with pytest.raises(FileNotFoundError):
-        write_report(outcome, tmp_path / "report.html", [tmp_path / "panels" / "roc-1.1.svg"])
+        write_report(outcome, tmp_path / "report.html", [tmp_path / "panels" / "roc-1.1.svg"], make_tables(outcome))
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == before

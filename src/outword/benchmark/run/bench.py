@@ -9,9 +9,8 @@ from pathlib import Path
 
 from outword.base.extras import require
 from outword.base.files import whole_file
-from outword.benchmark.run.provenance import commit, versions
-from outword.benchmark.run.results import Outcome, Results
-from outword.benchmark.run.runner import SAMPLES, Runner
+from outword.benchmark.run.results import Outcome, Results, commit, versions
+from outword.benchmark.run.runner import Runner
 from outword.benchmark.run.suite import Suite, Theorem
 from outword.benchmark.show.plots import write_plots
 from outword.benchmark.show.report import write_report
@@ -33,7 +32,7 @@ def bench(
     *,
     encoders: Callable[[str], Encoder],
     store: Path | None = None,
-    samples: int = SAMPLES,
+    samples: int = 1000,
     only: Collection[str] | None = None,
     command: str = "",
     report: Report = quiet,
@@ -41,18 +40,9 @@ def bench(
     """Run a suite on the sets in `root` and leave rows, tables, plots and a report in `folder`; gives the tables.
 
     A run that was killed goes on where it was: a row is found again by the configuration and the vectors that it
-    hangs on, and vectors are kept in `store`, which several folders may share.
-
-    Args:
-        suite: what to run (see `read_suite`).
-        root: where the data sets are.
-        folder: of the results; it may hold an earlier run of the same suite.
-        encoders: gives an encoder of the suite by its name.
-        store: where vectors are kept; in `folder` by default.
-        samples: of the bootstrap.
-        only: the methods to run, by the names of their rows; all of the suite by default.
-        command: the command line that repeats the run, for the report.
-        report: called with (task, done, total).
+    hangs on, and vectors are kept in `store` (in `folder` by default), which several folders may share. `encoders`
+    gives an encoder of the suite by its name, `only` names the rows of the methods to run, `samples` is how many the
+    bootstrap draws, and `command` is what the report says to repeat the run.
     """
     require("matplotlib")  # said now, not after hours
     results = Results(folder)
@@ -61,28 +51,14 @@ def bench(
             outcome = Outcome(suite, folder, [])
             tables, figures, headline = _theorem(suite.theorem, folder, report)
         else:
-            runner = Runner(
-                *(suite, root.absolute(), results),
-                store=(store or folder / "store").absolute(),
-                encoders=encoders,
-                samples=samples,
-                only=only,
-                report=report,
-            )
-            outcome = runner.run()
+            kept = (store or folder / "store").absolute()
+            outcome = Runner(suite, root.absolute(), results, kept, encoders, samples, only, report).run()
             made = make_tables(outcome)
             leads = [] if suite.sweep else lead_tables(outcome)
             tables, figures, headline = [*made[:-1], *leads, *made[-1:]], write_plots(outcome, folder), ""
         write_tables(tables, folder)
-        write_report(
-            outcome,
-            folder / "report.html",
-            figures,
-            read=partial(_read, root),
-            command=command,
-            tables=tables,
-            headline=headline,
-        )
+        path, read = folder / "report.html", partial(_read, root)
+        write_report(outcome, path, figures, tables, read=read, command=command, headline=headline)
         return tables
 
 

@@ -32,20 +32,11 @@ def resampled(
     for every OOD set, and the same images for every method that scores them in the same order. So methods are compared
     pair by pair, and figures may be averaged over sets sample by sample.
 
-    Where only some of the ID images were scored, such as the half that a run did not fit on, samples are drawn from all
-    of them, and count for those that were scored. So runs with different halves have the same samples, too, and may be
-    averaged.
+    Where only some of the ID images were scored (`rows` of `n_all`), such as the half that a run did not fit on,
+    samples are drawn from all of them, and count for those that were scored. So runs with different halves have the
+    same samples, too, and may be averaged.
 
-    Args:
-        inside: scores of the ID images, (n_id,).
-        outside: scores of the images of each OOD set, (n_ood,), by name.
-        rows: (n_id,), which of the ID images they are; all by default.
-        n_all: how many ID images there are; n_id by default.
-        n_samples: how many samples, at least 1.
-        seed: of the draws, at least 0.
-
-    Returns:
-        for each OOD set (n_samples, 2): AUROC and FPR95 with ID as the positives, as `outword.metrics` has them.
+    Gives (n_samples, 2) for each OOD set: AUROC and FPR95 with ID as the positives, as `outword.metrics` has them.
 
     >>> resampled([2.0, 3.0], {"far": [0.0, 1.0]}, n_samples=2)["far"]
     array([[1., 0.],
@@ -118,15 +109,10 @@ def interval(values: ArrayLike) -> tuple[float, float]:
 
 
 def seeds_resampled(samples: ArrayLike) -> Array:
-    """Mean over seeds of bootstrap samples, each of which draws as many seeds as there are, with replacement.
+    """Mean over seeds, (n_samples, ...), of figures of each seed in each bootstrap sample, (n_seeds, n_samples, ...).
 
-    What is drawn depends on the number of seeds and samples alone, so that methods stay paired.
-
-    Args:
-        samples: the figures of each seed in each bootstrap sample, (n_seeds, n_samples, ...).
-
-    Returns:
-        (n_samples, ...).
+    Each sample draws as many seeds as there are, with replacement. What is drawn depends on the number of seeds and
+    samples alone, so that methods stay paired.
 
     >>> seeds_resampled([[0.5, 0.75]])
     array([0.5 , 0.75])
@@ -143,9 +129,7 @@ def half_widths(samples: ArrayLike) -> Array:
     Each is `c se_ij`, where se_ij is the standard deviation of the difference over bootstrap samples, and c the 95 %
     quantile of the largest |difference - its mean| / se_ij of all pairs (the max statistic; Westfall and Young 1993).
     Whichever methods are picked after looking at the figures, the best and the next, say, their interval holds.
-
-    Args:
-        samples: a figure of each method in each bootstrap sample, (n, n_samples), paired between methods.
+    `samples` has a figure of each method in each bootstrap sample, (n, n_samples), paired between methods.
 
     >>> half_widths([[0.0, 1.0], [0.0, 0.0]]).round(2)
     array([[0. , 0.5],

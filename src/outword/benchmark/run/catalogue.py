@@ -150,11 +150,9 @@ def archives(root: Path, data_set: DataSet) -> dict[Path, str]:
 
 def source_of(found: Found, encoder: Encoder | Identity) -> Source:
     """The photos of a set, those of its classes only for a subset of ImageNet, or its vectors, if it is a store."""
-
-    def belongs(name: str) -> bool:
-        return class_of(found.data_set, name) is not None
-
-    return find_source(found.paths, encoder, only=belongs if found.data_set.subset else None)
+    data_set = found.data_set
+    only = (lambda name: class_of(data_set, name) is not None) if data_set.subset else None
+    return find_source(found.paths, encoder, only=only)
 
 
 def class_of(data_set: DataSet, name: str) -> str | None:
@@ -181,20 +179,20 @@ def class_of(data_set: DataSet, name: str) -> str | None:
     return None
 
 
-def labels_of(data_set: DataSet, names: Iterable[str]) -> list[str]:
-    """The different labels of photos, by their paths or names.
+def labels_of(data_set: DataSet, names: Iterable[str]) -> dict[str, str]:
+    """The different labels of photos, by their paths or names, each with its own prompt, if it has one.
 
     Those of ImageNet come in the order of ILSVRC; all of them where no name tells a class. A set of the user's has the
     labels that it has, whatever the photos show. Others are sorted.
     """
     if isinstance(data_set, OwnSet):
-        return list(data_set.labels)
+        return dict(data_set.labels)
     if data_set.classes != "imagenet":
-        return sorted({label for name in names if (label := class_of(data_set, name)) is not None})
+        return dict.fromkeys(sorted(set(filter(None, (class_of(data_set, name) for name in names)))), "")
     every = frozenset(imagenet.subset(data_set.subset)) if data_set.subset else None
     known = imagenet.classes_by_key()
     shown = frozenset(known[key][0] for name in names if (key := PurePath(name).parent.name) in known)
-    return imagenet.labels(shown & every if shown and every else shown or every)
+    return dict.fromkeys(imagenet.labels(shown & every if shown and every else shown or every), "")
 
 
 def _matches(base: Path, parts: tuple[str, ...]) -> list[Path]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from outword.benchmark.run.catalogue import Found, own_found, source_of
-from outword.benchmark.run.measure import Cell, Place
+from outword.benchmark.run.measure import Cell
 from outword.benchmark.run.photos import Photos
-from outword.benchmark.run.results import Row
+from outword.benchmark.run.results import Place, Row
 from outword.benchmark.run.suite import Entry
 from outword.benchmark.run.task import Task
 from outword.detector.inputs import check_store, missing_inputs
@@ -60,16 +60,8 @@ def applicable(
     """The recipes of the methods that lack nothing, by what their rows are called, the quick ones first.
 
     The name says which parameters were set, also those by which a method that looks at pixels is content with vectors.
-    Nothing is encoded.
-
-    Args:
-        entries: the methods.
-        encoder: what encodes.
-        corpus: for the methods that take any words; each one's own by default.
-        words: a word list of the user's, for the methods that want one.
-        id_images, stray: see `missing_inputs`; for the methods that look at ID images.
-        sets: what is to be scored.
-        tell: called with a line for each method that is left out.
+    Nothing is encoded. `corpus` is for the methods that take any words, `words` for those that want a list of the
+    user's, `id_images` and `stray` (see `missing_inputs`) for those that look at ID images; `sets` are to be scored.
     """
     found: dict[str, Recipe] = {}
     for entry in entries:
@@ -98,13 +90,8 @@ def compare(
 ) -> Iterator[list[Row]]:
     """Encode the photos, then give the rows of each method, one for each OOD set, as soon as they are ready.
 
-    Args:
-        recipes: see `applicable`; all with the same encoder.
-        labels: the class names, each with its own prompt, if it has one.
-        sets: see `open_sets`.
-        id_images: photos of the classes, for the methods that look at some.
-        report: called with (task, done, total).
-        tell: called with each line that is to be known.
+    All recipes have the same encoder; labels come with their own prompts, if they have any. `id_images` are photos of
+    the classes, for the methods that look at some.
     """
     if not recipes:
         raise _none_applies()
@@ -124,11 +111,8 @@ def compare(
         )
     task = Task(dict(labels), np.arange(len(inside.paths)), fit_on)
     places = {name: Place(INSIDE, encoder.name, "", name) for name in recipes}
-    yield from run_cells(
-        (Cell(places[name], recipe, task, inside, outside, SEED) for name, recipe in recipes.items()),
-        report=report,
-        tell=tell,
-    )
+    cells = (Cell(places[name], recipe, task, inside, outside, SEED) for name, recipe in recipes.items())
+    yield from run_cells(cells, report=report, tell=tell)
 
 
 def _slowness(recipe: Recipe) -> tuple[bool, bool, bool]:

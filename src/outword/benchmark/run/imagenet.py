@@ -19,10 +19,10 @@ SUBSETS = (10, 20, 100)
 
 
 @cache
-def _rows() -> tuple[tuple[str, str, str], ...]:
+def _rows() -> list[list[str]]:
     """WordNet id, name and subsets of each class, in the order of ILSVRC."""
     text = (files("outword") / "benchmark" / "data" / "imagenet.tsv").read_text(encoding="utf-8")
-    return tuple((wnid, name, subsets) for wnid, name, subsets in (line.split("\t") for line in text.splitlines()))
+    return [line.split("\t") for line in text.splitlines()]
 
 
 def classes() -> list[tuple[str, str]]:

@@ -8,26 +8,25 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from outword.base.files import sha256_bytes
 from outword.benchmark.run.bootstrap import interval, resampled
-from outword.benchmark.run.photos import Indices, Photos
-from outword.benchmark.run.provenance import commit, versions
-from outword.benchmark.run.results import Row
+from outword.benchmark.run.photos import Indices, Photos, below
+from outword.benchmark.run.results import Place, Row, Worst, commit, versions
 from outword.benchmark.run.task import Task
 from outword.detector.detector import Detector
 from outword.detector.fitting import prepare
-from outword.detector.inputs import missing_inputs
+from outword.detector.judge import judge
 from outword.detector.recipe import Recipe
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
-from outword.maths.metrics import aupr, auroc, fpr_at_tpr
+from outword.maths.metrics import aupr, auroc, fpr_at_tpr, threshold_at_tpr
 from outword.maths.numerics import Array
 from outword.vectors.id_images import IdImages
 from outword.vectors.reader import vectors_of
@@ -35,38 +34,20 @@ from outword.vectors.source import find_source
 from outword.vectors.wild import Report, quiet
 from outword.words.prompts import Prompts
 
+WORST = 6  # images of the ID set, and of each OOD set, that are told as the worst
 UNKNOWN = (math.nan, math.nan)  # an interval that was not asked for
 Scores = dict[str, Array]  # "id" (or "id/NAME", where each OOD set has its own) and "ood/NAME"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where rows belong: the condition, the name of the method, the point of a sweep."""
-
-    id: str
-    encoder: str
-    corpus: str
-    entry: str
-    point: str = ""
-
-
-@dataclass(frozen=True)
 class Measured:
-    """A fitted method and its scores.
-
-    Attributes:
-        detector: fitted.
-        scores: of the ID set and the OOD sets.
-        score_seconds: of its `score` on the ID set and an OOD set together, by the name of the OOD set.
-        rows: which photos of the ID set it scored.
-        fit_seconds: of its own `fit`.
-    """
+    """A fitted method and its scores."""
 
     detector: Detector
     scores: Scores
-    score_seconds: Mapping[str, float]
-    rows: Indices
-    fit_seconds: float
+    score_seconds: Mapping[str, float]  # of its `score` on the ID set and an OOD set together, by OOD set
+    rows: Indices  # which photos of the ID set it scored
+    fit_seconds: float  # of its own `fit`
 
     def inside(self, ood: str) -> Array:
         """ID scores beside an OOD set."""
@@ -79,26 +60,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Cell:
-    """A method to be measured.
+    """A method to be measured."""
 
-    Attributes:
-        place: where its rows belong.
-        recipe: how it is made.
-        task: labels, which ID photos are scored, and what is fitted on.
-        inside, outside: the ID set and the OOD sets.
-        seed: of everything that is drawn by chance.
-        drawn: whether labels or photos of the task were drawn by the seed.
-        samples: of the bootstrap; without any, intervals are NaN.
-    """
-
-    place: Place
+    place: Place  # where its rows belong
     recipe: Recipe
-    task: Task
+    task: Task  # labels, which ID photos are scored, and what is fitted on
     inside: Photos
     outside: Sequence[Photos]
-    seed: int = 0
-    drawn: bool = False
-    samples: int = 0
+    seed: int = 0  # of everything that is drawn by chance
+    drawn: bool = False  # whether labels or photos of the task were drawn by the seed
+    samples: int = 0  # of the bootstrap; without any, intervals are NaN
 
     @property
     def chance(self) -> bool:
@@ -137,7 +108,7 @@ class Cell:
                 "name": self.inside.name,
                 "fingerprint": self.inside.fingerprint,
                 "scored": len(self.task.rows),
-                "rows": self.task.rows_fingerprint,
+                "rows": sha256_bytes(self.task.rows.tobytes()),
             },
             "labels": {"count": len(self.task.labels), "fingerprint": self.task.fingerprint},
             "seed": self.seed,
@@ -156,11 +127,6 @@ class Cell:
         """What the file with the scores is called."""
         return sha256_bytes("".join(self.keys.values()).encode())[:16]
 
-    def check(self) -> None:
-        """Raise if the method lacks something; nothing is encoded."""
-        if missing := missing_inputs(self.recipe, self.id_images):
-            raise missing
-
     def measure(self, label_cache: dict[Prompts, Vectors] | None = None, report: Report = quiet) -> Measured:
         """Fit the method and let it score; `label_cache` is for cells with the same labels and encoder."""
         prepared = prepare(
@@ -172,10 +138,7 @@ class Cell:
         return Measured(detector, *self._score(detector.scorer), self.task.rows, fit_seconds)
 
     def _score(self, scorer: VectorDetector) -> tuple[Scores, dict[str, float]]:
-        """Scores of all sets, and seconds of the ID set and an OOD set together.
-
-        A method that learns from the test images sees ID and OOD as one stream for each OOD set.
-        """
+        """Scores of all sets, and seconds of the ID set with an OOD set: one stream for a method that learns."""
         scores, seconds, rows, encoder = Scores(), dict[str, float](), self.task.rows, self.recipe.encoder
         started = time.perf_counter()
         if not scorer.sees_order:
@@ -236,10 +199,29 @@ class Cell:
             commit=commit(),
         )
 
+    def worst(self, measured: Measured, root: Path) -> list[Worst]:
+        """The ID images with the lowest scores, and of each OOD set the highest of those that 95 % TPR would accept.
 
-def stream_scores(
-    scorer: VectorDetector, inside: NDArray[np.floating], outside: NDArray[np.floating], seed: int
-) -> tuple[Array, Array]:
+        Each comes with the label and the words that speak for it, and its path below the data root.
+        """
+        own = measured.inside(self.outside[0].name)
+        lowest = np.argsort(own, kind="stable")[:WORST]
+        parts = [(self.inside, measured.rows[lowest], own[lowest])]
+        for photos in self.outside:
+            others = measured.outside(photos.name)
+            highest = np.argsort(-others, kind="stable")[:WORST]
+            accepted = highest[others[highest] >= threshold_at_tpr(measured.inside(photos.name), 0.95)]
+            parts.append((photos, accepted, others[accepted]))
+        found: list[Worst] = []
+        for photos, rows, scores in parts:
+            judged = judge(measured.detector, photos.vectors[rows], scores=scores) if len(rows) else ()
+            told = (photos.name, photos is self.inside)
+            for row, one in zip(rows, judged, strict=True):
+                found.append(Worst(below(photos.paths[row], root), *told, one.score, one.label, one.fired))
+        return found
+
+
+def stream_scores(scorer: VectorDetector, inside: Vectors, outside: Vectors, seed: int) -> tuple[Array, Array]:
     """ID and OOD scores of a method that learns from the images that it scores: one stream, shuffled by the seed."""
     images = np.concatenate([inside, outside])
     order = np.random.default_rng(seed).permutation(len(images))
@@ -251,14 +233,12 @@ def stream_scores(
 
 
 def _set_scores(scorer: VectorDetector, encoder: Encoder, photos: Photos, rows: Indices | slice = slice(None)) -> Array:
-    """Scores of some photos of a set, by their vectors; by their patches, if the method looks at them."""
+    """Scores of some photos of a set, by their vectors.
+
+    Patches are kept nowhere: for a method that looks at them, the photos are encoded once more.
+    """
     if Need.PATCHES not in scorer.wants():
         return scorer.score(photos.vectors[rows])
-    return _patch_scores(scorer, encoder, photos)[rows]
-
-
-def _patch_scores(scorer: VectorDetector, encoder: Encoder, photos: Photos) -> Array:
-    """Scores of a method that looks at patches, which are kept nowhere: the photos are encoded once more."""
     wanted, found = frozenset(photos.paths), dict[str, float]()
     for some in vectors_of(encoder, find_source(photos.found.paths, encoder, only=wanted.__contains__), patches=True):
         if some.paths:
@@ -268,4 +248,4 @@ def _patch_scores(scorer: VectorDetector, encoder: Encoder, photos: Photos) -> A
             f"{len(lost):,} photos of {photos.name} could be read before, and cannot any more",
             hint="see that nothing changes them during the run",
         )
-    return np.array([found[path] for path in photos.paths])
+    return np.array([found[path] for path in photos.paths])[rows]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import parse_json, sha256_bytes, whole_file
-from outword.benchmark.run.catalogue import Found, OwnSet, class_of, labels_of, source_of
+from outword.benchmark.run.catalogue import Found, class_of, labels_of, source_of
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import ImageError, InputError, OutwordError
@@ -28,21 +28,13 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Photos:
-    """The photos of a set that could be read, sorted by path.
+    """The photos of a set that could be read, sorted by path."""
 
-    Attributes:
-        found: where the set lies.
-        paths: of the photos, or their names inside an archive.
-        vectors: (n_photos, dim), unit rows.
-        unreadable: path and reason of those that could not be read.
-        contents: sha256 of their files.
-    """
-
-    found: Found
-    paths: list[str]
-    vectors: Vectors
-    unreadable: list[tuple[str, str]]
-    contents: frozenset[bytes] = frozenset()
+    found: Found  # where the set lies
+    paths: list[str]  # or names inside an archive
+    vectors: Vectors  # (n_photos, dim), unit rows
+    unreadable: list[tuple[str, str]]  # path and reason of those that could not be read
+    contents: frozenset[bytes] = frozenset()  # sha256 of their files
 
     @property
     def name(self) -> str:
@@ -53,17 +45,14 @@ class Photos:
     def fingerprint(self) -> str:
         """sha256 of the vectors, and of the names below the place where the set lies."""
         digest = hashlib.sha256(np.ascontiguousarray(self.vectors).data)
-        top = f"{self.found.where}{os.sep}"
-        digest.update("\0".join(path.removeprefix(top) for path in self.paths).encode("utf-8", "surrogateescape"))
+        names = "\0".join(below(path, self.found.where) for path in self.paths)
+        digest.update(names.encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
 
     @cached_property
     def labels(self) -> dict[str, str]:
         """The class names, each with its own prompt, if it has one."""
-        data_set = self.found.data_set
-        if isinstance(data_set, OwnSet):
-            return dict(data_set.labels)
-        return dict.fromkeys(labels_of(data_set, self.paths), "")
+        return labels_of(self.found.data_set, self.paths)
 
     @cached_property
     def shown(self) -> Indices:
@@ -72,23 +61,12 @@ class Photos:
         data_set = self.found.data_set
         return np.array([numbers.get(class_of(data_set, path) or "", -1) for path in self.paths], np.int64)
 
-    @property
-    def classes(self) -> Indices | None:
-        """The same; None unless it is known of all photos."""
-        return None if (self.shown < 0).any() else self.shown
-
 
 def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int], None]) -> Photos:
-    """The photos of a set; what the store has is not encoded again, and not even read if no file has changed.
+    """The photos of a set; what its store in `store` has is not encoded again, nor even read if no file has changed.
 
     What tells that is a marker beside the store: the listing of the files, the number of paths that the store then
     had, and those of them that are not there any more, or are another run's.
-
-    Args:
-        encoder: what makes the vectors.
-        found: the set.
-        store: folder of the stores, one for each set.
-        report: called with the number of photos done.
     """
     source = source_of(found, encoder)
     if source.stores:
@@ -108,6 +86,11 @@ def encoded(encoder: Encoder, found: Found, store: Path, report: Callable[[int],
         text = json.dumps({"listing": listing, "rows": len(now), "gone": gone})
         temporary.write_text(text, encoding="utf-8")
     return _photos(found, now, frozenset(gone))
+
+
+def below(path: str, top: Path | None) -> str:
+    """A path as it is below a folder, such as the data root."""
+    return path.removeprefix(f"{top}{os.sep}")
 
 
 def _unchanged(marker: Path, listing: str, folder: Path, encoder: Encoder) -> tuple[Store, frozenset[str]] | None:

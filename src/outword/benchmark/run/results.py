@@ -1,19 +1,24 @@
-"""What a run leaves: rows in JSON lines, appended whole, and the scores behind them, to go on from or to report."""
+"""What a run leaves, to go on from or to report: rows in JSON lines, scores behind them, what software made them."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
+import platform
+import subprocess
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from outword._version import __version__
 from outword.base.files import parse_json, whole_file
 from outword.base.locks import lock_output, release
 from outword.base.records import read_record
@@ -22,69 +27,61 @@ from outword.errors import InputError
 from outword.maths.numerics import Array
 
 ROWS = "rows.jsonl"
+PACKAGES = ("numpy", "pillow", "onnxruntime", "safetensors", "torch", "open_clip_torch", "transformers", "scipy")
 Condition = tuple[str, str, str]  # ID set, encoder, corpus
 
 
 @dataclass(frozen=True)
-class Row:
-    """The figures of one method on one OOD set, with all that they hang on.
+class Place:
+    """Where a row belongs: its condition, its method and the point of a sweep."""
 
-    Attributes:
-        key: sha256 of the configuration: a run that is resumed looks for it.
-        cell: names the file with the scores, which all OOD sets of a fitted method share.
-        id, encoder, corpus: the condition; corpus is "" where each method has its own words.
-        entry: what the method is called.
-        point: of a sweep, such as "tau=0.4"; else "".
-        seed: of everything that is drawn by chance.
-        chance: whether anything is; if not, one seed stands for all.
-        ood: the OOD set.
-        n_id, n_ood, unread_id, unread_ood: images that were scored, and that could not be read.
-        auroc ... fpr95_ood: see `outword.metrics`; AUPR and FPR95 with ID and with OOD as the positives.
-        auroc_ci, fpr95_ci: 95 % intervals over images, by bootstrap; FPR95 with ID as the positives. NaN without one.
-        fit_seconds, score_seconds: of the method itself on vectors; score is that of ID and OOD together.
-        config: the exact configuration, with fingerprints.
-        versions, commit: of the software.
-    """
-
-    key: str
-    cell: str
     id: str
     encoder: str
-    corpus: str
-    entry: str
-    point: str
-    seed: int
-    chance: bool
+    corpus: str  # "" where each method has its own words
+    entry: str  # what the method is called
+    point: str = ""  # such as "tau=0.4"
+
+    @property
+    def condition(self) -> Condition:
+        """ID set, encoder and corpus."""
+        return self.id, self.encoder, self.corpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Place):
+    """The figures of one method on one OOD set, with all that they hang on; figures are those of `outword.metrics`."""
+
+    key: str  # sha256 of the configuration: a run that is resumed looks for it
+    cell: str  # names the file with the scores, which all OOD sets of a fitted method share
+    seed: int  # of everything that is drawn by chance
+    chance: bool  # whether anything is; if not, one seed stands for all
     ood: str
-    n_id: int
+    n_id: int  # images that were scored
     n_ood: int
-    unread_id: int
+    unread_id: int  # images that could not be read
     unread_ood: int
     auroc: float
-    aupr_id: float
+    aupr_id: float  # with ID as the positives
     aupr_ood: float
     fpr95_id: float
     fpr95_ood: float
-    auroc_ci: tuple[float, float]
-    fpr95_ci: tuple[float, float]
-    fit_seconds: float
-    score_seconds: float
-    config: Mapping[str, Any]
+    auroc_ci: tuple[float, float]  # 95 % interval over images, by bootstrap; NaN without one
+    fpr95_ci: tuple[float, float]  # with ID as the positives
+    fit_seconds: float  # of the method itself on vectors
+    score_seconds: float  # of ID and OOD together
+    config: Mapping[str, Any]  # the exact configuration, with fingerprints
     versions: Mapping[str, str]
     commit: str
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """What was left out of a run: `what` is a set, an encoder or a method, `reason` one line.
-
-    `where` is the condition in which a method was left out, as (id, encoder, corpus); () for what concerns all.
-    """
+    """What was left out of a run, and why, in one line."""
 
     kind: str  # "set", "encoder" or "method"
     what: str
     reason: str
-    where: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()  # the condition in which a method was left out; () for what concerns all
 
 
 @dataclass(frozen=True)
@@ -116,15 +113,14 @@ class Outcome:
 
     def conditions(self) -> list[Condition]:
         """(id, encoder, corpus), in the order of the suite."""
-        return list(dict.fromkeys((row.id, row.encoder, row.corpus) for row in self.rows))
+        return list(dict.fromkeys(row.condition for row in self.rows))
 
     def select(self, condition: Condition | None = None, **wanted: Any) -> list[Row]:
         """The rows of a condition with these values, such as entry="mcm"."""
         return [
             row
             for row in self.rows
-            if condition in (None, (row.id, row.encoder, row.corpus))
-            and all(getattr(row, name) == value for name, value in wanted.items())
+            if condition in (None, row.condition) and all(getattr(row, name) == value for name, value in wanted.items())
         ]
 
     def scores(self, row: Row) -> tuple[Array, Array]:
@@ -147,12 +143,11 @@ class Outcome:
             raise InputError(f"{path} cannot be read: {error}", hint="remove it, and run the suite again") from None
 
 
+@dataclass(frozen=True)
 class Results:
     """The folder of a run."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._path = folder / ROWS
+    folder: Path
 
     @contextmanager
     def locked(self, suite: str) -> Iterator[None]:
@@ -181,13 +176,13 @@ class Results:
 
     def read(self) -> dict[str, Row]:
         """The rows by key, the newest where a key was written twice; half a line of a killed run is cut off."""
-        if not self._path.exists():
+        path = self.folder / ROWS
+        if not path.exists():
             return {}
-        data = self._path.read_bytes()
+        data = path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
-            with self._path.open("r+b") as file:
-                file.truncate(whole)
+            os.truncate(path, whole)
         rows = [self._row(number, line) for number, line in enumerate(data[:whole].splitlines(), 1)]
         return {row.key: row for row in rows}
 
@@ -197,19 +192,19 @@ class Results:
             return read_record(Row, {f.name: table[f.name] for f in fields(Row)}, "it")
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"line {number} of {self._path} is no row of this version: {error!r}",
+                f"line {number} of {self.folder / ROWS} is no row of this version: {error!r}",
                 hint="remove the line, or give another folder with -o",
             ) from None
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows in one write, and see that they are on disk."""
         text = "".join(json.dumps(asdict(row), sort_keys=True) + "\n" for row in rows)
-        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        handle = os.open(self.folder / ROWS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         with os.fdopen(handle, "ab", buffering=0) as file:
             written = file.write(text.encode())
             os.fsync(handle)
         if written != len(text.encode()):
-            raise OSError(errno.ENOSPC, "a row could not be written whole", str(self._path))
+            raise OSError(errno.ENOSPC, "a row could not be written whole", str(self.folder / ROWS))
 
     def has(self, cell: str) -> bool:
         """Whether the scores of a cell are there, and whole."""
@@ -228,3 +223,29 @@ class Results:
                 temporary.write_text(json.dumps([asdict(found) for found in worst]), encoding="utf-8")
         with whole_file(folder / f"{cell}.npz") as temporary, temporary.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of what figures may hang on."""
+    found = {"outword": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+@cache
+def commit() -> str:
+    """The commit of outword's sources, with "+" where files differ from it; "" where they are not under git."""
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(here), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", Path(__file__).name)
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", str(here.parent)) else "")
+    except (OSError, subprocess.SubprocessError):
+        return ""

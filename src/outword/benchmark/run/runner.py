@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from outword.benchmark.run.catalogue import TRAIN, Found, find_set, folder_ood
-from outword.benchmark.run.measure import Cell, Place
-from outword.benchmark.run.photos import Photos, encoded
-from outword.benchmark.run.results import Condition, Outcome, Results, Row, Skipped
+from outword.benchmark.run.measure import Cell
+from outword.benchmark.run.photos import Photos, below, encoded
+from outword.benchmark.run.results import Condition, Outcome, Place, Results, Row, Skipped
 from outword.benchmark.run.suite import FOLDER, SWEPT, Entry, Suite
 from outword.benchmark.run.task import Task, half, make_task
-from outword.benchmark.run.worst import below, worst_images
+from outword.detector.inputs import missing_inputs
 from outword.detector.recipe import make_detector
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import Need
-from outword.vectors.wild import Report, quiet
+from outword.vectors.wild import Report
 from outword.words.prompts import Prompts
 
-SAMPLES = 1000  # of the bootstrap
 UNREAD = 10  # photos of a set that are named
 
 
@@ -40,48 +41,27 @@ class Plan:
     seed: int = 0
 
 
+@dataclass
 class Runner:
-    """One run of a suite.
+    """One run of a suite on the sets in `root`; the caller has locked the folder of the results."""
 
-    Args:
-        suite: what to run.
-        root: where the data sets are.
-        results: the folder that the run leaves; it is locked by the caller.
-        store: where vectors are kept.
-        encoders: gives an encoder of the suite by its name.
-        samples: of the bootstrap.
-        only: the methods to run, by the names of their rows; all of the suite by default.
-        report: called with (task, done, total).
-    """
+    suite: Suite
+    root: Path
+    results: Results
+    store: Path  # where vectors are kept
+    encoders: Callable[[str], Encoder]  # by the names that the suite has for them
+    samples: int  # of the bootstrap
+    only: Collection[str] | None  # the methods to run, by the names of their rows; None stands for all
+    report: Report
+    skipped: list[Skipped] = field(default_factory=list, init=False)
 
-    def __init__(
-        self,
-        suite: Suite,
-        root: Path,
-        results: Results,
-        *,
-        store: Path,
-        encoders: Callable[[str], Encoder],
-        samples: int = SAMPLES,
-        only: Collection[str] | None = None,
-        report: Report = quiet,
-    ) -> None:
-        self.suite = suite
-        self.root = root
-        self.results = results
-        self.store = store
-        self.encoders = encoders
-        self.samples = samples
-        self.only = only
-        self.report = report
-        self.skipped: list[Skipped] = []
+    def __post_init__(self) -> None:
         self._titles: dict[str, str] = {}
         self._unread: dict[str, list[tuple[str, str]]] = {}
-        self._done = results.read()
+        self._done = self.results.read()
         self._rows: list[Row] = []
         self._label_caches: dict[str, dict[Prompts, Vectors]] = {}  # by list of labels
-        self._tasks: dict[tuple[int | None, int], Task] = {}  # of one condition
-        words = root / "words.txt"
+        words = self.root / "words.txt"
         self._words = words if words.exists() else None
 
     def run(self) -> Outcome:
@@ -126,8 +106,7 @@ class Runner:
             return [find_set(self.root, name)]
         found = folder_ood(self.root)
         used = {place for one in found for place in one.data_set.folders}
-        loose = [path for path in (self.root / "ood").glob("[!.]*") if str(path) not in used]
-        if loose:
+        if loose := [path for path in (self.root / "ood").glob("[!.]*") if str(path) not in used]:
             more = f" and {len(loose) - 1:,} more" if len(loose) > 1 else ""
             self._skip("set", "ood", f"left out, a set is a folder, an archive or a list: {min(loose).name}{more}")
         return found
@@ -155,9 +134,9 @@ class Runner:
             if entry.shown not in [one.shown for one in taking]:
                 self._skip("method", entry.shown, f"it is for {', '.join(entry.encoders)}")
         # All methods of the suite decide, whichever are asked for: that must not change what is scored.
-        fitted = self._any_fitted(encoder, self.suite.methods)
+        fitted = _any_fitted(encoder, self.suite.methods)
         there = self._train() if fitted else None
-        train = self._encoded_train(encoder, there) if there and self._any_fitted(encoder, taking) else None
+        train = self._encoded_train(encoder, there) if there and _any_fitted(encoder, taking) else None
         self._label_caches.clear()
         for found in inside:
             photos = self._encoded(encoder, found)
@@ -165,13 +144,13 @@ class Runner:
                 continue
             split = fitted and there is None and self.suite.train == FOLDER and self._halves(photos)
             self._look(photos, train, ood)
-            self._tasks.clear()
+            tasks = cache(partial(make_task, photos, train, split=split))  # one for all methods of a seed
             for corpus in self.suite.corpora or ("",):
                 plans = list(self._plans((photos.name, name, corpus), taking))
                 for number, plan in enumerate(plans):
                     place = ", ".join(part for part in (*plan.condition, plan.entry.shown, plan.point) if part)
                     self.report(f"{place}, seed {plan.seed}", number, len(plans))
-                    self._run_plan(plan, encoder, photos, train, ood, split=split)
+                    self._run_plan(plan, encoder, photos, ood, tasks, split)
 
     def _halves(self, photos: Photos) -> bool:
         """Whether there are photos to draw for fitting, that is, most classes have two or more; says how many."""
@@ -200,19 +179,14 @@ class Runner:
 
     def _encoded(self, encoder: Encoder, found: Found) -> Photos | None:
         """The photos of a set; None, and a line, where none can be read."""
-
-        def report(done: int) -> None:
-            self.report(f"{encoder.name}: {found.data_set.title}", done, found.count)
-
+        name = f"{encoder.name}: {found.data_set.title}"
         try:
-            photos = encoded(encoder, found, self.store, report)
+            photos = encoded(encoder, found, self.store, lambda done: self.report(name, done, found.count))
         except InputError as error:
             self._skip("set", found.data_set.name, f"skipped: {error.message}")
             return None
-        if photos.unreadable:
-            self._unread[photos.name] = [
-                (below(path, self.root), reason) for path, reason in photos.unreadable[:UNREAD]
-            ]
+        if bad := [(below(path, self.root), reason) for path, reason in photos.unreadable[:UNREAD]]:
+            self._unread[photos.name] = bad
         return photos
 
     def _train(self) -> Found | None:
@@ -238,17 +212,6 @@ class Runner:
             self._skip("set", photos.name, f"{(photos.shown < 0).sum():,} photos show no label by their folder")
         return photos
 
-    def _any_fitted(self, encoder: Encoder, entries: Sequence[Entry]) -> bool:
-        """Whether a method needs ID images."""
-        return any(Need.ID_IMAGES in self._wants(encoder, entry) for entry in entries)
-
-    def _wants(self, encoder: Encoder, entry: Entry) -> tuple[Need, ...]:
-        """What a method needs; nothing where its parameters are wrong, which is said later."""
-        try:
-            return make_detector(entry.method, encoder.temperature, entry.params).wants()
-        except OutwordError:
-            return ()
-
     def _plans(self, condition: Condition, taking: Sequence[Entry]) -> Iterator[Plan]:
         """Every method, point and seed of a condition, in the order of the tables."""
         points = [(sweep.parameter, value) for sweep in self.suite.sweep for value in sweep.values]
@@ -258,7 +221,7 @@ class Runner:
                     yield _plan(condition, entry, parameter, value, seed)
 
     def _run_plan(
-        self, plan: Plan, encoder: Encoder, photos: Photos, train: Photos | None, ood: Sequence[Photos], *, split: bool
+        self, plan: Plan, encoder: Encoder, photos: Photos, ood: list[Photos], tasks: Callable[..., Task], split: bool
     ) -> None:
         """Measure a method, unless its rows are there; one that lacks something is a line in the table."""
         drawn = split or plan.n_labels is not None
@@ -272,9 +235,10 @@ class Runner:
                 keep_label_words=self.suite.keep_label_words,
             )
             place = Place(*plan.condition, plan.entry.shown, plan.point)
-            task = self._task(plan, photos, train, split=split, seed=plan.seed if drawn else 0)
+            task = tasks(seed=plan.seed if drawn else 0, n_labels=plan.n_labels)
             cell = Cell(place, recipe, task, photos, ood, plan.seed, drawn, self.samples)
-            cell.check()
+            if missing := missing_inputs(recipe, cell.id_images):
+                raise missing
             if cell.chance or plan.seed == 0:  # one seed stands for all where nothing is drawn
                 self._measure(cell)
         except OutwordError as error:
@@ -282,18 +246,11 @@ class Runner:
             reason = error.message.partition(": pass --")[0]  # options of other verbs: see the help of this one
             self._skip("method", f"{plan.entry.shown}{at}", reason, plan.condition)
 
-    def _task(self, plan: Plan, photos: Photos, train: Photos | None, *, split: bool, seed: int) -> Task:
-        """The task of a plan, which all methods of a seed share."""
-        key = (plan.n_labels, seed)
-        if key not in self._tasks:
-            self._tasks[key] = make_task(photos, train, seed=seed, n_labels=plan.n_labels, split=split)
-        return self._tasks[key]
-
     def _measure(self, cell: Cell) -> None:
-        if not self._is_done(cell.keys):
+        if not all(key in self._done and self.results.has(self._done[key].cell) for key in cell.keys.values()):
             measured = cell.measure(self._label_caches.setdefault(cell.task.fingerprint, {}), self.report)
             rows, boot = cell.rows(measured)
-            worst = worst_images(measured, cell.inside, cell.outside, self.root) if cell.seed == 0 else None
+            worst = cell.worst(measured, self.root) if cell.seed == 0 else None
             arrays = measured.scores | {f"boot/{name}": kept for name, kept in boot.items()}
             self.results.keep(cell.name, arrays, worst)
             self.results.append(rows)
@@ -302,9 +259,14 @@ class Runner:
             row = self._done[cell.keys[one.name]]
             self._rows.append(replace(row, unread_id=len(cell.inside.unreadable), unread_ood=len(one.unreadable)))
 
-    def _is_done(self, keys: Mapping[str, str]) -> bool:
-        """Whether the rows are there, and the scores behind them."""
-        return all(key in self._done and self.results.has(self._done[key].cell) for key in keys.values())
+
+def _any_fitted(encoder: Encoder, entries: Sequence[Entry]) -> bool:
+    """Whether a method needs ID images; one whose parameters are wrong, which is said later, does not."""
+    for entry in entries:
+        with suppress(OutwordError):
+            if Need.ID_IMAGES in make_detector(entry.method, encoder.temperature, entry.params).wants():
+                return True
+    return False
 
 
 def _plan(condition: Condition, entry: Entry, parameter: str, value: float, seed: int) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -39,27 +39,17 @@ WHOLE = ("B", "alpha", "L", "K")
 
 @dataclass(frozen=True)
 class Entry:
-    """A method as it takes part.
+    """A method as it takes part; prompts, miner and corpus are as for `outword.fit`."""
 
-    Attributes:
-        method: its name (`outword list methods`).
-        name: what its rows are called; the method's name by default.
-        published: its row in the paper's table, if it has one there.
-        prompts, miner, corpus: as for `outword.fit`.
-        params: of the method.
-        miner_params: of the miner.
-        encoders: those of the suite that it takes part with; none stands for all.
-    """
-
-    method: str
-    name: str = ""
-    published: str = ""
+    method: str  # as in `outword list methods`
+    name: str = ""  # of its rows; the method's by default
+    published: str = ""  # its row in the paper's table, if it has one there
     prompts: str | None = None
     miner: str | None = None
     corpus: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     miner_params: Mapping[str, Any] = field(default_factory=dict)
-    encoders: tuple[str, ...] = ()
+    encoders: tuple[str, ...] = ()  # those of the suite that it takes part with; none stands for all
 
     @property
     def shown(self) -> str:
@@ -75,14 +65,10 @@ class Entry:
         prompts: str | None = None,
         **rest: Any,
     ) -> Recipe:
-        """How it is made where photos are scored by their vectors.
+        """How it is made where photos are scored by their vectors; `rest` is for `resolve`.
 
-        Args:
-            encoder: what encodes.
-            corpus: of the condition; else the method's own.
-            words: a word list of the user's, for a method that wants one.
-            prompts: templates for a method that has none of its own.
-            rest: for `resolve`: seed, keep_label_words.
+        A condition's corpus is for methods that take any words, `words` of the user's for those that want a list, and
+        prompts for those that have none of their own.
         """
         kind = DETECTORS[self.method]
         return resolve(
@@ -119,40 +105,22 @@ class Theorem:
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark. Every ID set, encoder and corpus is one condition, in which all methods are measured.
+    """A benchmark. Every ID set, encoder and corpus is one condition, in which all methods are measured."""
 
-    Attributes:
-        name: of the file.
-        title, about: one line each.
-        kind: "methods" (a table), "sweep" (figures) or "theorem".
-        published: the paper's table beside which it is shown, such as "table1".
-        id, ood: names of sets in the catalogue; "folder" stands for the user's own (`FOLDER`).
-        train: the ID photos that some methods are fitted on.
-        groups: OOD sets that have an average of their own, such as near and far.
-        encoders: names of encoders.
-        corpora: words for the methods that want some; none leaves each method its own.
-        prompts: templates for the methods that name none.
-        keep_label_words: as for `outword.fit`.
-        seeds: how many runs; they are numbered from 0.
-        methods: the methods.
-        sweep: what is varied.
-        theorem: sizes of the theorem's experiment.
-    """
-
-    name: str
+    name: str  # of the file
     title: str
     about: str = ""
-    kind: Kind = "methods"
-    published: str = ""
-    id: tuple[str, ...] = ()
+    kind: Kind = "methods"  # a table; "sweep" gives figures
+    published: str = ""  # the paper's table beside which it is shown, such as "table1"
+    id: tuple[str, ...] = ()  # sets of the catalogue, or `FOLDER`
     ood: tuple[str, ...] = ()
-    train: str | None = None
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    train: str | None = None  # the ID photos that some methods are fitted on
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # OOD sets with an average of their own
     encoders: tuple[str, ...] = ("mini",)
-    corpora: tuple[str, ...] = ()
-    prompts: str | None = None
-    keep_label_words: bool = False
-    seeds: int = 5
+    corpora: tuple[str, ...] = ()  # words for the methods that want some; none leaves each method its own
+    prompts: str | None = None  # templates for the methods that name none
+    keep_label_words: bool = False  # as for `outword.fit`
+    seeds: int = 5  # how many runs; they are numbered from 0
     methods: tuple[Entry, ...] = ()
     sweep: tuple[Sweep, ...] = ()
     theorem: Theorem | None = None
@@ -205,8 +173,10 @@ def _check(suite: Suite, where: str) -> None:
             raise InputError(
                 f"{group} in {where} must name OOD sets of the suite, got {stray[0]}", hint="add it to ood"
             )
-    if missing := _missing_key(suite):
-        raise InputError(f"{where} must have the key {missing}", hint="see docs/benchmark.md")
+    measured = ("id", "ood", "encoders", "methods", *(["sweep"] if suite.kind == "sweep" else []))
+    for key in ("theorem",) if suite.kind == "theorem" else measured:
+        if not getattr(suite, key):
+            raise InputError(f"{where} must have the key {key}", hint=f"see {SEE}")
 
 
 def _check_methods(suite: Suite, where: str) -> None:
@@ -234,13 +204,3 @@ def _check_sweep(sweep: Sweep, where: str) -> None:
         raise InputError(f"{sweep.parameter} in {where} must have no value twice", hint="remove one of them")
     for value in sweep.values if sweep.parameter in WHOLE else ():
         whole_number(f"{sweep.parameter} in {where}", value, hint="write it without a point")
-
-
-def _missing_key(suite: Suite) -> str | None:
-    """The first key that a suite of its kind needs and does not have."""
-    wanted: Sequence[str] = {
-        "methods": ("id", "ood", "encoders", "methods"),
-        "sweep": ("id", "ood", "encoders", "methods", "sweep"),
-        "theorem": ("theorem",),
-    }[suite.kind]
-    return next((key for key in wanted if not getattr(suite, key)), None)

@@ -16,27 +16,16 @@ from outword.vectors.id_images import IdImages
 
 @dataclass(frozen=True)
 class Task:
-    """A list of labels, and photos.
+    """A list of labels, and photos."""
 
-    Attributes:
-        labels: with their own prompt, if any.
-        rows: of the ID set, to score.
-        fit_on: photos to fit on, and which of them; or as they are read for `outword.fit`; None if there are none.
-    """
-
-    labels: dict[str, str]
-    rows: Indices
-    fit_on: tuple[Photos, Indices] | IdImages | None = None
+    labels: dict[str, str]  # with their own prompt, if any
+    rows: Indices  # of the ID set, to score
+    fit_on: tuple[Photos, Indices] | IdImages | None = None  # photos, and which of them; or as `outword.fit` reads them
 
     @cached_property
     def fingerprint(self) -> str:
         """sha256 of the labels with their prompts, in order."""
         return sha256_bytes(repr(list(self.labels.items())).encode())
-
-    @cached_property
-    def rows_fingerprint(self) -> str:
-        """sha256 of the rows that are scored."""
-        return sha256_bytes(self.rows.tobytes())
 
     @cached_property
     def id_images(self) -> IdImages | None:
@@ -63,14 +52,10 @@ class Task:
 
 
 def make_task(photos: Photos, train: Photos | None, *, seed: int, n_labels: int | None, split: bool) -> Task:
-    """The task of a seed.
+    """The task of a seed on the ID set `photos`: all labels, or `n_labels` of them by chance with their photos only.
 
-    Args:
-        photos: the ID set.
-        train: photos to fit on, of the same classes.
-        seed: of what is drawn.
-        n_labels: draw so many of the labels, and keep their photos only; None keeps all.
-        split: without `train`, draw half of the photos of each class to fit on; the others are scored.
+    `train` has the photos to fit on. Without any, `split` draws half of the photos of each class for that; the others
+    are scored.
     """
     labels, rows = photos.labels, np.arange(len(photos.paths))
     if n_labels is not None:
@@ -98,7 +83,7 @@ def half(shown: Indices, rows: Indices, seed: int) -> Indices:
 
 def _drawn(photos: Photos, n_labels: int, seed: int) -> dict[str, str]:
     """Labels by chance, in the order of the list."""
-    if photos.classes is None:
+    if (photos.shown < 0).any():
         raise InputError(
             f"K needs the class of each photo, and {photos.name} does not tell it", hint="sort them into class folders"
         )

@@ -8,15 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+
+from markupsafe import Markup
 
 from outword.base.html import render
 from outword.benchmark.show.summary import Value
 from outword.benchmark.show.table import Cell, Column, Interval, Label, Line, Table
 from outword.scoring.rows import csv_text
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 NOTHING = "–"
 LONG = 40  # rows that a page of LaTeX holds
@@ -72,9 +70,6 @@ def _groups(columns: Sequence[Column]) -> Iterator[tuple[str, int]]:
         yield name, len(list(group))
 
 
-# Markdown
-
-
 def to_markdown(table: Table) -> str:
     """GitHub's Markdown; the best averages in bold."""
     table = _seen(table)
@@ -95,9 +90,6 @@ def _md(text: str) -> str:
     return re.sub(r"([\\|*`<\[\]])", r"\\\1", " ".join(text.split()))
 
 
-# CSV
-
-
 def to_csv(table: Table) -> str:
     """Fractions, not percent; a mean and its deviation, and the ends of an interval, in columns of their own."""
     text = io.StringIO()
@@ -110,22 +102,15 @@ def to_csv(table: Table) -> str:
 
 
 def _raw(cell: Cell, width: int) -> Sequence[object]:
+    """A cell in columns of CSV, figures with twelve digits: what is beyond is rounding of the mean."""
     if isinstance(cell, Value):
-        return (_fraction(cell.mean), "" if cell.sd is None else _fraction(cell.sd))
+        return (f"{cell.mean:.12g}", "" if cell.sd is None else f"{cell.sd:.12g}")
     if isinstance(cell, Interval):
-        return (_fraction(cell.low), _fraction(cell.high))
+        return (f"{cell.low:.12g}", f"{cell.high:.12g}")
     plain = cell.name if isinstance(cell, Label) else cell
     if isinstance(plain, str) and not _NUMBER.fullmatch(plain):
         plain = csv_text(plain)
     return ("" if plain is None else plain,) + ("",) * (width - 1)
-
-
-def _fraction(value: float) -> str:
-    """Twelve digits: what is beyond is rounding of the mean."""
-    return f"{value:.12g}"
-
-
-# LaTeX
 
 
 def to_latex(table: Table) -> str:
@@ -172,9 +157,6 @@ def _tex(text: str) -> str:
     50 \% of a\_b
     """
     return "".join(_TEX.get(character, character) for character in " ".join(text.split()))
-
-
-# HTML
 
 
 def to_html(table: Table) -> Markup:

@@ -16,14 +16,11 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Published:
-    """A row of a table in the paper: AUROC and FPR95 with ID as the positives, both in percent, as printed.
-
-    The condition (id, encoder, corpus) goes by outword's names.
-    """
+    """A row of a table in the paper: AUROC and FPR95 with ID as the positives, both in percent, as printed."""
 
     table: str  # "table1" to "table5"
     method: str  # as the paper calls it; its own is "Ours"
-    id: str
+    id: str  # the condition goes by outword's names
     encoder: str
     sets: Mapping[str, Pair]  # by OOD set
     average: Pair  # as printed
@@ -48,11 +45,7 @@ def published(table: str) -> list[Published]:
 
 
 def reference(table: str) -> str:
-    """Where a table was printed.
-
-    >>> reference("table1")
-    'arXiv 2605.23797, Table 1'
-    """
+    """Where a table was printed, such as "arXiv 2605.23797, Table 1"."""
     return f"{_file()[0]}, Table {published(table)[0].table.removeprefix('table')}"
 
 

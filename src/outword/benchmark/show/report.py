@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from outword.base.files import whole_file
 from outword.base.html import render
-from outword.benchmark.run.results import Condition, Outcome
-from outword.benchmark.show.facts import facts_of
+from outword.benchmark.run.results import Condition, Outcome, Row, commit, versions
 from outword.benchmark.show.markup import to_html
+from outword.benchmark.show.notes import AUROC, CHOSEN, CONDITIONAL, FPR95_ID, FPR95_OOD, lacks, printed
 from outword.benchmark.show.picture import PANELS
 from outword.benchmark.show.plots import picture_name
 from outword.benchmark.show.summary import condition_text, entries, measured_sets, paper_entries, ranking
 from outword.benchmark.show.table import Table
-from outword.benchmark.show.tables import make_tables
 from outword.benchmark.show.verdict import verdict, weakness
 from outword.benchmark.theory.plot import CAPTION, NAME
 from outword.errors import ImageError
@@ -24,6 +26,9 @@ from outword.scoring.page import thumbnails
 
 SHOWN = 12  # images of a kind
 LONG = ("all", "points")  # tables that are folded
+EMBEDDED = "mini"
+UNREAD = 5  # photos of a set that are named
+ONE_SEED = ("seed", "ood.", "method.parameters.seed", "miner.parameters.seed")  # what a row has to itself
 Read = Callable[[Sequence[str]], Mapping[str, bytes | ImageError]]
 
 
@@ -31,26 +36,20 @@ def write_report(
     outcome: Outcome,
     path: Path,
     figures: Sequence[Path],
+    tables: Sequence[Table],
     *,
     read: Read | None = None,
     command: str = "",
-    tables: Sequence[Table] | None = None,
     headline: str = "",
 ) -> None:
     """Write the report of a run to `path`; the file appears whole or not at all.
 
-    Args:
-        outcome: the run.
-        path: of the HTML file.
-        figures: what `write_plots` or `theorem_figures` gave.
-        read: gives the bytes of images, or what is wrong with them, by their paths below the data root; without it
-            there are no thumbnails.
-        command: the command line that repeats the run.
-        tables: those of the run by default.
-        headline: the answer in a few sentences, where it is not a matter of which method wins.
+    `figures` are what `write_plots` or `theorem_figures` gave. `read` gives the bytes of images, or what is wrong with
+    them, by their paths below the data root; without it there are no thumbnails. `command` repeats the run, and
+    `headline` is the answer in a few sentences, where it is not a matter of which method wins.
     """
     kind = outcome.suite.kind if outcome.rows or outcome.suite.kind != "methods" else "sweep"
-    shown = _tables(kind, make_tables(outcome) if tables is None else tables)
+    shown = _tables(kind, tables)
     page = render(
         "benchmark/show/report.html",
         title=outcome.suite.title,
@@ -64,7 +63,7 @@ def write_report(
         panels=partial(_panels, figures),
         titles=outcome.title,
         **_conditions(outcome, kind, read),
-        **facts_of(outcome),
+        **_facts(outcome),
     )
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -104,7 +103,10 @@ def _conditions(outcome: Outcome, kind: str, read: Read | None) -> dict[str, Any
         found.append(shown)
     methods = [method for shown in found for method in shown.get("failures", [])]
     paths = [image.path for method in methods for image in method["accepted"] + method["rejected"]]
-    return {"conditions": found, "thumbnails": _thumbnails(paths, read)}
+    thumbs = dict.fromkeys(paths, b"")  # what cannot be read any more has none
+    if read:
+        thumbs |= thumbnails(read(list(thumbs)).items())
+    return {"conditions": found, "thumbnails": thumbs}
 
 
 def _failures(outcome: Outcome, condition: Condition) -> list[dict[str, Any]]:
@@ -125,13 +127,96 @@ def _failures_of(outcome: Outcome, condition: Condition, method: str) -> dict[st
     }
 
 
-def _thumbnails(paths: Iterable[str], read: Read | None) -> dict[str, bytes]:
-    """By path, b"" where one cannot be read any more."""
-    found = dict.fromkeys(paths, b"")
-    return {**found, **thumbnails(read(list(found)).items())} if read else found
-
-
 def _panels(figures: Sequence[Path], name: str, *numbers: int) -> list[bytes]:
     """The panels of a figure as SVG, which a phone shows one below the other."""
     own = [p for p in figures if p.parent.name == PANELS and p.stem.rpartition(".")[0] == picture_name(name, *numbers)]
     return [path.read_bytes() for path in own]
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    """What the report says of the conditions, by the names that report.html has for it."""
+    sources = {"commits": {row.commit for row in outcome.rows}, "versions": _versions(outcome)}
+    commits = sorted(one or "unknown" for one in sources["commits"] or {commit()})
+    return {
+        "is_mini": any(row.config["encoder"]["name"] == EMBEDDED for row in outcome.rows),
+        "mixed": {what: len(values) for what, values in sources.items() if len(values) > 1},
+        "left_out": [*lacks(outcome), *_unread(outcome)],
+        "conventions": [AUROC, FPR95_ID, FPR95_OOD, CONDITIONAL, CHOSEN, *printed(outcome)] if outcome.rows else [],
+        "sets": _sets(outcome),
+        "software": [*(f"commit {one}" for one in commits), *sorted(sources["versions"])],
+        "seconds": _seconds(outcome),
+        **_configuration(outcome),
+    }
+
+
+def _versions(outcome: Outcome) -> set[str]:
+    """Those of the rows; of this process where there are none."""
+    found = [row.versions for row in outcome.rows] or [versions()]
+    return {", ".join(f"{name} {number}" for name, number in sorted(one.items())) for one in found}
+
+
+def _unread(outcome: Outcome) -> Iterator[str]:
+    """The first photos of each set that could not be read, with the reason."""
+    for name, photos in outcome.unread.items():
+        for path, reason in photos[:UNREAD]:
+            yield f"{outcome.title(name)}: {path}: {reason.rstrip('.')}."
+
+
+def _sets(outcome: Outcome) -> list[list[str]]:
+    """Name, kind, images scored and unreadable ones of each set."""
+    inside = {name: outcome.select(id=name)[0] for name in dict.fromkeys(row.id for row in outcome.rows)}
+    counts = {name: ("ID", row.n_id, row.unread_id) for name, row in inside.items()}
+    outside = {name: outcome.select(ood=name)[0] for name in measured_sets(outcome)}
+    counts |= {name: ("OOD", row.n_ood, row.unread_ood) for name, row in outside.items()}
+    return [[outcome.title(name), kind, f"{n:,}", f"{bad:,}"] for name, (kind, n, bad) in counts.items()]
+
+
+def _seconds(outcome: Outcome) -> list[list[str]]:
+    """Seconds of each method on vectors, to fit and to score: the mean over seeds and OOD sets."""
+    lines = []
+    for row in _first(outcome):
+        rows = outcome.select(row.condition, entry=row.entry)
+        means = [np.mean([getattr(row, part) for row in rows]) for part in ("fit_seconds", "score_seconds")]
+        lines.append([_method(outcome, row), *(f"{mean:.3f}" for mean in means)])
+    return lines
+
+
+def _first(outcome: Outcome) -> list[Row]:
+    """The first row of each method in each condition."""
+    first: dict[tuple[Condition, str], Row] = {}
+    for row in outcome.rows:
+        first.setdefault((row.condition, row.entry), row)
+    return list(first.values())
+
+
+def _method(outcome: Outcome, row: Row) -> str:
+    """What the method of a row is called, with its condition where there are several."""
+    told = condition_text(outcome, row.condition)
+    return f"{row.entry} ({told})" if told else row.entry
+
+
+def _configuration(outcome: Outcome) -> dict[str, Any]:
+    """What all rows share, and what is a method's own, by what it is called; that of the first row of each."""
+    flat = [_flat(row.config) for row in outcome.rows]
+    names = [name for name in dict.fromkeys(name for one in flat for name in one) if not name.startswith(ONE_SEED)]
+    shared = [name for name in names if len({one.get(name) for one in flat}) == 1]
+    own = []
+    for row in _first(outcome):
+        facts = {k: v for k, v in _flat(row.config).items() if k in names and k not in shared}
+        own.append((_method(outcome, row), facts))
+    return {"shared": {name: flat[0][name] for name in shared}, "own": own}
+
+
+def _flat(config: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Nested tables as one, with dotted names and JSON values.
+
+    >>> _flat({"a": {"b": 1}, "c": [2]})
+    {'a.b': '1', 'c': '[2]'}
+    """
+    found: dict[str, str] = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{before}{name}.")
+        else:
+            found[before + name] = value if isinstance(value, str) else json.dumps(value)
+    return found

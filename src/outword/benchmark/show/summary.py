@@ -28,15 +28,12 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Lead:
-    """How far a method is ahead of another in mean AUROC over the OOD sets, as a fraction.
-
-    Intervals of all pairs of methods hold at once with 95 %, whichever is picked as the best.
-    """
+    """How far a method is ahead of another in mean AUROC over the OOD sets, as a fraction."""
 
     ahead: str
     behind: str
     points: float  # difference of their figures
-    low: float
+    low: float  # intervals of all pairs of methods hold at once with 95 %, whichever is picked as the best
     high: float
     share: float  # of the bootstrap samples in which the first has the higher AUROC
 

@@ -39,18 +39,15 @@ ROW_COLUMNS = (  # their keys are the names of a row
 )
 
 
-def write_tables(tables: Iterable[Table], folder: Path) -> list[Path]:
+def write_tables(tables: Iterable[Table], folder: Path) -> None:
     """Write tables as Markdown, CSV and LaTeX to `folder`/tables; equal tables give equal bytes."""
     folder = folder / "tables"
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
     for table in tables:
         for suffix, text in WRITERS.items():
-            paths.append(folder / f"{table.name}.{suffix}")
-            with whole_file(paths[-1]) as temporary:
+            with whole_file(folder / f"{table.name}.{suffix}") as temporary:
                 # A set may have the name of a folder, and that need not be UTF-8.
                 temporary.write_bytes(text(table).encode("utf-8", "backslashreplace"))
-    return paths
 
 
 def make_tables(outcome: Outcome) -> list[Table]:

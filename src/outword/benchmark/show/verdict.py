@@ -112,9 +112,5 @@ def _percent(figure: float) -> Markup:
 
 
 def _listed(names: Sequence[str]) -> Markup:
-    """Names in a sentence.
-
-    >>> print(_listed(["a"]), _listed(["a", "b"]), _listed(["a", "b", "c"]), sep="; ")
-    a; a and b; a, b and c
-    """
+    """Names in a sentence: "a", "a and b", or "a, b and c"."""
     return Markup(" and ").join([Markup(", ").join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -69,9 +69,5 @@ def _panel(curves: Sequence[Curve], axis: Axis, axes: Any) -> list[Any]:
 
 
 def _power(value: float) -> str:
-    """A power of ten as plain text.
-
-    >>> _power(1000.0), _power(0.01)
-    ('10³', '10⁻²')
-    """
+    """A power of ten as plain text, such as "10⁻²" for 0.01."""
     return "10" + f"{round(np.log10(value))}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

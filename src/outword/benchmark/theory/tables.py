@@ -20,14 +20,9 @@ def theorem_tables(curves: Sequence[Curve]) -> list[Table]:
 
 def cases_table(cases: Sequence[Case]) -> Table:
     """The table "cases": where the printed bound is broken, and by which score."""
-    columns = [
-        Column("P− at cos", "cosine", "count"),
-        Column("κ", "scale", "count"),
-        Column("m", "m", "count"),
-        Column("Λ", "score"),
-        Column("δ / printed bound", "of_bound", "count"),
-        Column("δ / corrected bound", "of_corrected", "count"),
-    ]
+    names = {"cosine": "P− at cos", "scale": "κ", "m": "m", "score": "Λ"}
+    names |= {"of_bound": "δ / printed bound", "of_corrected": "δ / corrected bound"}
+    columns = [Column(name, key, "text" if key == "score" else "count") for key, name in names.items()]
     rows = [
         Line([f"{c.cosine:g}", f"{c.scale:g}", c.m, SCORES[c.floored], _figure(c.of_bound), _figure(c.of_corrected)])
         for c in cases

@@ -214,12 +214,8 @@ def exact_masses(setting: Setting, scale: ArrayLike, tau: float, lam: float = LA
 def deviation(masses: Masses, m: int | None, n: int | None, draws: int, seed: Seed, floored: bool = False) -> Array:
     """`log S_debiased - log S_unbiased`, (draws, n_rows); NaN where P + lam Lambda <= 0.
 
-    Args:
-        masses: see `exact_masses`.
-        m, n: how many words are drawn from Q and from P+, with replacement; None takes the exact mean.
-        draws: how often.
-        seed: a number, or several.
-        floored: whether Lambda is kept at e^-kappa or above, as in debiased contrastive learning (Chuang et al. 2020).
+    m and n are how many words are drawn from Q and from P+, with replacement; None takes the exact mean. `floored`
+    keeps Lambda at e^-kappa or above, as in debiased contrastive learning (Chuang et al. 2020).
     """
     for_m, for_n = np.random.default_rng(seed).spawn(2)
     q = _errors(masses.words, masses.wild, m, draws, for_m)
@@ -285,12 +281,8 @@ def hard_cases(draws: int = 20_000) -> list[Case]:
 def slope(sizes: Sequence[int], deltas: Array) -> Slope | None:
     """Slope of the logarithm of the mean over draws by log size, and its 95 % interval, by bootstrap over draws.
 
-    Args:
-        sizes: smallest first.
-        deltas: (n_sizes, n_draws), finite; the draws of each size are independent.
-
-    Returns:
-        None for fewer than 3 sizes, and for words that are all alike, which have no delta.
+    Sizes come smallest first; `deltas` is (n_sizes, n_draws), finite, with independent draws at each size. Gives None
+    for fewer than 3 sizes, and for words that are all alike, which have no delta.
 
     >>> slope([10, 100, 1000], np.array([[1.0, 1.0], [0.1, 0.1], [0.01, 0.01]]))
     Slope(value=-1.0, low=-1.0, high=-1.0, first=10, last=1000)
@@ -321,10 +313,7 @@ def run_theorem(
     report: Report = quiet,
     lam: float = LAMBDA,
 ) -> list[Curve]:
-    """Measure delta in each setting, along each axis, at each scale; the same seed gives the same curves.
-
-    The settings are the synthetic one and that of the embedded encoder by default.
-    """
+    """Measure delta in each setting (synthetic and `mini` by default), along each axis, at each scale, by the seed."""
     _check(theorem)
     if settings is None:
         given = (theorem.tau, theorem.images)
