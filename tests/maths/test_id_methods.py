@@ -11,8 +11,8 @@ from helpers import reference_id as reference
 from outword.detectors import ASH, KNN, MSP, NPOS, VOS, Energy, GradNorm, Mahalanobis, MaxLogit, Need, ReAct, ViM
 from outword.errors import InputError, MissingExtraError, ParameterError
 from outword.maths import numerics
-from outword.maths.methods.gaussians import class_means, spectrum, tied_covariance
 from outword.maths.methods.knn import kth_distance
+from outword.maths.methods.mahalanobis import class_means, spectrum, tied_covariance
 from outword.maths.methods.probe import STRENGTH, Loss, fit_head
 from outword.maths.numerics import log_sum_exp, unit_rows
 from outword.metrics import auroc

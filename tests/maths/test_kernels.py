@@ -195,8 +195,8 @@ def test_density_in_triton_is_exact_whatever_the_guess(monkeypatch, rng):
     words[3:6] = words[3]
     want = neighbour_distance_sums(unit_rows(words), 2)
     plain = []
-    original = triton_mining.nearest_sums
-    monkeypatch.setattr(triton_mining, "nearest_sums", lambda *a: plain.append(len(a[2])) or original(*a))
+    original = triton_mining.plain_sums
+    monkeypatch.setattr(triton_mining, "plain_sums", lambda *a: plain.append(len(a[2])) or original(*a))
     monkeypatch.setattr(triton_mining, "RANK", 2)
     monkeypatch.setattr(triton_mining, "WANTED", 4)
     found = triton_mining.neighbour_density(words, 2, fewest=1)

@@ -9,7 +9,7 @@ import pytest
 from helpers import reference_labels as reference
 from outword.detectors import CSP, EOE, GLMCM, MCM, MSP, AdaNeg, Entropy, NegLabel, Var
 from outword.errors import InputError, ParameterError
-from outword.maths.methods.memory import Memory
+from outword.maths.methods.adaneg import Memory
 from outword.maths.numerics import unit_rows
 from outword.metrics import auroc
 from outword.testing import planted_world
@@ -279,7 +279,7 @@ def test_batches_do_not_matter(world):
 
 def test_memory_in_several_pages(world, monkeypatch):
     whole = ready(world).score(stream(world))
-    monkeypatch.setattr("outword.maths.methods.memory.PAGE_CELLS", 2 * 11 * 12)  # two labels a page
+    monkeypatch.setattr("outword.maths.methods.adaneg.PAGE_CELLS", 2 * 11 * 12)  # two labels a page
     parts = ready(world)
     found = [parts.score(part) for part in np.array_split(stream(world), 9)]  # later parts meet pages that are full
     np.testing.assert_allclose(np.concatenate(found), whole, rtol=1e-10)

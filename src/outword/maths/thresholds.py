@@ -22,27 +22,16 @@ MARGIN = 1e-3  # of the range of the scores
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold and where it comes from; an image is `in` when its score is at least `value`.
+    """A threshold and where it comes from; an image is `in` when its score is at least `value`."""
 
-    Attributes:
-        value: the threshold; minus infinity accepts everything.
-        method: "quantile" or "conformal"; "marks" (`fit_marks`); "hand", where someone set it.
-        tpr: the target share of ID images that are accepted; of marks, the share of the marked ID photos that is.
-        n_photos: how many ID photos it was fitted on.
-        low: with 90 % confidence, ...
-        high: ... the true TPR at this threshold lies between `low` and `high`.
-        n_others: how many photos of other things it was fitted on.
-        margin: how far `value` lies under the score that it was found at, for devices that round by the batch.
-    """
-
-    value: float
+    value: float  # minus infinity accepts everything
     method: CalibrationMethod | Literal["marks", "hand"]
-    tpr: float | None
-    n_photos: int
-    low: float
-    high: float
-    n_others: int = 0
-    margin: float = 0.0
+    tpr: float | None  # the target share of ID images that are accepted; of marks, the share of the marked ID photos
+    n_photos: int  # of the classes, that it was fitted on
+    low: float  # with 90 % confidence, the true TPR at this threshold lies between `low` ...
+    high: float  # ... and `high`
+    n_others: int = 0  # photos of other things that it was fitted on
+    margin: float = 0.0  # how far `value` lies under the score that it was found at, as devices round by the batch
 
     @property
     def told(self) -> str:
@@ -122,12 +111,7 @@ def fit_marks(inside: ArrayLike, outside: ArrayLike, cut: float | None) -> Thres
     It makes the fewest mistakes on the marked photos. Among equals it is as near as can be to `cut`, the threshold
     before. If that has to move, it goes to the middle between the two marked scores around it, where there are two.
     `low` and `high` are those of a threshold that was chosen before the photos were seen (Clopper and Pearson 1934),
-    so they promise a little too much.
-
-    Args:
-        inside: scores of marked ID photos.
-        outside: scores of photos of other things; one mark in all is enough.
-        cut: the threshold before, if there is one.
+    so they promise a little too much. One mark in all is enough.
 
     >>> fit_marks([3.0, 4.0], [1.0], cut=0.5).value
     2.0

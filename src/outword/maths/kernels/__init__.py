@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -80,18 +81,10 @@ def make_bank(vectors: Array, offsets: NDArray[np.integer], temperature: float, 
         first: the group with which the words begin, for evidence; group 0 are the labels, and groups between them
             take no part in it.
     """
-    options: dict[str, Any] = {"temperature": temperature, "precision": choice.precision, "first": first}
-    if choice.backend == "numpy":
-        from outword.maths.kernels.numpy_blas import Bank as NumpyBank
-
-        return NumpyBank(vectors, offsets, **options)
-    if choice.backend == "triton":
-        from outword.maths.kernels.triton_scoring import Bank as TritonBank
-
-        return TritonBank(vectors, offsets, **options)
-    from outword.maths.kernels.torch_blas import Bank as TorchBank
-
-    return TorchBank(vectors, offsets, device=choice.backend.removeprefix("torch-"), **options)
+    module, device = _module(choice, {"numpy": "numpy_blas", "triton": "triton_scoring"})
+    options = {"temperature": temperature, "precision": choice.precision, "first": first, **device}
+    made: Bank = module.Bank(vectors, offsets, **options)
+    return made
 
 
 def neighbour_density(
@@ -119,18 +112,15 @@ def neighbour_density(
             f"alpha must be less than the number of words ({len(vectors)}), got {alpha}",
             hint="lower alpha, or give more words",
         )
-    if choice.backend == "numpy":
-        from outword.maths.kernels import numpy_mining
+    module, device = _module(choice, {"numpy": "numpy_mining", "triton": "triton_mining"})
+    sums: Array = module.neighbour_density(vectors, alpha, progress=progress, **device)
+    return sums
 
-        return numpy_mining.neighbour_density(vectors, alpha, progress=progress)
-    if choice.backend == "triton":
-        from outword.maths.kernels import triton_mining
 
-        return triton_mining.neighbour_density(vectors, alpha, progress=progress)
-    from outword.maths.kernels import torch_blas
-
-    device = choice.backend.removeprefix("torch-")
-    return torch_blas.neighbour_density(vectors, alpha, device=device, progress=progress)
+def _module(choice: Choice, names: dict[str, str]) -> tuple[Any, dict[str, str]]:
+    """The module of a backend, one of `names` or torch's, and the device, which torch's wants to be told."""
+    device = {"device": choice.backend.removeprefix("torch-")} if choice.backend not in names else {}
+    return import_module(f"outword.maths.kernels.{names.get(choice.backend, 'torch_blas')}"), device
 
 
 def to_numpy(values: Any) -> NDArray[Any]:
@@ -161,15 +151,11 @@ def _runs(groups: Any, n_columns: int) -> tuple[NDArray[np.integer] | slice, NDA
                 hint="no group may be empty; or give the rows of each group",
             )
         return slice(None), offsets
-    whole = np.arange(n_columns)
-    parts = [whole[group] if isinstance(group, slice) else np.asarray(group) for group in groups]
-    if not parts or not all(_are_rows(part, n_columns) for part in parts):
+    rows = np.arange(n_columns)
+    parts = [rows[group] if isinstance(group, slice) else np.asarray(group) for group in groups]
+    whole = all(part.dtype.kind in "iu" and part.ndim == 1 and part.size for part in parts)
+    if not parts or not whole or any(part.min() < 0 or part.max() >= n_columns for part in parts):
         raise InputError(
             f"groups must be one or more, none empty, of rows from 0 to {n_columns - 1}", hint="leave empty groups out"
         )
     return np.concatenate(parts), np.cumsum([0, *map(len, parts)])
-
-
-def _are_rows(indices: NDArray[Any], n_columns: int) -> bool:
-    whole = indices.dtype.kind in "iu" and indices.ndim == 1
-    return whole and len(indices) > 0 and indices.min() >= 0 and indices.max() < n_columns

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from outword.base.extras import require
 from outword.errors import MissingExtraError, ParameterError
@@ -67,10 +67,8 @@ def using(backend: str | None = None, precision: str | None = None) -> Iterator[
 def _from_environment() -> Choice | None:
     """The variable OUTWORD_KERNELS, "BACKEND" or "BACKEND:PRECISION"."""
     asked = os.environ.get(VARIABLE, "")
-    if not asked:
-        return None
     backend, _, precision = asked.partition(":")
-    return _checked(backend, precision or None)
+    return _checked(backend, precision or None) if asked else None
 
 
 def _automatic() -> str:
@@ -94,25 +92,16 @@ def _checked(backend: str, precision: str | None) -> Choice:
     known = PRECISIONS[backend]
     if precision is not None and precision not in known:
         raise ParameterError(
-            f"precision must be one of {', '.join(known)} with {backend}, got {precision!r}",
-            hint="leave it out",
+            f"precision must be one of {', '.join(known)} with {backend}, got {precision!r}", hint="leave it out"
         )
-    if backend != "numpy":
-        require("torch", f"the backend {backend}")
+    torch: Any = require("torch", f"the backend {backend}") if backend != "numpy" else None
     if backend == "triton" and not _has_triton():
         raise MissingExtraError("the backend triton needs Triton 3.6 or later", hint='pip install "triton>=3.6"')
-    if backend in ("torch-cuda", "triton") and not _has_device():
+    if backend in ("torch-cuda", "triton") and not (interpreted() or torch.cuda.is_available()):
         raise ParameterError(
             f"the backend {backend} needs a CUDA device, torch sees none", hint=f"leave it out, or unset {VARIABLE}"
         )
     return Choice(backend, precision or known[0])
-
-
-def _has_device() -> bool:
-    """Whether there is a CUDA device, or Triton interprets its kernels on the CPU."""
-    import torch
-
-    return torch.cuda.is_available() or interpreted()
 
 
 def interpreted() -> bool:

@@ -65,17 +65,12 @@ def words_in(cuts: NDArray[np.integer], groups: NDArray[np.integer], total: int)
 def evidence(ops: Ops, labels: Any, logits: Any, best: Any, masses: Any, words: Words, top: int) -> Evidence:
     """The evidence of some images; a number that is added to all logits and masses of an image does not change it.
 
-    The `top` largest words lie in the `top` pieces whose largest words have the largest shares: each of these pieces
-    has one that is no smaller than any word outside of them.
+    The `top` largest words, at least 1, lie in the `top` pieces whose largest words have the largest shares: each of
+    these pieces has one that is no smaller than any word outside of them.
 
-    Args:
-        ops: of the arrays.
-        labels: logits of the labels, or of those that can be among the largest, (n_images, n_labels).
-        logits: of the words, or of those that can be among the largest, (n_images, n_words).
-        best: the largest logit of each piece of words, (n_images, n_pieces).
-        masses: log masses of the labels, then of the groups of words, (n_images, 1 + n_groups).
-        words: how they lie in `logits`.
-        top: how many labels and words are wanted, at least 1; there may be fewer.
+    `labels` (n_images, n_labels) and `logits` (n_images, n_words) are the logits of labels and words, or of those that
+    can be among the largest; `best` (n_images, n_pieces) the largest of each piece of words; `masses` (n_images,
+    1 + n_groups) the log masses of the labels, then of the groups of words; `words` says how they lie in `logits`.
     """
     xp, log_p = ops.xp, masses[:, :1]
     log_sums = xp.logaddexp(log_p, masses[:, 1:]) if words.total else log_p

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +18,11 @@ CELLS = 1 << 20  # logits that a thread keeps for evidence: 8 MB stay in the cac
 PIECE = 4096  # columns of a product; a longer group is summed in pieces
 
 Floats = NDArray[np.floating]
+Indices = NDArray[np.integer]
 
 
 class Bank:
-    """Text vectors in groups, ready to be scored against.
+    """Text vectors in groups, ready to be scored against; what it is made of is told at `kernels.make_bank`.
 
         log_masses(x)_g = log sum_{u in group g} e^{x.u / temperature}
 
@@ -36,25 +35,12 @@ class Bank:
     stays, and the bound is `(dim + 4) 2^-53 / temperature + 1e-14`. Images scored together do not change a result by a
     bit in float64 (`outword.maths.kernels.rows`), and by no more than that rounding in float32.
 
-    Args:
-        vectors: (n_columns, dim), unit rows; the members of a group are neighbours.
-        offsets: (n_groups + 1,), where each group begins, and where the last one ends; no group is empty.
-        temperature: divisor of the products.
-        precision: what products, exponentials and sums are computed in.
-        first: the group with which the words begin, for `evidence`; group 0 are the labels.
-
-    >>> Bank(np.eye(2), [0, 1, 2]).log_masses(np.array([[0.6, 0.8]]))
+    >>> Bank(np.eye(2), np.arange(3)).log_masses(np.array([[0.6, 0.8]]))
     array([[0.6, 0.8]])
     """
 
     def __init__(
-        self,
-        vectors: Array,
-        offsets: Sequence[int] | NDArray[np.integer],
-        *,
-        temperature: float = 1.0,
-        precision: Literal["float64", "float32"] = "float64",
-        first: int = 1,
+        self, vectors: Array, offsets: Indices, *, temperature: float = 1.0, precision: str = "float64", first: int = 1
     ) -> None:
         self._temperature = temperature
         self._centre = np.mean(vectors, axis=0, dtype=np.float64) if precision == "float32" else None

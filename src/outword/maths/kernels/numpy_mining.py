@@ -29,13 +29,8 @@ def neighbour_density(words: Floats, alpha: int, *, block: int = BLOCK_ROWS, pro
 
     Float32 products find candidates (see `_Search`), whose cosines are then computed in float64, each by itself, and
     the alpha largest summed in order, so that blocks and threads change nothing. Words for which that fails, and few
-    words, are compared with all others in float64; there blocks change the last digits.
-
-    Args:
-        words: (n_words, dim), any length but zero.
-        alpha: how many neighbours, less than n_words; self is not one of them.
-        block: how many words are compared with how many at a time.
-        progress: called with (share of the work done, in words; n_words).
+    words, are compared with all others in float64; there blocks change the last digits. `block` words are compared with
+    as many at a time; `progress` is told the share of the work done, in words.
     """
     n_words, block = len(words), min(block, 1 << 16)
     lengths = np.sqrt(np.einsum("ij,ij->i", words, words, dtype=np.float64))

@@ -8,7 +8,7 @@ products are given shapes for which the way of a row is always the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,11 @@ TILE = 8  # rows of a product come in multiples of this, if its columns come in 
 WIDTH = 16
 SMALL = 10**6  # multiplications up to which OpenBLAS takes a product for small
 
-Rows = TypeVar("Rows", bound=NDArray[Any])
-
 
 def in_blocks(work: Callable[[NDArray[Any]], Array], rows: NDArray[Any], out: Array) -> Array:
     """Put `work(rows)` into `out`, always `BLOCK` rows at a time, on all cores; the last block is filled up.
 
-    Args:
-        work: rows to as many results, each from its own row; it may be called from several threads.
-        rows: (n_rows, ...).
-        out: (n_rows, ...), what is filled and returned.
+    `work` gives as many results as rows, each from its own row, and may be called from several threads.
     """
 
     def do(start: int) -> None:
@@ -63,6 +58,6 @@ def whole_width(n_columns: int) -> int:
     return -(-n_columns // WIDTH) * WIDTH
 
 
-def _filled(rows: Rows, size: int) -> Rows:
+def _filled(rows: NDArray[Any], size: int) -> NDArray[Any]:
     """So many rows; the last one is repeated, since it is valid input where zeros may not be."""
-    return rows if len(rows) == size else rows[np.minimum(np.arange(size), len(rows) - 1)]  # type: ignore[return-value]
+    return rows if len(rows) == size else rows[np.minimum(np.arange(size), len(rows) - 1)]

@@ -32,12 +32,7 @@ def parallel_for(
 
     The calling thread works too, and threads of the pool help as they are free: so a call never waits for another's,
     and several calls together have little more than one thread a core. After an error, or Ctrl-C, what has begun ends
-    and the rest is dropped.
-
-    Args:
-        work: writes its result itself.
-        items: what it is called with.
-        after: called on the calling thread with the number of items done so far.
+    and the rest is dropped. `after` is called on the calling thread with the number of items done so far.
     """
     todo, done = deque(items), list[None]()
 

@@ -19,26 +19,17 @@ CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # of a matrix that is held at a time
 
 
 class Bank:
-    """Text vectors in groups, ready to be scored against.
-
-    Args:
-        vectors: (n_columns, dim), unit rows; the members of a group are neighbours.
-        offsets: (n_groups + 1,), where each group begins, and where the last one ends.
-        temperature: divisor of the cosines.
-        precision: of the product, "float64", "float32" or "float16"; sums are float32 at least.
-        device: of torch.
-        first: the group with which the words begin, for `evidence`; group 0 are the labels.
-    """
+    """Text vectors in groups (see `kernels.make_bank`), on a device; sums are float32 at least."""
 
     def __init__(
         self,
         vectors: Array,
         offsets: NDArray[np.integer],
         *,
-        temperature: float = 1.0,
-        precision: str = "float64",
-        device: str = "cpu",
-        first: int = 1,
+        temperature: float,
+        precision: str,
+        first: int,
+        device: str,
     ) -> None:
         self._scale = 1 / temperature
         self._device = torch.device(device)
@@ -51,10 +42,7 @@ class Bank:
         self._words = words_on(words, self._device)
 
     def log_masses(self, images: Any) -> torch.Tensor:
-        """`log sum exp` of the logits of each group: images (n_images, dim) to (n_images, n_groups), on the device.
-
-        float64. An image that is zero or not finite has NaN everywhere.
-        """
+        """See `kernels.Bank`; on the device, in float64."""
         with torch.no_grad(), torch.autocast(self._device.type, enabled=False):
             return torch.cat([self._by_group(logits, torch.logsumexp).double() for logits in self._logits(images)])
 
@@ -122,15 +110,27 @@ def begin_copies(tensors: Sequence[torch.Tensor]) -> Callable[[], list[NDArray[A
 def neighbour_density(words: Any, alpha: int, *, device: str = "cpu", progress: Progress | None = None) -> Array:
     """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, in float64."""
     raw = tensor_on(words, torch.device(device))
-    lengths = row_lengths(raw, "words")
-    size = max(1, CELLS[raw.device.type] // len(raw))
-    sums = []
-    for start in range(0, len(raw), size):
-        rows = torch.arange(start, min(start + size, len(raw)), device=raw.device)
-        sums.append(nearest_sums(raw, lengths, rows, alpha))
+    every = torch.arange(len(raw), device=raw.device)
+    return np.asarray(plain_sums(raw, row_lengths(raw, "words"), every, alpha, progress).cpu())
+
+
+def plain_sums(
+    words: torch.Tensor,
+    lengths: torch.Tensor,
+    rows: torch.Tensor,
+    alpha: int,
+    progress: Progress | None,
+    parts: int = 1,
+) -> torch.Tensor:
+    """`nearest_sums` of any number of rows, in blocks: so many cells at a time, or one of `parts` of them."""
+    size = max(1, CELLS[words.device.type] // parts // len(words))
+    sums = torch.empty(len(rows), dtype=torch.float64, device=words.device)
+    for start in range(0, len(rows), size):
+        some = slice(start, start + size)
+        sums[some] = nearest_sums(words, lengths, rows[some], alpha)
         if progress:
-            progress(min(start + size, len(raw)), len(raw))
-    return np.asarray(torch.cat(sums).cpu())
+            progress(min(some.stop, len(rows)), len(rows))
+    return sums
 
 
 def nearest_sums(words: torch.Tensor, lengths: torch.Tensor, rows: torch.Tensor, alpha: int) -> torch.Tensor:

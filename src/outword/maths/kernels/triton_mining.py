@@ -24,7 +24,7 @@ import triton
 import triton.language as tl
 
 from outword.maths.kernels.threads import Progress
-from outword.maths.kernels.torch_blas import CELLS, nearest_sums, row_lengths, tensor_on
+from outword.maths.kernels.torch_blas import plain_sums, row_lengths, tensor_on
 from outword.maths.kernels.triton_scoring import STEP, TILE, described, device, padded, resident
 from outword.maths.numerics import Array
 
@@ -34,24 +34,21 @@ MOST_ALPHA = 400  # above it, sorting what was marked costs more than it saves
 FEWEST = 16_384  # words, under which a sample says too little
 FEW = 4  # words whose vectors are read together
 BITS = 1 << 33  # that are held at a time: 1 GB
+PARTS = 8  # words that are done the plain way have one of so many parts of the cells
 
 
 def neighbour_density(
     words: Any, alpha: int, *, progress: Progress | None = None, fewest: int = FEWEST, seed: int = 0
 ) -> Array:
-    """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, exactly.
+    """See `kernels.neighbour_density`; with fewer words than `fewest` all cosines are computed in float64.
 
-    Args:
-        words: (n_words, dim), any length but zero.
-        alpha: how many neighbours; self is not one of them.
-        progress: called with (rows done, rows in all) after each block.
-        fewest: with fewer words than that all cosines are computed in float64.
-        seed: of the sample; it has no part in the result.
+    The seed is that of the sample, and has no part in the result.
     """
     raw = tensor_on(words, device())
     lengths = row_lengths(raw, "words")
     if len(raw) < fewest or alpha > MOST_ALPHA:
-        return _plainly(raw, lengths, torch.arange(len(raw), device=raw.device), alpha, progress).cpu().numpy()
+        every = torch.arange(len(raw), device=raw.device)
+        return np.asarray(plain_sums(raw, lengths, every, alpha, progress, PARTS).cpu())
     miner = _Miner(raw, lengths, alpha, seed)
     sums = torch.empty(len(raw), dtype=torch.float64, device=raw.device)
     settled = torch.empty(len(raw), dtype=torch.int32, device=raw.device)
@@ -62,7 +59,7 @@ def neighbour_density(
         if progress and rows.stop < len(raw):
             progress(rows.stop, len(raw))
     rest = torch.nonzero(settled == 0)[:, 0]
-    sums[rest] = _plainly(raw, lengths, rest, alpha, None)
+    sums[rest] = plain_sums(raw, lengths, rest, alpha, None, PARTS)
     if progress:
         progress(len(raw), len(raw))
     return np.asarray(sums.cpu())
@@ -98,7 +95,8 @@ class _Miner:
     def block(self, rows: slice, sums: torch.Tensor, settled: torch.Tensor) -> None:
         """Sums of some rows; `settled` says of which they hold."""
         part = self.half[rows]
-        thresholds = self._thresholds(part)
+        largest = self._tiles(part, self.sample, 16, torch.float32, None)  # of every 16 products with the sample
+        thresholds = torch.topk(largest, RANK, dim=1).values[:, -1] - self.margin
         bits = self._tiles(part, self.half, 32, torch.int32, thresholds)
         grid, space = (len(part),), self.space
         marked = torch.empty((len(part), space), dtype=torch.int32, device=part.device)
@@ -118,11 +116,6 @@ class _Miner:
         _keep_near[grid](near, marked, numbers, thresholds, settled, self.margin, self.alpha, SPACE=space)
         _sum_nearest[grid](products(self.raw, self.lengths), numbers, sums, self.alpha, SPACE=space, num_warps=1)
 
-    def _thresholds(self, part: torch.Tensor) -> torch.Tensor:
-        """About the RANK-th largest product of each row with the sample: that of the largest of every 16."""
-        largest = self._tiles(part, self.sample, 16, torch.float32, None)
-        return torch.topk(largest, RANK, dim=1).values[:, -1] - self.margin
-
     def _tiles(
         self, part: torch.Tensor, columns: torch.Tensor, per: int, kind: torch.dtype, thresholds: torch.Tensor | None
     ) -> torch.Tensor:
@@ -135,20 +128,6 @@ class _Miner:
             WIDTH=part.shape[1], SIZE=TILE, DEPTH=STEP, PER=per, PROGRAMS=programs, num_warps=4, num_stages=3,
         )  # fmt: skip
         return out
-
-
-def _plainly(
-    raw: torch.Tensor, lengths: torch.Tensor, rows: torch.Tensor, alpha: int, progress: Progress | None
-) -> torch.Tensor:
-    """The sums of some rows from all of their cosines in float64."""
-    size = max(1, CELLS[raw.device.type] // 8 // len(raw))
-    sums = torch.empty(len(rows), dtype=torch.float64, device=raw.device)
-    for start in range(0, len(rows), size):
-        part = slice(start, start + size)
-        sums[part] = nearest_sums(raw, lengths, rows[part], alpha)
-        if progress:
-            progress(min(start + size, len(rows)), len(rows))
-    return sums
 
 
 @triton.jit

@@ -39,24 +39,10 @@ LOG2E = 1.4426950408889634
 
 
 class Bank:
-    """Text vectors in groups on a CUDA device, ready to be scored against.
-
-    Args:
-        vectors: (n_columns, dim), unit rows; the members of a group are neighbours.
-        offsets: (n_groups + 1,), where each group begins, and where the last one ends.
-        temperature: divisor of the cosines.
-        precision: "float32" or "float16".
-        first: the group with which the words begin, for `evidence`; group 0 are the labels.
-    """
+    """Text vectors in groups (see `kernels.make_bank`) on a CUDA device, ready to be scored against."""
 
     def __init__(
-        self,
-        vectors: Array,
-        offsets: NDArray[np.integer],
-        *,
-        temperature: float = 1.0,
-        precision: str = "float32",
-        first: int = 1,
+        self, vectors: Array, offsets: NDArray[np.integer], *, temperature: float, precision: str, first: int
     ) -> None:
         self._device = device()
         self._scale = LOG2E / temperature
@@ -79,10 +65,7 @@ class Bank:
         self._low = described(((tiles - high) * LOW).half()) if self._split else self._high
 
     def log_masses(self, images: Any) -> torch.Tensor:
-        """`log sum exp` of the logits of each group: images (n_images, dim) to (n_images, n_groups), on the device.
-
-        float64, or float32 where the precision is float16. An image that is zero or not finite has NaN everywhere.
-        """
+        """See `kernels.Bank`; on the device, in float64, or float32 where the precision is float16."""
         with at_device(self._device):
             return torch.cat([self._block(part, 0)[0] for part in self._blocks(images)])
 

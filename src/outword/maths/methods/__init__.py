@@ -23,8 +23,7 @@ from outword.maths.methods.react import ReAct
 from outword.maths.methods.ash import ASH
 from outword.maths.methods.vos import VOS
 from outword.maths.methods.npos import NPOS
-from outword.maths.methods.base import DETECTORS, VectorDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.base import DETECTORS, VectorDetector, Need
 
 __all__ = [
     "ASH", "CSP", "DETECTORS", "EOE", "GLMCM", "KNN", "MCM", "MSP", "NPOS", "ODIN", "VOS", "AdaNeg", "Debiased",

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 from outword.base.checks import one_of
-from outword.maths.methods.base import DETECTORS
+from outword.maths.methods.base import DETECTORS, parameter
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.methods.needs import parameter
 from outword.maths.numerics import Array, log_sum_exp
 
 

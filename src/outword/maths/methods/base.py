@@ -1,11 +1,13 @@
-"""What a detector is: parameters in the constructor, `fit` on vectors, `score` on image vectors."""
+"""What a detector is: parameters with rules in the constructor, `fit` on what it needs, `score` on image vectors."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict, field, fields
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,64 +18,71 @@ from outword.errors import InputError, NotFittedError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, to_numpy, using
 from outword.maths.kernels.evidence import Evidence, largest
 from outword.maths.kernels.rows import in_blocks
-from outword.maths.methods.needs import Need
 from outword.maths.numerics import UNIT_TOLERANCE, Array, blocks, matrix, softmax, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
 SMALLEST_TEMPERATURE = 1e-6
 Classes = NDArray[np.int64]
+T = TypeVar("T")
+
+
+def parameter(default: T, rule: Callable[..., None] = number, **bounds: Any) -> T:
+    """A field of a method with its rule from `outword.base.checks`: `rule(name, value, **bounds)` raises."""
+    return field(default=default, metadata={"rule": partial(rule, **bounds)})
+
+
+class Need(Enum):
+    """One kind of input; the value is what lists call it, `about` one line for the docs."""
+
+    about: str
+    LABELS = "labels", "the vectors of the class names"
+    WILD = "wild words", "words that compete with the labels, from a corpus"
+    ID_IMAGES = "ID images", "photos that show the classes, in folders, archives, lists or stores (`--id-images`)"
+    ID_LABELS = "ID image labels", "which photo shows which class: sub-folders named after the labels"
+    HEAD = (
+        "head",
+        "logits of a linear head: the labels themselves, or with `--set head=probe` a linear probe on ID images",
+    )
+    PATCHES = "patches", "a vector for each part of an image: the CLIP models of open_clip and transformers have them"
+    PIXELS = "pixels", "gradients from the score back to the pixels: encoders that run on torch have them"
+
+    def __new__(cls, value: str, about: str) -> Need:
+        """The two texts of each line above, told apart."""
+        need = object.__new__(cls)
+        need._value_, need.about = value, about
+        return need
 
 
 class VectorDetector(ABC):
-    """Scores image vectors; higher means more in-distribution. Subclasses are dataclasses: fields are parameters.
+    """Scores image vectors; higher means more in-distribution. Subclasses are dataclasses: fields are parameters."""
 
-    Attributes:
-        summary: one line for tables.
-        needs: the inputs of `fit` and `score`, as far as they do not hang on a parameter (see `wants`).
-        learned: names of the arrays that `_learn` leaves, each in the attribute `NAME_`.
-        miner, corpus, prompts: what this method is published with; None is the encoder's or the library's own choice,
-            a corpus of "" is a word list of the user's.
-        own_temperature: whether the temperature is the method's own, not the encoder's.
-        in_pipeline: parameters that `outword.fit` sets unless told otherwise, where they are not the paper's.
-        on_vectors: parameters under which a method that looks at pixels is content with vectors.
-        in_small_world: parameters that suit the planted world of `outword.testing`.
-        sees_order: whether a score depends on the images that were scored before; such a method has a `reset`.
-        sees_axes: whether turning all vectors together changes the scores.
-        labels_: (n_labels, dim), as given to `fit`.
-        wild_: (n_wild, dim), as given to `fit`, or None.
-        _y: the labels as unit rows, for `_learn` and `_score`.
-        default_threshold_: where the verdict changes before any calibration: ID mass against wild mass; None when the
-            score has no such point.
-    """
+    summary: ClassVar[str]  # one line for tables
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS,)  # inputs that do not hang on a parameter (see `wants`)
+    learned: ClassVar[tuple[str, ...]] = ()  # names of the arrays that `_learn` leaves, each in the attribute `NAME_`
+    miner: ClassVar[str] = "density"  # these three are what the method is published with
+    corpus: ClassVar[str | None] = None  # None is the library's own choice, "" a word list of the user's
+    prompts: ClassVar[str | None] = None  # None is the encoder's own choice
+    own_temperature: ClassVar[bool] = False  # whether the temperature is the method's own, not the encoder's
+    in_pipeline: ClassVar[Mapping[str, Any]] = {}  # what `outword.fit` sets unless told otherwise, if not the paper's
+    on_vectors: ClassVar[Mapping[str, Any]] = {}  # what makes a method that looks at pixels content with vectors
+    in_small_world: ClassVar[Mapping[str, Any]] = {}  # what suits the planted world of `outword.testing`
+    sees_order: ClassVar[bool] = False  # whether a score depends on the images scored before; then there is a `reset`
+    sees_axes: ClassVar[bool] = False  # whether turning all vectors together changes the scores
 
-    summary: ClassVar[str]
-    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS,)
-    learned: ClassVar[tuple[str, ...]] = ()
-    miner: ClassVar[str] = "density"
-    corpus: ClassVar[str | None] = None
-    prompts: ClassVar[str | None] = None
-    own_temperature: ClassVar[bool] = False
-    in_pipeline: ClassVar[Mapping[str, Any]] = {}
-    on_vectors: ClassVar[Mapping[str, Any]] = {}
-    in_small_world: ClassVar[Mapping[str, Any]] = {}
-    sees_order: ClassVar[bool] = False
-    sees_axes: ClassVar[bool] = False
-
-    labels_: NDArray[np.floating]
-    wild_: NDArray[np.floating] | None = None
-    default_threshold_: float | None = None
+    labels_: NDArray[np.floating]  # (n_labels, dim), as given to `fit`; `_y` are the same as unit rows
+    wild_: NDArray[np.floating] | None = None  # (n_wild, dim), as given to `fit`
+    default_threshold_: float | None = None  # where the verdict changes before calibration, if there is such a point
     _fitted = False
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         temperature = self.params().get("temperature", 1.0)
         number("temperature", temperature, least=SMALLEST_TEMPERATURE, hint="CLIP's is 0.01; see the encoder's")
-        for field in fields(self):  # type: ignore[arg-type]
-            if rule := field.metadata.get("rule"):
-                rule(field.name, getattr(self, field.name))
+        for known in fields(self):  # type: ignore[arg-type]
+            if rule := known.metadata.get("rule"):
+                rule(known.name, getattr(self, known.name))
 
     def wants(self) -> tuple[Need, ...]:
         """What these parameters need; `needs`, unless a subclass says otherwise."""
@@ -136,13 +145,8 @@ class VectorDetector(ABC):
     ) -> Callable[[], tuple[Array, Evidence]]:
         """Begin to judge images; what is returned gives scores, and the labels and words that speak for them.
 
-        `score` and `evidence` are one pass if they share one, and on a device it is not waited for.
-
-        Args:
-            images: (n_images, dim), an array or a tensor.
-            top: how many labels and words; with 0 there are scores alone.
-            temperature: see `evidence`.
-            patches: see `score`.
+        `score` and `evidence`, whose arguments these are, are one pass if they share one, and on a device it is not
+        waited for. With a `top` of 0 there are scores alone.
         """
         scores = self.score(images, patches=patches)
         found = scores, self.evidence(images, top, temperature) if top else Evidence.none(len(scores))
@@ -152,12 +156,9 @@ class VectorDetector(ABC):
         """The labels and words with the largest shares (see `kernels.evidence`), as rows of `labels_` and `wild_`.
 
         Words are in the groups that the method deals, or all in one; without words the labels have it all. A method
-        that learned the classes from ID images gives its own shares (`class_logits`), and no words.
-
-        Args:
-            images: (n_images, dim), an array or a tensor.
-            top: how many labels and words, at least 1.
-            temperature: divisor of cosines where the method has none of its own, or one that is not the encoder's.
+        that learned the classes from ID images gives its own shares (`class_logits`), and no words. Images (n_images,
+        dim) are an array or a tensor; `top` of each are given, at least 1; `temperature` divides cosines where the
+        method has none of its own, or one that is not the encoder's.
         """
         if (learned := self.class_logits(images)) is not None:
             shares = np.zeros((len(learned[1]), len(self.labels_)))
@@ -174,15 +175,13 @@ class VectorDetector(ABC):
 
     def _evidence_bank(self, choice: Choice, temperature: float) -> Bank:
         """The labels, then the words group by group."""
-        key = choice, temperature
-        if key not in self._evidence_banks:
+        key = "evidence", choice, temperature
+        if key not in self._banks:
             groups = self._word_groups()
             sizes = [len(self._y), *([groups.shape[1]] * len(groups) if groups.size else [])]
-            words = [] if self.wild_ is None else [unit_rows(self.wild_[groups.ravel()])]
-            self._evidence_banks[key] = make_bank(
-                np.concatenate([self._y, *words]), np.cumsum([0, *sizes]), temperature, choice
-            )
-        return self._evidence_banks[key]
+            texts = self._y if self.wild_ is None else np.concatenate([self._y, unit_rows(self.wild_[groups.ravel()])])
+            self._banks[key] = make_bank(texts, np.cumsum([0, *sizes]), temperature, choice)
+        return self._banks[key]
 
     def _word_groups(self) -> NDArray[np.int64]:
         """The groups of wild words, (n_groups, size) indices; one of them all where the method deals none."""
@@ -194,7 +193,7 @@ class VectorDetector(ABC):
         return Evidence(labels, label_shares, self._word_groups().ravel()[words], word_shares)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_evidence_banks": {}}  # made again where they are needed, perhaps on another device
+        return self.__dict__ | {"_banks": {}}  # made again where they are needed, perhaps on another device
 
     def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
         """The classes that it learned from ID images, and its logits for them, (n_images, n_classes).
@@ -275,22 +274,20 @@ class VectorDetector(ABC):
     def _unit_images(self, images: ArrayLike) -> Array:
         return unit_rows(self._checked(images), "images", UNIT_TOLERANCE)
 
-    def _logits_of(self, images: ArrayLike, logits: Callable[[Array], Array], n_classes: int) -> Array:
-        """What `logits` gives for unit image vectors, (n_images, n_classes), the same bits in any company."""
+    def _for_each(self, images: ArrayLike, work: Callable[[Array], Array], width: int) -> Array:
+        """What `work` gives for unit image vectors, (n_images, width), the same bits in any company."""
         x = self._unit_images(images)
-        return in_blocks(logits, x, np.empty((len(x), n_classes)))
+        return in_blocks(work, x, np.empty((len(x), width)))
 
     def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None) -> None:
         self.labels_, self.wild_ = labels, wild
-        self._evidence_banks: dict[tuple[Choice, float], Bank] = {}
+        self._banks: dict[tuple[str, Choice, float], Bank] = {}
         self._y = unit_rows(labels, "labels")
 
     def _learn(self, images: Array, classes: Classes) -> None:
         """Set the arrays named in `learned`, from `labels_`, `wild_` and the ID images; `fit` calls it, not `restore`.
 
-        Args:
-            images: (n_images, dim), unit rows; None where the method does not need them.
-            classes: (n_images,), the class of each image; None where the method does not need them.
+        Images (n_images, dim) are unit rows, classes (n_images,) theirs; None where the method does not need them.
         """
 
     def _prepare(self) -> None:

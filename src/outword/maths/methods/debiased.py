@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from outword.base.checks import number
+from outword.base.checks import number, one_of
 from outword.errors import InputError, ParameterError
-from outword.maths.methods.base import DETECTORS, Classes
+from outword.maths.methods.base import DETECTORS, Classes, parameter
 from outword.maths.methods.grouped import GroupedDetector, check_groups, exp, mean_share, natural_odds
-from outword.maths.numerics import Array, log_sum_exp, unit_rows
+from outword.maths.numerics import Array, unit_rows
 
 CAP_RATIO = 0.7  # |G| / K up to which the cap leaves alone every tau that the rule admits
 NOISE_GAIN = 10.0  # how far noise may lift S above its largest value without noise
 SMALLEST_TERM = 1e-12  # of 1 - c tau r: at tau = K / (K + |G|) itself S has no largest value
 PULL = (1 + CAP_RATIO) * 0.5  # tau (1 + |G|/K) at the paper's tau where the cap begins; tau="auto" has it for all K
+
+
+def _share_or_auto(name: str, value: float | str) -> None:
+    if value != "auto":
+        number(name, value, least=0, below=1, hint='the paper\'s is 0.5; or leave it to "auto"')
 
 
 @DETECTORS.register("debiased")
@@ -69,19 +73,12 @@ class Debiased(GroupedDetector):
     array([0.8642])
     """
 
-    tau: float | Literal["auto"] = 0.5
-    sigma: float = 0.001
-    policy: Literal["cap", "paper"] = "cap"
+    tau: float | Literal["auto"] = parameter(0.5, _share_or_auto)
+    sigma: float = parameter(0.001, least=0, most=100, hint="0 adds no noise")
+    policy: Literal["cap", "paper"] = parameter("cap", one_of, choices=("cap", "paper"))
     learned: ClassVar[tuple[str, ...]] = ("groups", "positives", "tau")
     in_pipeline: ClassVar[Mapping[str, Any]] = {"sigma": 0.0}
     summary: ClassVar[str] = "this paper: mass on the labels, positives among the wild words taken out"
-
-    def log_odds(self, images: ArrayLike) -> Array:
-        """`log S' / (1 - S')` with `S' = (1 - c tau) S`: without noise the order of S, but it never saturates."""
-        m, log_qa = self._terms(self._log_masses(self._unit_images(images)))
-        log_m = np.log(m)
-        log_sum = np.logaddexp(log_m, log_qa)
-        return log_sum_exp(log_m - log_sum) - log_sum_exp(log_qa - log_sum)
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:
         super()._learn(images, classes)
@@ -104,15 +101,6 @@ class Debiased(GroupedDetector):
     def in_use(self) -> dict[str, float]:
         """The tau of the score, which short label lists lower."""
         return {"tau": self.tau_}
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        if self.tau != "auto":
-            number("tau", self.tau, least=0, below=1, hint='the paper\'s is 0.5; or leave it to "auto"')
-        number("sigma", self.sigma, least=0, most=100, hint="0 adds no noise")
-        if self.policy not in ("cap", "paper"):
-            raise ParameterError(f'policy must be "cap" or "paper", got {self.policy!r}', hint='"cap" is the default')
 
     def tau_for(self, n_labels: int, size: int) -> float:
         """The tau in use for so many labels and groups of so many words.
@@ -138,17 +126,13 @@ class Debiased(GroupedDetector):
         return [self._y, self.positives_] if self.sigma else [self._y]  # without noise g = P / K
 
     def _combine(self, masses: Any) -> Any:
-        return mean_share(*self._terms(masses))
-
-    def _terms(self, masses: Any) -> tuple[Any, Any]:
-        """`1 - c tau r`, a number or (n, 1), and `log(q_b / a)`, (n, n_groups)."""
-        c = self.groups_.shape[1] / ((1 - self.tau_) * len(self.labels_))
+        c = self.groups_.shape[1] / ((1 - self.tau_) * len(self.labels_))  # a term is 1 / (1 - c tau r + q_b / a)
         log_p = masses[:, :1]
-        log_qa = masses[:, self._n_positives :] - (log_p + np.log1p(-self.tau_))
-        if self._n_positives == 1 or not self.tau_:
-            return max(1 - c * self.tau_, SMALLEST_TERM), log_qa
+        log_qa = masses[:, len(self._parts) :] - (log_p + np.log1p(-self.tau_))
+        if len(self._parts) == 1 or not self.tau_:
+            return mean_share(max(1 - c * self.tau_, SMALLEST_TERM), log_qa)
         least = max((1 - c * self.tau_) / NOISE_GAIN, SMALLEST_TERM)
-        return (1 - c * self.tau_ * exp(masses[:, 1:2] - log_p)).clip(min=least), log_qa
+        return mean_share((1 - c * self.tau_ * exp(masses[:, 1:2] - log_p)).clip(min=least), log_qa)
 
 
 def largest_tau(n_labels: int, group_size: int) -> float:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from outword.maths.methods.base import DETECTORS, VectorDetector
-from outword.maths.methods.needs import Need, parameter
+from outword.maths.methods.base import DETECTORS, Need, VectorDetector, parameter
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
 
 

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from outword.errors import InputError
 from outword.maths.kernels.rows import in_blocks
-from outword.maths.methods.base import DETECTORS
+from outword.maths.methods.base import DETECTORS, Need, parameter
 from outword.maths.methods.mcm import MCM
-from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 
@@ -42,18 +41,11 @@ class GLMCM(MCM):
     needs = (Need.LABELS, Need.PATCHES)
 
     def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
-        """Score of each image, (n_images,) float64, in blocks. Rows that are not unit vectors are normalised.
-
-        Args:
-            images: (n_images, dim).
-            patches: (n_images, n_patches, dim), vectors of the parts of each image, in the space of the labels.
-        """
+        """See `VectorDetector.score`; patches (n_images, n_patches, dim) are in the space of the labels."""
         whole = super().score(images)
         parts = self._patches(patches, len(whole))
         rows = parts.reshape(-1, parts.shape[2])
-        local = in_blocks(
-            lambda some: self._score(unit_rows(some, "patches", UNIT_TOLERANCE)), rows, np.empty(len(rows))
-        )
+        local = in_blocks(lambda q: self._score(unit_rows(q, "patches", UNIT_TOLERANCE)), rows, np.empty(len(rows)))
         return np.asarray(whole + self.weight * local.reshape(parts.shape[:2]).max(axis=1))
 
     def _patches(self, patches: ArrayLike | None, n_images: int) -> NDArray[np.floating]:

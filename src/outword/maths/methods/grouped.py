@@ -14,8 +14,7 @@ from outword.base.checks import whole_number
 from outword.errors import InputError, ParameterError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, on_their_way
 from outword.maths.kernels.evidence import Evidence
-from outword.maths.methods.base import Classes, VectorDetector
-from outword.maths.methods.needs import Need
+from outword.maths.methods.base import Classes, Need, VectorDetector, parameter
 from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 if TYPE_CHECKING:
@@ -27,26 +26,16 @@ HOST_CELLS, DEVICE_CELLS = 1 << 22, 1 << 25  # log masses that are held at a tim
 
 @dataclass
 class GroupedDetector(VectorDetector):
-    """A detector whose score is a mean over groups of wild words, dealt once, at `fit`.
+    """A detector whose score is a mean over groups of wild words, dealt once, at `fit`, by the seed.
 
-    Args:
-        temperature: divisor of cosines, `h = cos / temperature`; CLIP's is 0.01.
-        n_groups: how many groups; words that do not fill one are dropped from the tail.
-        seed: of the dealing.
-
-    Learned: `groups_`, (n_groups, size) indices into wild.
+    Words that do not fill a group are dropped from the tail. Learned: `groups_`, (n_groups, size) indices into wild.
     """
 
     temperature: float = 0.01
     n_groups: int = 100
-    seed: int = 0
+    seed: int = parameter(0, whole_number, least=0, hint="use seed=0")
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.WILD)
     learned: ClassVar[tuple[str, ...]] = ("groups",)
-
-    def check(self) -> None:
-        """Raise if a parameter breaks its rule; `fit` calls it first."""
-        super().check()
-        whole_number("seed", self.seed, least=0, hint="use seed=0")
 
     def fit(
         self,
@@ -63,16 +52,14 @@ class GroupedDetector(VectorDetector):
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:
         assert self.wild_ is not None
-        dealt = self._dealt
-        self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if dealt is None else np.asarray(dealt)
+        given = self._dealt
+        self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if given is None else np.asarray(given)
 
     def _prepare(self) -> None:
         self.groups_ = check_groups(self.groups_, len(self._words()))
-        self._parts = parts = self._positives()
-        sizes = [len(p) for p in parts] + [self.groups_.shape[1]] * len(self.groups_)
+        self._parts = self._positives()
+        sizes = [len(part) for part in self._parts] + [self.groups_.shape[1]] * len(self.groups_)
         self._offsets = np.cumsum([0, *sizes])
-        self._n_positives = len(parts)
-        self._banks: dict[tuple[Choice, float], Bank] = {}
 
     def _texts(self) -> Array:
         """Unit vectors of the positives, then of the words, group by group."""
@@ -89,11 +76,7 @@ class GroupedDetector(VectorDetector):
         """Score of each image, (n_images,) float64. Rows that are not unit vectors are normalised.
 
         The backend that is `chosen` (see `outword.kernels`) computes. Where that is a device, images may lie there
-        already: a tensor of torch is taken as it is.
-
-        Args:
-            images: (n_images, dim).
-            patches: not looked at.
+        already: a tensor of torch is taken as it is. Patches are not looked at.
         """
         if type(self)._score is not GroupedDetector._score:
             return super().score(images)
@@ -140,9 +123,9 @@ class GroupedDetector(VectorDetector):
         return images
 
     def _bank(self, choice: Choice) -> Bank:
-        key = choice, self.temperature
+        key = "score", choice, self.temperature
         if key not in self._banks:
-            self._banks[key] = make_bank(self._texts(), self._offsets, self.temperature, choice, self._n_positives)
+            self._banks[key] = make_bank(self._texts(), self._offsets, self.temperature, choice, len(self._parts))
         return self._banks[key]
 
     def _tells(self, temperature: float) -> bool:
@@ -152,14 +135,8 @@ class GroupedDetector(VectorDetector):
     def _evidence_bank(self, choice: Choice, temperature: float) -> Bank:
         return self._bank(choice) if self._tells(temperature) else super()._evidence_bank(choice, temperature)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_banks": {}}
-
-    def _log_masses(self, images: Array) -> Array:
-        return np.asarray(self._bank(Choice("numpy", "float64")).log_masses(images))
-
     def _score(self, images: Array) -> Array:
-        return np.asarray(self._combine(self._log_masses(images)))
+        return np.asarray(self._combine(self._bank(Choice("numpy", "float64")).log_masses(images)))
 
     @abstractmethod
     def _combine(self, masses: Any) -> Any:

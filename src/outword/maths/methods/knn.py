@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.checks import whole_number
-from outword.maths.methods.base import DETECTORS, Classes, VectorDetector
-from outword.maths.methods.needs import Need, parameter
+from outword.maths.methods.base import DETECTORS, Classes, Need, VectorDetector, parameter
 from outword.maths.numerics import Array, blocks
 
 

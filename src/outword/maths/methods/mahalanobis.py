@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.maths.methods.base import DETECTORS, Classes, VectorDetector
-from outword.maths.methods.gaussians import class_means, spectrum, tied_covariance
-from outword.maths.methods.needs import Need, parameter
-from outword.maths.numerics import Array
+from outword.errors import InputError
+from outword.maths.methods.base import DETECTORS, Classes, Need, VectorDetector, parameter
+from outword.maths.numerics import Array, blocks
+
+LEAST_SPREAD = 1e-20  # of unit vectors: less is rounding
+RCOND = 1e-10  # eigenvalues under this share of the largest are rounding
 
 
 @DETECTORS.register("mahalanobis")
@@ -58,7 +60,7 @@ class Mahalanobis(VectorDetector):
 
     def class_logits(self, images: ArrayLike) -> tuple[Classes, Array] | None:
         """Minus half the squared distances: the log-likelihoods of the classes' Gaussians, up to a constant."""
-        return self.classes_, self._logits_of(images, lambda x: -self._distances(x) / 2, len(self.classes_))
+        return self.classes_, self._for_each(images, lambda x: -self._distances(x) / 2, len(self.classes_))
 
     def _score(self, images: Array) -> Array:
         return np.asarray(-self._distances(images).min(axis=1))
@@ -66,3 +68,45 @@ class Mahalanobis(VectorDetector):
     def _distances(self, images: Array) -> Array:
         x = images @ self.whitening_
         return np.asarray((x**2).sum(axis=1, keepdims=True) + (self._mu_squared - 2 * x @ self._mu.T))
+
+
+def class_means(images: Array, classes: Classes) -> tuple[Array, Classes]:
+    """Means (n_classes, dim) by sorted distinct class, and which of them each image belongs to.
+
+    >>> means, own = class_means(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]]), np.array([7, 2, 2]))
+    >>> means.tolist(), own.tolist()
+    ([[0.0, 2.0], [1.0, 0.0]], [1, 0, 0])
+    """
+    _, own, counts = np.unique(classes, return_inverse=True, return_counts=True)
+    rows = np.split(np.argsort(own, kind="stable"), np.cumsum(counts)[:-1])
+    return np.stack([images[some].mean(axis=0) for some in rows]), own
+
+
+def tied_covariance(images: Array, means: Array, own: Classes) -> Array:
+    """Scatter of the images about the mean of their own class, over the number of images: (dim, dim).
+
+    >>> tied_covariance(np.array([[1.0, 0.0], [3.0, 0.0]]), np.array([[2.0, 0.0]]), np.array([0, 0])).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    scatter = np.zeros((images.shape[1],) * 2)
+    for rows in blocks(len(images), images.shape[1]):
+        centred = images[rows] - means[own[rows]]
+        scatter += centred.T @ centred
+    if scatter.trace() <= LEAST_SPREAD * len(images):
+        raise InputError(
+            f"the images of a class must differ, got {len(images)} images of {len(means)} classes without any spread",
+            hint="pass more than one image a class",
+        )
+    return scatter / len(images)
+
+
+def spectrum(covariance: Array) -> tuple[Array, Array]:
+    """Eigenvalues that are more than rounding, (rank,), and their eigenvectors (dim, rank).
+
+    >>> values, vectors = spectrum(np.diag([4.0, 0.0]))
+    >>> values.tolist(), np.abs(vectors).tolist()
+    ([4.0], [[1.0], [0.0]])
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > RCOND * values[-1]
+    return values[kept], vectors[:, kept]

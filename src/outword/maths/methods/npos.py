@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from outword.base.checks import whole_number
-from outword.maths.methods.base import DETECTORS, Classes
+from outword.maths.methods.base import DETECTORS, Classes, parameter
+from outword.maths.methods.headed import VirtualOutliers
 from outword.maths.methods.knn import kth_distance
-from outword.maths.methods.needs import parameter
-from outword.maths.methods.virtual import VirtualOutliers
 from outword.maths.numerics import Array, unit_rows
 
 MOST = 10_000  # outliers, or two a class, where each class has its own; more cost memory and time

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from outword.maths.kernels.rows import in_blocks
-from outword.maths.methods.base import DETECTORS
+from outword.maths.methods.base import DETECTORS, Need, parameter
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array, largest_probability, softmax
 
 
@@ -60,8 +58,7 @@ class ODIN(HeadedDetector):
             z = self._logits(x) / self.odin_temperature
             return np.asarray((weights[z.argmax(axis=1)] - softmax(z) @ weights) / self.odin_temperature)
 
-        x = self._unit_images(images)
-        return in_blocks(uphill, x, np.empty(x.shape))
+        return self._for_each(images, uphill, weights.shape[1])
 
     def _score(self, images: Array) -> Array:
         return largest_probability(self._logits(images) / self.odin_temperature)

@@ -25,14 +25,8 @@ def fit_head(
 
         min  1/n sum_i -log softmax(W x_i + b)_{c_i} + |W|^2 / (2 C n),   C = 1000
 
-    With outliers, one whose energy tells them from the images as well (see `Loss`). Rows follow the sorted classes.
-
-    Args:
-        images: (n_images, dim), unit rows.
-        classes: (n_images,) integers, at least two different ones.
-        outliers: (n_outliers, dim), unit rows.
-        weight: of the outliers' part of the loss.
-        strength: C, how little the weights are penalised.
+    With outliers, unit rows too, one whose energy tells them from the images as well (see `Loss`); `weight` is that of
+    their part of the loss, `strength` the C. Rows follow the sorted classes, of which there must be two at least.
     """
     names, own = np.unique(classes, return_inverse=True)
     if len(names) < 2:

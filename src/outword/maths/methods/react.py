@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from outword.maths.methods.base import DETECTORS, Classes
+from outword.maths.methods.base import DETECTORS, Classes, Need, parameter
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array, log_sum_exp
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from outword.errors import InputError
-from outword.maths.methods.base import DETECTORS, Classes
+from outword.maths.methods.base import DETECTORS, Classes, Need, parameter
 from outword.maths.methods.headed import HeadedDetector
-from outword.maths.methods.needs import Need, parameter
 from outword.maths.numerics import Array, blocks, log_sum_exp
 
 LEAST_RESIDUAL = 1e-9  # of unit vectors: less is rounding

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from outword.base.checks import whole_number
-from outword.maths.methods.base import DETECTORS, Classes
-from outword.maths.methods.gaussians import class_means, spectrum, tied_covariance
-from outword.maths.methods.needs import parameter
-from outword.maths.methods.virtual import VirtualOutliers
+from outword.maths.methods.base import DETECTORS, Classes, parameter
+from outword.maths.methods.headed import VirtualOutliers
+from outword.maths.methods.mahalanobis import class_means, spectrum, tied_covariance
 from outword.maths.numerics import Array
 
 MOST = 10_000  # outliers, or one a class; more cost memory and time

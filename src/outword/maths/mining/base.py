@@ -19,18 +19,11 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pool:
-    """What a miner chooses from.
+    """What a miner chooses from: the arguments of `Miner.select`, checked."""
 
-    Attributes:
-        words: (n_words, dim), word vectors.
-        labels: (n_labels, dim), ID label vectors, or None.
-        adjectives: (n_words,) booleans, true for adjectives.
-        progress: called with (rows done, rows in all), or None.
-    """
-
-    words: NDArray[np.floating]
-    labels: ArrayLike | None
-    adjectives: NDArray[np.bool_]
+    words: NDArray[np.floating]  # (n_words, dim)
+    labels: ArrayLike | None  # (n_labels, dim)
+    adjectives: NDArray[np.bool_]  # (n_words,)
     progress: Progress | None
 
     def shares(self, order: Indices, nouns: float, adjectives: float) -> Indices:
@@ -41,13 +34,9 @@ class Pool:
 
 
 class Miner(ABC):
-    """Chooses rows of a matrix of word vectors. Subclasses are dataclasses: their fields are their parameters.
+    """Chooses rows of a matrix of word vectors. Subclasses are dataclasses: their fields are their parameters."""
 
-    Attributes:
-        needs_labels: whether the choice depends on the ID labels; if not, one ranking serves every label list.
-    """
-
-    needs_labels: ClassVar[bool] = False
+    needs_labels: ClassVar[bool] = False  # whether the choice depends on them; if not, one ranking serves every list
 
     def select(
         self,
@@ -66,7 +55,13 @@ class Miner(ABC):
             progress: called with (rows done, rows in all).
         """
         vectors = matrix(words, "words")
-        return self._select(Pool(vectors, labels, _mask(adjectives, len(vectors)), progress))
+        mask = np.zeros(len(vectors), bool) if adjectives is None else np.asarray(adjectives, dtype=bool)
+        if mask.shape != (len(vectors),):
+            raise ParameterError(
+                f"adjectives must have one entry a word ({len(vectors)}), got shape {mask.shape}",
+                hint="pass one boolean for each row of words",
+            )
+        return self._select(Pool(vectors, labels, mask, progress))
 
     @abstractmethod
     def _select(self, pool: Pool) -> Indices:
@@ -77,17 +72,6 @@ def fraction(name: str, value: float) -> None:
     """Raise unless `value` lies in (0, 1]."""
     if not 0 < value <= 1:
         raise ParameterError(f"{name} must be above 0 and at most 1, got {value!r}", hint=f"for example {name}=0.15")
-
-
-def _mask(adjectives: ArrayLike | None, n_words: int) -> NDArray[np.bool_]:
-    """`adjectives` as (n_words,) booleans; all false when left out."""
-    mask = np.zeros(n_words, bool) if adjectives is None else np.asarray(adjectives, dtype=bool)
-    if mask.shape != (n_words,):
-        raise ParameterError(
-            f"adjectives must have one entry a word ({n_words}), got shape {mask.shape}",
-            hint="pass one boolean for each row of words",
-        )
-    return mask
 
 
 def ranked(key: NDArray[np.floating]) -> Indices:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from outword.maths.kernels.threads import Progress
 from outword.maths.mining.base import MINERS, fraction
 from outword.maths.mining.quantile import Quantile
 from outword.maths.numerics import Array
@@ -38,11 +36,7 @@ class Conjugated(Quantile):
 
     guard: float = 0.95
 
-    def closeness(self, words: ArrayLike, labels: ArrayLike, *, progress: Progress | None = None) -> Array:
-        """`d(w)` of each word, (n_words,); larger means closer to the ID labels."""
-        fraction("guard", self.guard)
-        return super().closeness(words, labels, progress=progress)
-
     def _closeness(self, cosines: Array) -> Array:
+        fraction("guard", self.guard)
         largest = np.round(cosines.max(axis=1), 10)  # a word that equals a label may come out a little above 1
         return np.where(largest > self.guard, 1.0, super()._closeness(cosines))
