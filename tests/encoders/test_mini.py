@@ -12,7 +12,8 @@ from PIL import Image
 
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import get_encoder, ort
-from outword.encoders.mini.encoder import DATA, PREPROCESSING, Mini, batches
+from outword.encoders.mini.encoder import DATA, PREPROCESSING, TEXT_BATCH, Mini
+from outword.encoders.texts import alike
 from outword.testing import check_encoder
 
 WORDS = [
@@ -75,10 +76,10 @@ def test_texts_do_not_feel_their_batch(mini):
 
 
 def test_batches_hold_texts_of_one_length():
-    ids = [[0] * n for n in (3, 5, 3, 4)] + [[0] * 3] * 100
-    rows = list(batches(ids))
-    assert sorted(i for r in rows for i in r) == list(range(len(ids)))
-    assert all(len({len(ids[i]) for i in r}) == 1 and len(r) <= 64 for r in rows)
+    lengths = np.array([3, 5, 3, 4] + [3] * 100)
+    rows = list(alike(lengths, TEXT_BATCH))
+    assert sorted(i for r in rows for i in r) == list(range(len(lengths)))
+    assert all(len(set(lengths[r])) == 1 and len(r) <= 64 for r in rows)
 
 
 def test_extreme_shapes_become_a_square(mini):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from outword.base.extras import require
 from outword.encoders import hub
-from outword.encoders.base import Coverage, Encoder, check_batch_size
+from outword.encoders.base import Coverage, Encoder
 from outword.encoders.names import ENCODERS, KNOWN, canonical, parse
 from outword.errors import ParameterError
 
@@ -45,7 +45,8 @@ def get_encoder(
     for option, value in (("resize", resize), ("device", device), ("precision", precision)):
         if not isinstance(value, str | None):
             raise ParameterError(f"{option} must be a string, got {value!r}", hint="leave it out")
-    check_batch_size(batch_size)
+    if batch_size is not None and (not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1):
+        raise ParameterError(f"batch_size must be at least 1, got {batch_size!r}", hint="leave it out")
     if resize not in (None, "bicubic", "bilinear"):
         raise ParameterError(f"resize must be bicubic or bilinear, got {resize!r}", hint="leave it out")
     name = canonical(name)

@@ -45,39 +45,24 @@ class Coverage:
 
 
 class Encoder(ABC):
-    """A dual encoder. Rows of its outputs are unit vectors; cosines over `temperature` are logits.
+    """A dual encoder. Rows of its outputs are unit vectors; cosines over `temperature` are logits."""
 
-    Attributes:
-        name: what `get_encoder` was asked for.
-        options: what else it was asked for that changes its vectors, such as {"resize": "bilinear"}.
-        dim: length of a vector.
-        temperature: the divisor of cosines, `h = cos / temperature`.
-        prompts: the template set (see `outword.words.prompts`) that this encoder is used with by default.
-        fingerprint: sha256 of the weights, the preprocessing and the tokens.
-        exported_from: fingerprint of the encoder that this one was exported from, if it was.
-        licence, source: of the weights.
-        preprocess: RGB image to the pixels that the image tower reads, a method or a function; pure, thread-safe, and
-            best without the weights, since it is sent to other processes.
-        min_side: an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode).
-        batch_size: how many images go through the image tower together.
-        feels_batch: whether a vector may round otherwise in another batch, as on a GPU.
-        offers: what it gives besides vectors: "patches", "pixels" (gradients back to them).
-    """
-
-    name: str
-    options: Mapping[str, str] = {}
-    dim: int
-    temperature: float
-    prompts: str
-    fingerprint: str
-    exported_from: str | None = None
-    licence: str
+    name: str  # what `get_encoder` was asked for
+    options: Mapping[str, str] = {}  # what else it was asked for that changes its vectors: {"resize": "bilinear"}
+    dim: int  # length of a vector
+    temperature: float  # the divisor of cosines, h = cos / temperature
+    prompts: str  # the template set (see `outword.words.prompts`) that it is used with by default
+    fingerprint: str  # sha256 of the weights, the preprocessing and the tokens
+    exported_from: str | None = None  # fingerprint of the encoder that this one was exported from, if it was
+    licence: str  # of the weights, as the source
     source: str
+    # RGB image to the pixels that the image tower reads, a method or a function; pure, thread-safe, and best without
+    # the weights, since it is sent to other processes
     preprocess: Callable[[Image.Image], Pixels]
-    min_side: int
-    batch_size: int
-    feels_batch: bool = False
-    offers: tuple[str, ...] = ()
+    min_side: int  # an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode)
+    batch_size: int  # how many images go through the image tower together
+    feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
+    offers: tuple[str, ...] = ()  # what it gives besides vectors: "patches", "pixels" (gradients back to them)
 
     @abstractmethod
     def encode_pixels(self, pixels: Pixels) -> Vectors:
@@ -96,21 +81,16 @@ class Encoder(ABC):
 
         A patch is seen by itself in the last step: it takes the value path of the last attention, as GL-MCM has it.
         """
-        raise ParameterError(
-            f"{self.name} has no patch vectors", hint="the CLIP models of open_clip and transformers have"
-        )
+        hint = "the CLIP models of open_clip and transformers have"
+        raise ParameterError(f"{self.name} has no patch vectors", hint=hint)
 
     def encode_perturbed(self, pixels: Pixels, gradient: Gradient, epsilon: float) -> Vectors:
-        """Pixels, each moved by epsilon to the side that raises a score, to unit vectors (n, dim).
+        """Pixels, each moved by epsilon (of 0..1) to the side that raises a score, to unit vectors (n, dim).
 
-        Args:
-            pixels: (n, height, width, 3).
-            gradient: from unit vectors (n, dim) to the gradient of the score by them, (n, dim).
-            epsilon: size of the step, where a pixel goes from 0 to 1.
+        `gradient` takes unit vectors (n, dim) to the gradient of the score by them, (n, dim).
         """
-        raise ParameterError(
-            f"{self.name} gives no gradients", hint="encoders that run on torch do; or set epsilon=0 (--set epsilon=0)"
-        )
+        hint = "encoders that run on torch do; or set epsilon=0 (--set epsilon=0)"
+        raise ParameterError(f"{self.name} gives no gradients", hint=hint)
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each label is known; empty when the encoder cannot tell."""
@@ -157,12 +137,6 @@ def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
     if flat or isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):
         raise InputError(f"images must be a list, got {type(images).__name__}", hint="write [image] for a single one")
     return list(images)
-
-
-def check_batch_size(size: int | None) -> None:
-    """Raise unless it is a whole number from 1 on, or None for what suits the device."""
-    if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
-        raise ParameterError(f"batch_size must be at least 1, got {size!r}", hint="leave it out")
 
 
 def in_short(error: BaseException, most: int = 160) -> str:

@@ -28,19 +28,14 @@ _RUNS = re.compile("L+|N|O+")
 
 
 class Bpe:
-    """Texts to token ids, from a `tokenizer.json` in the layout of Hugging Face.
-
-    Args:
-        data: what the file holds; see `is_clip` for whether it is CLIP's tokenizer.
-    """
+    """Texts to token ids, from what a `tokenizer.json` of CLIP (see `is_clip`) in the layout of Hugging Face holds."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._ids: dict[str, int] = data["model"]["vocab"]
         merges = (tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in data["model"]["merges"])
         self._ranks = {pair: rank for rank, pair in enumerate(merges)}
         self._special: dict[str, int] = {token["content"]: token["id"] for token in data["added_tokens"]}
-        whole = map(re.escape, (*self._special, *_CONTRACTIONS))
-        self._whole = re.compile("|".join(whole))
+        self._whole = re.compile("|".join(map(re.escape, (*self._special, *_CONTRACTIONS))))
         self.start, self.end = (data["post_processor"][key][1] for key in ("cls", "sep"))
         self._pieces = lru_cache(maxsize=1 << 16)(self._merged)
 
@@ -93,38 +88,20 @@ def layout(vocab: Mapping[str, int], merges: list[tuple[str, str]], start: str, 
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     blanks = {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}
     special = "|".join(map(re.escape, (start, end)))
+    split = {"type": "Split", "pattern": {"Regex": f"{special}|{_PATTERN}"}, "behavior": "Removed", "invert": True}
+    to_bytes = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    ends = {"type": "RobertaProcessing", "sep": [end, vocab[end]], "cls": [start, vocab[start]]}
     return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
+        **{"version": "1.0", "truncation": None, "padding": None},
         "added_tokens": [{"id": vocab[token], "content": token, **flags} for token in (start, end)],
         "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, blanks, {"type": "Lowercase"}]},
-        "pre_tokenizer": {
-            "type": "Sequence",
-            "pretokenizers": [
-                {"type": "Split", "pattern": {"Regex": f"{special}|{_PATTERN}"}, "behavior": "Removed", "invert": True},
-                {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},
-            ],
-        },
-        "post_processor": {
-            "type": "RobertaProcessing",
-            "sep": [end, vocab[end]],
-            "cls": [start, vocab[start]],
-            "trim_offsets": False,
-            "add_prefix_space": False,
-        },
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, to_bytes]},
+        "post_processor": {**ends, "trim_offsets": False, "add_prefix_space": False},
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
         "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": end,
-            "continuing_subword_prefix": "",
-            "end_of_word_suffix": END_OF_WORD,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            "vocab": dict(vocab),
-            "merges": [list(pair) for pair in merges],
+            **{"type": "BPE", "dropout": None, "unk_token": end, "continuing_subword_prefix": ""},
+            **{"end_of_word_suffix": END_OF_WORD, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False},
+            **{"vocab": dict(vocab), "merges": [list(pair) for pair in merges]},
         },
     }
 

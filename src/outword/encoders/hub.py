@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from outword.base.extras import quiet_logs, require
+from outword.encoders.base import in_short
 from outword.errors import InputError
 
-_CUT_OFF = re.compile(
-    "offline mode|couldn't connect", re.IGNORECASE
-)  # what libraries say then, with advice of their own
+_CUT_OFF = re.compile("offline mode|couldn't connect", re.IGNORECASE)  # libraries say so, with advice of their own
 _NO_WAY = "it is not in the cache, and the hub cannot be reached"
 _closed: ContextVar[str] = ContextVar("_closed", default="")  # to the encoder of this name
 SMALL = ["*.json", "*.txt", "*.model", "README.md"]  # configuration, vocabulary, model card
@@ -82,7 +81,7 @@ def fetch(repo: str, names: Sequence[str], instead: str) -> Path:
         except hub.errors.EntryNotFoundError:
             continue
         except Exception as error:  # refused, no such repository, a proxy's word: all end here, in one line
-            raise _unreachable(repo, name, error, instead) from None
+            raise _unreachable(repo, name, in_short(error, 200), instead) from None
     raise InputError(f"{repo} on the hub has none of {', '.join(names)}", hint=instead)
 
 
@@ -93,12 +92,10 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
     complete.
     """
     hub = require("huggingface_hub", f"hf:{repo}")
-    try:
+    with suppress(hub.errors.LocalEntryNotFoundError):  # nothing of it is in the cache
         folder = Path(hub.snapshot_download(repo, allow_patterns=SMALL, local_files_only=True))
         if not missing(folder):
             return folder
-    except hub.errors.LocalEntryNotFoundError:
-        pass  # nothing of it is in the cache
     if _closed.get():
         raise _not_asked_for()
     wanted = "config.json"
@@ -112,17 +109,16 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
                     return folder
     except InputError:
         raise
-    except hub.errors.LocalEntryNotFoundError:
-        raise _unreachable(repo, wanted, _NO_WAY, instead) from None
     except Exception as error:  # as above
-        raise _unreachable(repo, wanted, error, instead) from None
+        cut_off = isinstance(error, hub.errors.LocalEntryNotFoundError)
+        raise _unreachable(repo, wanted, _NO_WAY if cut_off else in_short(error, 200), instead) from None
     return folder
 
 
-def licence(card: Path) -> str:
-    """What a model card (README.md) says of the licence, in its head between two lines of dashes."""
+def licence(card: Path | None) -> str:
+    """What a model card (README.md), if there is one, says of the licence, in its head between two lines of dashes."""
     try:
-        text = card.read_text(encoding="utf-8", errors="replace")[:20_000]
+        text = card.read_text(encoding="utf-8", errors="replace")[:20_000] if card else ""
     except OSError:
         return "not stated"
     head = re.match(r"---\n(.*?)^---$", text, re.DOTALL | re.MULTILINE)
@@ -130,7 +126,6 @@ def licence(card: Path) -> str:
     return found[1] if found else "not stated"
 
 
-def _unreachable(repo: str, name: str, error: Exception | str, instead: str) -> InputError:
+def _unreachable(repo: str, name: str, reason: str, instead: str) -> InputError:
     """Which file is missing, why, and how to bring it by hand."""
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return InputError(f"cannot fetch {name} of {repo} from the hub: {reason[:200]}", hint=instead)
+    return InputError(f"cannot fetch {name} of {repo} from the hub: {reason}", hint=instead)

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 # What makes an encoder, by its name or by how its name begins: called with the whole name, and with those options of
 # `get_encoder` that were given. The entry point `mine` of another package makes what is called `mine:...`.
-ENCODERS: Registry[Callable[..., Encoder]] = Registry(
-    "encoder", "outword.encoders", "outword list encoders", suffix=":"
-)
+ENCODERS = Registry[Callable[..., "Encoder"]]("encoder", "outword.encoders", "outword list encoders", suffix=":")
 PREFIXES = {  # the general forms, as they are written
     "open_clip:": "open_clip:ARCH/TAG, open_clip:ARCH@/path/weights.safetensors or open_clip:ARCH/TAG@/path",
     "hf:": "hf:ORG/NAME or hf:/path/to/folder",
@@ -41,38 +39,21 @@ class Known:
     source: str
 
 
-def _openai(name: str, arch: str, repo: str, parameters: int, dim: int, side: int, about: str) -> Known:
+def _openai(name: str, arch: str, weights: str, parameters: int, dim: int, side: int, about: str) -> Known:
+    repo = f"timm/{weights}.openai"
     source = f"OpenAI CLIP (Radford et al., ICML 2021), github.com/openai/CLIP; {repo} on the hub"
-    return Known(name, about, f"open_clip:{arch}/openai", repo, parameters, dim, side, 0.01, "MIT", source)
+    # OpenAI trained with a logit scale of at most 100, and all five ended there: the temperature is 0.01
+    return Known(name, f"CLIP, {about}", f"open_clip:{arch}/openai", repo, parameters, dim, side, 0.01, "MIT", source)
 
 
-# Parameter counts and dimensions are checked by tools/check_architectures.py. OpenAI trained with a logit scale of at
-# most 100, and all five ended there: the temperature is 0.01.
-KNOWN = {
-    known.name: known
-    for known in (
-        _openai(
-            *("clip-vit-b-32", "ViT-B-32", "timm/vit_base_patch32_clip_224.openai", 151_277_313, 512, 224),
-            about="CLIP, the quickest of the transformers",
-        ),
-        _openai(
-            *("clip-vit-b-16", "ViT-B-16", "timm/vit_base_patch16_clip_224.openai", 149_620_737, 512, 224),
-            about="CLIP, the paper's main set-up",
-        ),
-        _openai(
-            *("clip-vit-l-14", "ViT-L-14", "timm/vit_large_patch14_clip_224.openai", 427_616_513, 768, 224),
-            about="CLIP, larger and slower",
-        ),
-        _openai(
-            *("clip-vit-l-14-336", "ViT-L-14-336", "timm/vit_large_patch14_clip_336.openai", 427_944_193, 768, 336),
-            about="CLIP, at a higher resolution",
-        ),
-        _openai(
-            *("clip-rn50", "RN50", "timm/resnet50_clip.openai", 102_007_137, 1024, 224),
-            about="CLIP, a ResNet",
-        ),
-    )
-}
+_OPENAI = (  # parameter counts and dimensions are checked by tools/check_architectures.py
+    ("clip-vit-b-32", "ViT-B-32", "vit_base_patch32_clip_224", 151277313, 512, 224, "the quickest of the transformers"),
+    ("clip-vit-b-16", "ViT-B-16", "vit_base_patch16_clip_224", 149620737, 512, 224, "the paper's main set-up"),
+    ("clip-vit-l-14", "ViT-L-14", "vit_large_patch14_clip_224", 427616513, 768, 224, "larger and slower"),
+    ("clip-vit-l-14-336", "ViT-L-14-336", "vit_large_patch14_clip_336", 427944193, 768, 336, "at a higher resolution"),
+    ("clip-rn50", "RN50", "resnet50_clip", 102007137, 1024, 224, "a ResNet"),
+)
+KNOWN = {row[0]: _openai(*row) for row in _OPENAI}
 
 
 @dataclass(frozen=True)

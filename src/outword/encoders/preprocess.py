@@ -19,38 +19,25 @@ _FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BI
 
 @dataclass(frozen=True)
 class Preprocess:
-    """Resize, crop, and the mean and standard deviation that the model wants afterwards.
+    """Resize, crop, and the mean and standard deviation that the model wants afterwards."""
 
-    Attributes:
-        side: pixels a side of the result.
-        short: the short side of the image after resizing, at least `side`; the centre is then cut out. 0 squashes the
-            whole image into the square instead.
-        interpolation: "bicubic", or "bilinear" as the paper's released code has it.
-        mean, std: of each channel, in units of 0..1; applied by the model, not here.
-        crop: where the centre of an odd margin is: "round" as torchvision and open_clip have it, "floor" as
-            transformers has it.
-    """
-
-    side: int
-    short: int
-    interpolation: Interpolation
-    mean: Sequence[float]
+    side: int  # pixels a side of the result
+    short: int  # short side after resizing, at least `side`; the centre is cut out. 0 squashes the whole image instead
+    interpolation: Interpolation  # "bilinear" is what the paper's released code has
+    mean: Sequence[float]  # of each channel, in units of 0..1; applied by the model, not here, as `std`
     std: Sequence[float]
-    crop: Literal["round", "floor"] = "round"
+    crop: Literal["round", "floor"] = "round"  # the centre of an odd margin: as torchvision, or as transformers has it
 
     def __post_init__(self) -> None:
         numbers = [*self.mean, *self.std] if self.mean and self.std else []
         whole = len(numbers) == 6 and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
         if not (0 < self.side <= (self.short or self.side)):
-            raise ParameterError(
-                f"an image of {self.side} pixels cannot be cut out of one with a short side of {self.short}",
-                hint="check the preprocessing in the model's folder",
-            )
-        if not whole or min(self.std) <= 0 or len(self.mean) != 3:
-            raise ParameterError(
-                f"mean and std must be three numbers each, std above 0, got {self.mean} and {self.std}",
-                hint="check the preprocessing in the model's folder",
-            )
+            told = f"an image of {self.side} pixels cannot be cut out of one with a short side of {self.short}"
+        elif not whole or min(self.std) <= 0 or len(self.mean) != 3:
+            told = f"mean and std must be three numbers each, std above 0, got {self.mean} and {self.std}"
+        else:
+            return
+        raise ParameterError(told, hint="check the preprocessing in the model's folder")
 
     @property
     def min_side(self) -> int:

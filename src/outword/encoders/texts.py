@@ -35,28 +35,27 @@ def one_warning() -> Iterator[None]:
         if not isinstance(other.message, CutWarning):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
     if cuts:
-        total = sum(warning.total for warning in cuts)
-        cut = sum(warning.cut for warning in cuts)
+        cut, total = sum(warning.cut for warning in cuts), sum(warning.total for warning in cuts)
         warnings.warn(CutWarning(cuts[0].name, cuts[0].context, cut, total, cuts[0].first), stacklevel=3)
 
 
-def batches(
-    ids: Ids, end: int | None, size: int = TOGETHER, *, fill: bool = True
-) -> Iterator[tuple[NDArray[np.intp], int]]:
-    """Rows of the same length, and that length: no text decides about the shape of another's batch.
+def batches(ids: Ids, end: int | None, size: int = TOGETHER, *, fill: bool = True) -> Iterator[tuple[Ids, int]]:
+    """At most `size` rows of the same length, and that length: no text decides about the shape of another's batch.
 
-    Args:
-        ids: (n, context), padded.
-        end: the id behind which a row may be cut; None where all of it is read.
-        size: rows in a batch.
-        fill: repeat the last row of a batch that is not full, since a tower may round otherwise in another shape.
+    A row of `ids` (n, context) may be cut behind `end`, if that is an id. `fill` repeats the last row of a batch that
+    is not full, since a tower may round otherwise in another shape.
     """
     lengths = np.full(len(ids), ids.shape[1]) if end is None else (ids == end).argmax(axis=1) + 1
-    for length in np.unique(lengths).tolist():
-        alike = np.flatnonzero(lengths == length)
-        for start in range(0, len(alike), size):
-            rows = alike[start : start + size]
-            yield (np.append(rows, np.repeat(rows[-1], size - len(rows))) if fill else rows), length
+    for rows in alike(lengths, size):
+        filled = np.append(rows, np.repeat(rows[-1], size - len(rows))) if fill else rows
+        yield filled, int(lengths[rows[0]])
+
+
+def alike(lengths: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:
+    """Rows of the same length, the shortest first, at most `size` together."""
+    for length in np.unique(lengths):
+        rows = np.flatnonzero(lengths == length)
+        yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 def warn_of_cuts(name: str, texts: Sequence[str], ids: Ids, pad: int, count: Callable[[str], int]) -> None:

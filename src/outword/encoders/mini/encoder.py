@@ -8,10 +8,9 @@ the files are made by `tools/build_mini.py`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from outword.encoders.mini.head import Head
 from outword.encoders.mini.lexicon import Lexicon
 from outword.encoders.mini.wordpiece import WordPiece
 from outword.encoders.ort import never_alone, session
+from outword.encoders.texts import alike
 
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
 SIDE = 260  # pixels that go into the image tower
@@ -77,8 +77,10 @@ class Mini(Encoder):
         texts = texts_of(texts)
         ids = [self._tokens.encode(text) for text in texts]
         out = np.empty((len(texts), self.dim), np.float32)
-        for rows in batches(ids):
-            E = never_alone(self._sentences, np.array([ids[i] for i in rows], np.int64))
+        lengths = np.array([len(row) for row in ids])
+        for rows in alike(lengths, TEXT_BATCH):  # no padding, so a text never feels its batch
+            some = np.array([ids[i] for i in rows], np.int64)
+            E = never_alone(lambda these: self._text_tower.run(None, {"ids": these})[0], some)
             v = np.stack([self.lexicon.vector(texts[i]) for i in rows])
             out[rows] = self._head.texts(E, v)
         return out
@@ -86,9 +88,6 @@ class Mini(Encoder):
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each bare label is known; see `outword.encoders.mini.lexicon.Lexicon.flag`."""
         return [Coverage(label, self.lexicon.flag(label)) for label in labels]
-
-    def _sentences(self, ids: NDArray[np.int64]) -> Vectors:
-        return np.asarray(self._text_tower.run(None, {"ids": ids})[0])
 
     @cached_property
     def _image_tower(self) -> Any:
@@ -123,11 +122,3 @@ class Mini(Encoder):
             v=self.lexicon.taxonomy.v[self.lexicon.classes],
             multiply=lambda x, y: never_alone(lambda rows: product.run(None, {"x": rows, "y": y})[0], x),
         )
-
-
-def batches(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Rows with equally many tokens, at most `TEXT_BATCH` together: no padding, so a text never feels its batch."""
-    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-    for _, group in groupby(order, key=lambda i: len(ids[i])):
-        rows = list(group)
-        yield from (rows[start : start + TEXT_BATCH] for start in range(0, len(rows), TEXT_BATCH))

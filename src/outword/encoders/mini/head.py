@@ -40,24 +40,16 @@ RIDGE_SHARE = 0.5  # of n(r), added to n(a)
 
 @dataclass(frozen=True)
 class Head:
-    """The arrays of the formulas above.
+    """The arrays of the formulas above, and the matrix product that they go through."""
 
-    Attributes:
-        W: (n_classes, n_features). b: (n_classes,). mu: (n_features,).
-        e: (n_classes, n_sentence). E_mean: (n_sentence,). A: (n_sentence, n_features).
-        v: (n_classes, n_nodes), unit rows.
-        B: (n_features + n_sentence + n_nodes, dim - 1), orthonormal columns.
-        multiply: the matrix product.
-    """
-
-    W: Array
-    b: Array
-    mu: Array
-    e: Array
-    E_mean: Array
-    A: Array
-    v: Array
-    B: Array
+    W: Array  # (n_classes, n_features)
+    b: Array  # (n_classes,)
+    mu: Array  # (n_features,)
+    e: Array  # (n_classes, n_sentence)
+    E_mean: Array  # (n_sentence,)
+    A: Array  # (n_sentence, n_features)
+    v: Array  # (n_classes, n_nodes), unit rows
+    B: Array  # (n_features + n_sentence + n_nodes, dim - 1), orthonormal columns
     multiply: Callable[[Array, Array], Array] = np.matmul
 
     @cached_property

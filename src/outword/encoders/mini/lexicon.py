@@ -38,11 +38,8 @@ class Taxonomy:
 
     With IC(i) = -log(share of the classes at or below node i), node i owns one coordinate, of length
     sqrt(IC(i) - largest IC of its parents); `v[i]` holds the coordinates of i and of all nodes above it, scaled to 1.
-
-    Args:
-        edges: (n_edges, 2), child and parent, sorted by child; a parent has a smaller number than its children.
-        classes: (n_classes,), the node of each class.
-        n_nodes: how many nodes there are.
+    `edges` (n_edges, 2), child and parent, are sorted by child; a parent has a smaller number than its children.
+    `classes` (n_classes,) is the node of each class.
     """
 
     def __init__(self, edges: NDArray[np.integer[Any]], classes: NDArray[np.integer[Any]], n_nodes: int) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from outword.base.extras import require
 from outword.base.files import parse_json, sha256_bytes, sha256_file
 from outword.base.processors import usable_cpus
 from outword.base.records import mistyped
-from outword.encoders.base import Encoder, Pixels, Vectors, check_batch_size, in_short, texts_of
+from outword.encoders.base import Encoder, Pixels, Vectors, in_short, texts_of
 from outword.encoders.onnx.tokens import Form, Tokens
 from outword.encoders.ort import session
 from outword.encoders.preprocess import Preprocess
@@ -42,15 +41,10 @@ _Run = Callable[[NDArray[Any]], Vectors]
 
 
 class OnnxEncoder(Encoder):
-    """Both towers from a folder; each is checked and loaded when it is first needed.
+    """Both towers from a folder that `outword export` wrote; each is checked and loaded when it is first needed.
 
-    Args:
-        folder: what `outword export` wrote.
-        name: what `get_encoder` was asked for.
-        device: "cpu" for onnxruntime, the default; "openvino" for openvino, which is an extra.
-        precision: what the folder was exported in, which it is by default; or "bf16" on openvino, where the processor
-            has it: quicker, and further from the original than the card says.
-        batch_size: of no consequence for vectors: each image goes through alone.
+    The device is "cpu" for onnxruntime, the default, or "openvino", which is an extra. The precision is the folder's;
+    or "bf16" on openvino, where the processor has it: quicker, and further from the original than the card says.
     """
 
     preprocess: Preprocess
@@ -71,13 +65,9 @@ class OnnxEncoder(Encoder):
         self._openvino = device == "openvino"
         self.precision: str = precision or self.card["precision"]
         if precision not in (None, self.card["precision"]) and (precision, device) != ("bf16", "openvino"):
-            raise ParameterError(
-                f"{folder} was exported in {self.card['precision']}, got precision {precision!r}",
-                hint=f"leave it out, or {_AGAIN}",
-            )
-        check_batch_size(batch_size)
-        self.batch_size = batch_size or 1
-        self.name = name
+            told = f"{folder} was exported in {self.card['precision']}, got precision {precision!r}"
+            raise ParameterError(told, hint=f"leave it out, or {_AGAIN}")
+        self.name, self.batch_size = name, batch_size or 1  # each image goes through alone, whatever the batch
         self.dim, self.temperature, self.prompts = (self.card[key] for key in ("dim", "temperature", "prompts"))
         self.licence, self.source = self.card["licence"], self.card["source"]
         self.fingerprint, self.exported_from = self.card["fingerprint"], self.card["exported_from"]
@@ -106,8 +96,7 @@ class OnnxEncoder(Encoder):
 
     @cached_property
     def _image_tower(self) -> _Run:
-        side = self.preprocess.side
-        return self._tower(IMAGE, [side, side, 3])
+        return self._tower(IMAGE, [self.preprocess.side, self.preprocess.side, 3])
 
     @cached_property
     def _text_tower(self) -> _Run:
@@ -136,9 +125,8 @@ class OnnxEncoder(Encoder):
         except Exception as error:  # onnxruntime has a class of its own for each kind of damage
             raise ArtifactError(f"{path} cannot be loaded: {in_short(error, 200)}", hint=_AGAIN) from None
         if found != [shape, [self.dim]]:
-            raise ArtifactError(
-                f"{path} turns {found[0]} into {found[1]}, the card says {shape} into {[self.dim]}", hint=_AGAIN
-            )
+            told = f"{path} turns {found[0]} into {found[1]}, the card says {shape} into {[self.dim]}"
+            raise ArtifactError(told, hint=_AGAIN)
         return run
 
     def _check(self, file: str) -> None:
@@ -173,11 +161,7 @@ def _in_openvino(path: Path, precision: str) -> tuple[list[Any], _Run]:
         for end in (model.inputs[0], model.outputs[0])
     ]
 
-    def run(x: NDArray[Any]) -> Vectors:
-        vectors: Vectors = model.create_infer_request().infer([np.ascontiguousarray(x)])[0].copy()
-        return vectors
-
-    return shapes, run
+    return shapes, lambda x: model.create_infer_request().infer([np.ascontiguousarray(x)])[0].copy()
 
 
 _KINDS: dict[str, Any] = {
@@ -221,7 +205,7 @@ def _problem(card: dict[str, Any]) -> str:
     if wrong := mistyped(card, _KINDS):
         return wrong
     given, text, files = card["preprocess"], card["text"], card["files"]
-    if set(given) != set(_KINDS["preprocess"]) or set(text) != {field.name for field in fields(Form)}:
+    if any(set(card[part]) != set(_KINDS[part]) for part in ("preprocess", "text")):
         return "preprocess or text has an unknown entry"
     if (len(given["mean"]), len(given["std"])) != (3, 3):
         return "mean and std must be three numbers each"

@@ -25,17 +25,8 @@ from outword.base.extras import quiet_logs, require
 from outword.base.files import free_folder, sha256_file, whole_folder
 from outword.encoders import bpe
 from outword.encoders.base import Vectors, in_short
-from outword.encoders.onnx.encoder import (
-    CARD,
-    IMAGE,
-    NAMES,
-    SCHEMA,
-    TEXT,
-    TOKENIZER,
-    OnnxEncoder,
-    fingerprint,
-    read_card,
-)
+from outword.encoders.onnx import encoder as exported
+from outword.encoders.onnx.encoder import CARD, IMAGE, TEXT, TOKENIZER
 from outword.encoders.onnx.tokens import Form, Tokens
 from outword.encoders.torch.towers import Model, Towers, unit
 from outword.errors import ArtifactError, OutwordError, ParameterError
@@ -58,21 +49,15 @@ def export(
 ) -> dict[str, Any]:
     """Write both towers, tokenizer and preprocessing to the folder `path`, and give its card.
 
-    Args:
-        encoder: on the CPU, in fp32.
-        path: a folder that is not there yet, or an earlier export, which is replaced.
-        precision: "fp32"; "fp16", weights stored in half the space and computed with in fp32; "int8", products in
-            integers (see `outword.encoders.onnx.graph.quantize`).
-        force: write it even if a cosine to the original is below 0.99.
-        report: is told what is going on.
+    The encoder is on the CPU, in fp32. The folder is not there yet, or is an earlier export, which is replaced. In
+    "fp16" weights are stored in half the space and computed with in fp32; in "int8" products are in integers (see
+    `graph.quantize`). `force` writes it even if a cosine to the original is below 0.99.
     """
     if precision not in PRECISIONS:
         raise ParameterError(f"precision must be fp32, fp16 or int8, got {precision!r}", hint="leave it out for fp32")
     if (encoder.device.type, encoder.precision) != ("cpu", "fp32"):
-        raise ParameterError(
-            f"an encoder is exported from cpu in fp32, got {encoder.device} in {encoder.precision}",
-            hint='get_encoder(name, device="cpu", precision="fp32")',
-        )
+        told = f"an encoder is exported from cpu in fp32, got {encoder.device} in {encoder.precision}"
+        raise ParameterError(told, hint='get_encoder(name, device="cpu", precision="fp32")')
     require("onnx")
     require("onnxscript")
     from outword.encoders.onnx import graph
@@ -88,19 +73,19 @@ def export(
             names += graph.write(model if precision == "fp32" else graph.halve(model), folder / file)
         card = _card(encoder, form, precision)
         card["files"] = {n: {"sha256": sha256_file(folder / n), "bytes": (folder / n).stat().st_size} for n in names}
-        card["fingerprint"] = fingerprint(card)
+        card["fingerprint"] = exported.fingerprint(card)
         _write_card(folder, card)
         report("comparing with torch")
-        card["cosine"] = _compare(encoder, OnnxEncoder(folder, name=encoder.name))
+        card["cosine"] = _compare(encoder, exported.OnnxEncoder(folder, name=encoder.name))
         card["forced"] = _refuse(card["cosine"], precision, force)
         _write_card(folder, card)
-    return read_card(target)
+    return exported.read_card(target)
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Raise unless an encoder may be written to `path`: it is free, or holds an earlier export and nothing else."""
     what = "an exported encoder"
-    target = free_folder(path, card=CARD, names=NAMES, what=what)
+    target = free_folder(path, card=CARD, names=exported.NAMES, what=what)
     if target.exists() and '"exported_from"' not in (target / CARD).read_text(encoding="utf-8", errors="replace"):
         raise ArtifactError(f"{target} exists and is not {what}", hint="choose another name, or remove it")
     return target
@@ -108,19 +93,10 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 def _card(encoder: Towers, form: Form, precision: str) -> dict[str, Any]:
     return {
-        "schema": SCHEMA,
-        "outword": __version__,
-        "name": encoder.name,
-        "options": dict(encoder.options),
+        **{"schema": exported.SCHEMA, "outword": __version__, "name": encoder.name, "options": dict(encoder.options)},
         "exported_from": encoder.fingerprint,
-        "licence": encoder.licence,
-        "source": encoder.source,
-        "dim": encoder.dim,
-        "temperature": encoder.temperature,
-        "prompts": encoder.prompts,
-        "precision": precision,
-        "preprocess": asdict(encoder.model.preprocess),
-        "text": asdict(form),
+        **{key: getattr(encoder, key) for key in ("licence", "source", "dim", "temperature", "prompts")},
+        **{"precision": precision, "preprocess": asdict(encoder.model.preprocess), "text": asdict(form)},
     }
 
 
@@ -129,24 +105,13 @@ def _write_card(folder: Path, card: dict[str, Any]) -> None:
 
 
 class _Tower(torch.nn.Module):
-    """A tower with its weights, from what it reads to unit vectors.
-
-    Attributes:
-        reads: the name of its input.
-        shape: of the input; a name stands for any size.
-        example: an input.
-    """
+    """A tower, from its input, called `reads`, to unit vectors; in `shape`, that of the input, a name is any size."""
 
     def __init__(
-        self,
-        module: torch.nn.Module,
-        run: Callable[[Tensor], Tensor],
-        reads: str,
-        shape: list[str | int],
-        example: Tensor,
+        self, model: Model, run: Callable[[Tensor], Tensor], reads: str, shape: list[str | int], example: Tensor
     ) -> None:
         super().__init__()
-        self.module, self.run = module, run
+        self.module, self.run = model.module, run  # the module for its weights
         self.reads, self.shape, self.example = reads, shape, example
 
     def forward(self, x: Tensor) -> Tensor:
@@ -161,15 +126,15 @@ def _image_tower(model: Model) -> _Tower:
         return model.image((pixels.float() * scale + shift).permute(0, 3, 1, 2))
 
     shape = (given.side, given.side, 3)
-    return _Tower(model.module, run, "pixels", ["n", *shape], torch.zeros((2, *shape), dtype=torch.uint8))
+    return _Tower(model, run, "pixels", ["n", *shape], torch.zeros((2, *shape), dtype=torch.uint8))
 
 
 def _text_tower(model: Model) -> _Tower:
     """Of any length where what is behind the end does not count, else of the full context."""
     ids = torch.from_numpy(model.tokenize(["a cat", "a dog"]))
     if model.end is None:
-        return _Tower(model.module, model.text, "ids", ["n", ids.shape[1]], ids)
-    return _Tower(model.module, model.text, "ids", ["n", "length"], ids[:, :9])
+        return _Tower(model, model.text, "ids", ["n", ids.shape[1]], ids)
+    return _Tower(model, model.text, "ids", ["n", "length"], ids[:, :9])
 
 
 def _traced(tower: _Tower) -> Any:
@@ -201,9 +166,8 @@ def _write_tokenizer(model: Model, path: Path) -> Form:
     path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
     kind: Any = "clip" if bpe.is_clip(data) else "tokenizers"
     form = Form(kind, model.tokenize([""]).shape[1], model.pad, model.end, clean, zero)
-    ours = Tokens(path, form)
     texts = [*_ODD, *_texts("{}")]
-    for text, wanted, got in zip(texts, model.tokenize(texts), ours.tokenize(texts), strict=True):
+    for text, wanted, got in zip(texts, model.tokenize(texts), Tokens(path, form).tokenize(texts), strict=True):
         if not np.array_equal(wanted, got):
             told = f"its tokens for {text[:40]!r} are {wanted[:12].tolist()}, of the copy {got[:12].tolist()}"
             raise OutwordError(f"the tokenizer cannot be exported: {told}", hint="use the model with torch")
@@ -223,16 +187,14 @@ def _tokenizer(tokenizer: Any) -> tuple[dict[str, Any], str | None, int | None]:
     if inner is not tokenizer and clean is None:
         clean = "canonicalize"  # its wrapper for SigLIP
     if not hasattr(inner, "backend_tokenizer"):
-        raise OutwordError(
-            f"a {type(inner).__name__} cannot be exported: it has no tokenizer.json",
-            hint="use the model with torch, or the same model from open_clip",
-        )
+        hint = "use the model with torch, or the same model from open_clip"
+        raise OutwordError(f"a {type(inner).__name__} cannot be exported: it has no tokenizer.json", hint=hint)
     zero = inner.sep_token_id if getattr(tokenizer, "strip_sep_token", False) else None
     unset = {"truncation": None, "padding": None}  # of the last call
     return {**json.loads(inner.backend_tokenizer.to_str()), **unset}, clean, zero
 
 
-def _compare(encoder: Towers, copy: OnnxEncoder) -> dict[str, dict[str, float]]:
+def _compare(encoder: Towers, copy: exported.OnnxEncoder) -> dict[str, dict[str, float]]:
     """Cosines between the two on the demo's photos, on noise, and on class names in the encoder's own prompt."""
     images, texts = _images(), _texts(get_prompts(encoder.prompts).label[0])
     with warnings.catch_warnings():
@@ -270,11 +232,8 @@ def _refuse(cosines: dict[str, dict[str, float]], precision: str, force: bool) -
     """Whether the export is too far from the original, and was asked for nevertheless."""
     tower = min(cosines, key=lambda name: cosines[name]["min"])
     least = cosines[tower]["min"]
-    if least >= LEAST:
-        return False
-    if force:
-        return True
-    raise OutwordError(
-        f"in {precision} the {tower} tower comes out with a cosine of {least:.4f} to the original, below {LEAST}",
-        hint="use a higher precision, or write it anyway with --force",
-    )
+    near = least >= LEAST
+    if near or force:
+        return not near
+    told = f"in {precision} the {tower} tower comes out with a cosine of {least:.4f} to the original, below {LEAST}"
+    raise OutwordError(told, hint="use a higher precision, or write it anyway with --force")

@@ -18,10 +18,7 @@ FLOAT = TensorProto.FLOAT
 def tidy(model: ModelProto, shape: list[str | int], dim: int) -> ModelProto:
     """Name the axes, and drop what says where and by whom the graph was made: the same model gives the same bytes.
 
-    Args:
-        model: one input, one output.
-        shape: of the input; names stand for any size.
-        dim: the output is (n, dim).
+    `shape` is that of the one input, where names stand for any size; the one output is (n, dim).
     """
     graph = model.graph
     graph.name, model.producer_name, model.producer_version = "tower", "", ""
@@ -47,9 +44,8 @@ def halve(model: ModelProto) -> ModelProto:
     for node in model.graph.node:
         if node.op_type == "Gather" and node.input[0] in tables:
             found = f"{node.output[0]}.half"
-            nodes.append(
-                _node("Gather", [halves[node.input[0]].name, node.input[1]], found, axis=_given(node, "axis", 0))
-            )
+            inputs = [halves[node.input[0]].name, node.input[1]]
+            nodes.append(_node("Gather", inputs, found, axis=_given(node, "axis", 0)))
             nodes.append(_node("Cast", [found], node.output[0], to=FLOAT))
         else:
             nodes.append(node)
@@ -84,8 +80,7 @@ def quantize(model: ModelProto) -> ModelProto:
     """
     edit = _Integers(model)
     for node in model.graph.node:
-        matrix = _matrix(node, edit.weights)
-        if matrix is None:
+        if (matrix := _matrix(node, edit.weights)) is None:
             edit.nodes.append(node)
         else:
             edit.product(node, matrix)

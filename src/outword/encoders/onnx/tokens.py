@@ -18,23 +18,14 @@ from outword.encoders.tidy_text import CLEAN
 
 @dataclass(frozen=True)
 class Form:
-    """How a text tower wants its texts.
+    """How a text tower wants its texts."""
 
-    Attributes:
-        tokenizer: "clip" for CLIP's own, in plain Python; "tokenizers" for any other, with the library of that name.
-        context: tokens in a row.
-        pad: the id that fills a row.
-        end: the id behind which a row may be cut; None where all of it is read.
-        clean: how open_clip tidies a text first, a key of `outword.encoders.tidy_text.CLEAN`; None for not at all.
-        zero: an id that is set to 0 afterwards, as some models of open_clip want it.
-    """
-
-    tokenizer: Literal["clip", "tokenizers"]
-    context: int
-    pad: int
-    end: int | None
-    clean: str | None
-    zero: int | None
+    tokenizer: Literal["clip", "tokenizers"]  # CLIP's own, in plain Python, or any other, with the library of that name
+    context: int  # tokens in a row
+    pad: int  # the id that fills a row
+    end: int | None  # the id behind which a row may be cut; None where all of it is read
+    clean: str | None  # how open_clip tidies a text first, a key of `tidy_text.CLEAN`; None for not at all
+    zero: int | None  # an id that is set to 0 afterwards, as some models of open_clip want it
 
 
 class Tokens:

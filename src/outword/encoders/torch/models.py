@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,10 +84,8 @@ def kind_of(folder: Path) -> str:
         return "transformers"
     if (folder / OPEN_CLIP).is_file():
         return "open_clip"
-    raise InputError(
-        f"{folder} is no model: it has neither a {CONFIG} with a model_type nor an {OPEN_CLIP}",
-        hint="name the folder that save_pretrained wrote, or that the hub keeps",
-    )
+    told = f"{folder} is no model: it has neither a {CONFIG} with a model_type nor an {OPEN_CLIP}"
+    raise InputError(told, hint="name the folder that save_pretrained wrote, or that the hub keeps")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -117,13 +116,13 @@ def weights_of(folder: Path) -> list[Path]:
 
 def _missing(folder: Path) -> list[str]:
     """Patterns of what a folder of the hub's cache still lacks; a part that is absent brings all of its like."""
-    kind = kind_of(folder)
-    lacks = [] if kind == "open_clip" or any((folder / name).is_file() for name in PREPROCESSING) else [*PREPROCESSING]
-    lacks += [] if kind == "open_clip" or any((folder / name).is_file() for name in VOCABULARY) else [*VOCABULARY]
-    try:
-        return lacks if weights_of(folder) else [*lacks, *WEIGHTS[kind]]
-    except InputError:
-        return [*lacks, *WEIGHTS[kind]]
+    kind, lacks = kind_of(folder), list[str]()
+    for names in () if kind == "open_clip" else (PREPROCESSING, VOCABULARY):
+        lacks += [] if any((folder / name).is_file() for name in names) else names
+    with suppress(InputError):
+        if weights_of(folder):
+            return lacks
+    return [*lacks, *WEIGHTS[kind]]
 
 
 def _folder(what: str) -> tuple[Path, str]:

@@ -34,20 +34,12 @@ _WAY = ("mean", "std", "interpolation", "resize_mode")  # what is said of images
 
 @dataclass(frozen=True)
 class Place:
-    """Where a model is.
+    """Where a model is, and what is known of its weights."""
 
-    Attributes:
-        arch: an architecture of open_clip, or "local-dir:" and a folder.
-        weights: the file.
-        way: how images are prepared, as far as it differs from the architecture's own.
-        quick_gelu: whether the weights want OpenAI's activation; None for what the architecture says.
-        licence, source: of the weights.
-    """
-
-    arch: str
+    arch: str  # an architecture of open_clip, or "local-dir:" and a folder
     weights: Path
-    way: dict[str, Any] = field(default_factory=dict)
-    quick_gelu: bool | None = None
+    way: dict[str, Any] = field(default_factory=dict)  # images are prepared so, where the architecture says otherwise
+    quick_gelu: bool | None = None  # whether the weights want OpenAI's activation; None for what the architecture says
     licence: str = "not stated"
     source: str = "a local file"
 
@@ -76,7 +68,7 @@ def _of_tag(library: Any, parsed: Parsed) -> Place:
         Path(parsed.file) if parsed.file else _fetched(repo, name, _instead(library, parsed, repo)),
         {key: known[key] for key in _WAY},
         bool(known.get("quick_gelu")) or None,
-        listed.licence if listed else _licence(repo),
+        listed.licence if listed else hub.licence(hub.cached(repo, ["README.md"])),
         listed.source if listed else f"{repo} on the hub",
     )
 
@@ -85,10 +77,8 @@ def _instead(library: Any, parsed: Parsed, repo: str) -> str:
     """How to bring a tag by hand: the file with the weights, or the whole folder where it has its own tokenizer."""
     if _config(library, parsed.what)["text_cfg"].get("hf_tokenizer_name"):
         return by_hand(repo)
-    return (
-        f'where the hub can be reached, run "hf download {repo}", copy the file with the weights here, and say '
-        f"--encoder open_clip:{parsed.what}/{parsed.tag}@/path/to/it"
-    )
+    fetch = f'where the hub can be reached, run "hf download {repo}", copy the file with the weights here'
+    return f"{fetch}, and say --encoder open_clip:{parsed.what}/{parsed.tag}@/path/to/it"
 
 
 def _fetched(repo: str, name: str, instead: str) -> Path:
@@ -102,21 +92,14 @@ def _fetched(repo: str, name: str, instead: str) -> Path:
     return found
 
 
-def _licence(repo: str) -> str:
-    card = hub.cached(repo, ["README.md"])
-    return hub.licence(card) if card else "not stated"
-
-
 def _of_file(library: Any, arch: str, path: Path) -> Place:
     """An architecture of open_clip with weights of your own; images are prepared as its tags say."""
     tags = [library.get_pretrained_cfg(arch, tag) for tag in library.list_pretrained_tags_by_model(arch)]
     ways = {json.dumps({key: tag[key] for key in _WAY}) for tag in tags}
     if len(ways) > 1:
-        warnings.warn(
-            f"the weights of {arch} differ in how images are prepared, and OpenAI's way is taken for {path.name}; "
-            f"if it is one of them, name its tag: open_clip:{arch}/TAG@{path}",
-            stacklevel=2,
-        )
+        told = f"the weights of {arch} differ in how images are prepared, and OpenAI's way is taken for {path.name}"
+        hint = f"if it is one of them, name its tag: open_clip:{arch}/TAG@{path}"
+        warnings.warn(f"{told}; {hint}", stacklevel=2)
     return Place(arch, path, json.loads(ways.pop()) if len(ways) == 1 else {})
 
 
@@ -168,10 +151,8 @@ def _config(library: Any, arch: str) -> dict[str, Any]:
         config = library.get_model_config(arch)
     missing = {"embed_dim", "vision_cfg", "text_cfg"} - set(config)
     if missing or not all(isinstance(config[key], dict) for key in ("vision_cfg", "text_cfg")):
-        raise InputError(
-            f"the configuration of {arch} has no {', '.join(sorted(missing)) or 'vision_cfg and text_cfg'}",
-            hint="both towers must project into one space, of embed_dim dimensions",
-        )
+        told = f"the configuration of {arch} has no {', '.join(sorted(missing)) or 'vision_cfg and text_cfg'}"
+        raise InputError(told, hint="both towers must project into one space, of embed_dim dimensions")
     return dict(config)
 
 
@@ -216,10 +197,8 @@ def vocabulary(arch: str) -> Path | None:
     repo = _config(require("open_clip", f"open_clip:{arch}"), arch)["text_cfg"].get("hf_tokenizer_name")
     if not repo:
         return None
-    instead = (
-        'where the hub can be reached, fetch the whole repository of the model with "hf download", copy its folder '
-        f"here, and say --encoder hf:/path/to/folder; its tokenizer is that of {repo}"
-    )
+    fetch = 'where the hub can be reached, fetch the whole repository of the model with "hf download"'
+    instead = f"{fetch}, copy its folder here, and say --encoder hf:/path/to/folder; its tokenizer is that of {repo}"
     found = hub.snapshot(repo, lambda folder: [] if _tokens(folder) else [*VOCABULARY], instead)
     if not _tokens(found):
         raise InputError(f"{repo} on the hub has no tokenizer ({VOCABULARY[0]})", hint=instead)
@@ -334,12 +313,9 @@ def value_path(block: Any, z: Tensor) -> Tensor:
 def _preprocess(place: Place, found: dict[str, Any]) -> Preprocess:
     """open_clip's preprocessing dictionary in our words."""
     given = found | place.way
-    size = given["size"]
-    height, width = size if isinstance(size, Sequence) else (size, size)
+    height, width = given["size"] if isinstance(given["size"], Sequence) else [given["size"]] * 2
     way, interpolation = given["resize_mode"], given["interpolation"]
     if height != width or way not in ("shortest", "squash") or interpolation not in ("bicubic", "bilinear"):
-        raise ParameterError(
-            f"{place.arch} wants images of {height} x {width}, resized {way} and {interpolation}",
-            hint="squares, shortest or squash, bicubic or bilinear are supported",
-        )
+        told = f"{place.arch} wants images of {height} x {width}, resized {way} and {interpolation}"
+        raise ParameterError(told, hint="squares, shortest or squash, bicubic or bilinear are supported")
     return Preprocess(width, 0 if way == "squash" else width, interpolation, given["mean"], given["std"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from outword.base.files import sha256_bytes
-from outword.encoders.base import Encoder, Gradient, Pixels, Vectors, check_batch_size, in_short, texts_of
+from outword.encoders.base import Encoder, Gradient, Pixels, Vectors, in_short, texts_of
 from outword.encoders.onnx.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import TOGETHER, Ids, batches, warn_of_cuts
@@ -27,54 +27,34 @@ GRADIENT = 1024.0  # length of what is propagated back, for its sign alone: in f
 
 @dataclass(frozen=True)
 class Model:
-    """What a library's model is made of; `outword.encoders.torch.open_clip` and `.transformers` build it.
+    """What a library's model is made of; `outword.encoders.torch.open_clip` and `.transformers` build it."""
 
-    Attributes:
-        module: the network, with weights, in evaluation mode.
-        image: normalised pixels (n, 3, side, side) to features (n, dim).
-        text: token ids (n, length) to features (n, dim).
-        patches: normalised pixels to features (n, dim) and those of the patches (n, n_patches, dim), by the value path
-            of the last attention; None for towers that have none.
-        tokenize: texts to ids (n, context), padded, and cut where they are too long.
-        count: the number of tokens of a text before any cut.
-        tokenizer: the library's own, for export.
-        pad: the id that fills a text up to the context.
-        end: the id that ends a text, for a causal tower that reads its result there: what comes behind it can be left
-            away. None where that would change the result.
-        preprocess: how images are resized and cropped.
-        dim, temperature: of the space that both towers share.
-        digest: sha256 of the weights, the architecture and the vocabulary.
-        licence, source: of the weights.
-    """
-
-    module: torch.nn.Module
-    image: Callable[[Tensor], Tensor]
-    text: Callable[[Tensor], Tensor]
+    module: torch.nn.Module  # the network, with weights, in evaluation mode
+    image: Callable[[Tensor], Tensor]  # normalised pixels (n, 3, side, side) to features (n, dim)
+    text: Callable[[Tensor], Tensor]  # token ids (n, length) to features (n, dim)
+    # Normalised pixels to features (n, dim) and those of the patches (n, n_patches, dim), by the value path of the last
+    # attention; None for towers that have none
     patches: Callable[[Tensor], tuple[Tensor, Tensor]] | None
-    tokenize: Callable[[Sequence[str]], Ids]
-    count: Callable[[str], int]
-    tokenizer: Any
-    pad: int
+    tokenize: Callable[[Sequence[str]], Ids]  # texts to ids (n, context), padded, and cut where they are too long
+    count: Callable[[str], int]  # the number of tokens of a text before any cut
+    tokenizer: Any  # the library's own, for export
+    pad: int  # the id that fills a text up to the context
+    # The id that ends a text, for a causal tower that reads its result there: what comes behind it can be left away.
+    # None where that would change the result
     end: int | None
-    preprocess: Preprocess
-    dim: int
+    preprocess: Preprocess  # how images are resized and cropped
+    dim: int  # of the space that both towers share, as the temperature
     temperature: float
-    digest: str
-    licence: str
+    digest: str  # sha256 of the weights, the architecture and the vocabulary
+    licence: str  # of the weights, as the source
     source: str
 
 
 class Towers(Encoder):
     """A model of torch: images in batches on the device, texts sorted by length and cut behind their end.
 
-    Args:
-        model: the towers and what they read.
-        name, options: what `get_encoder` was asked for.
-        prompts: the template set that the model is used with.
-        device: "cpu", "cuda", "cuda:1", "mps"; CUDA where there is some, by default.
-        precision: "fp32", "fp16" or "bf16"; fp16 on CUDA and fp32 elsewhere, by default.
-        batch_size: images that go through together on CUDA and MPS; when they do not fit, half of them are tried, and
-            so on. On the CPU each goes through alone, so that a vector never feels its batch.
+    When `batch_size` images do not fit on CUDA or MPS together, half of them are tried, and so on. On the CPU each goes
+    through alone, so that a vector never feels its batch. See `get_encoder` for the device and the precision.
     """
 
     def __init__(
@@ -94,7 +74,6 @@ class Towers(Encoder):
         self.precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
         if self.precision not in PRECISIONS:
             raise ParameterError(f"precision must be fp32, fp16 or bf16, got {precision!r}", hint="leave it out")
-        check_batch_size(batch_size)
         self.batch_size = batch_size or IMAGES.get(self.device.type, 8)
         self.feels_batch = self.device.type != "cpu"
         self.dim, self.temperature = model.dim, model.temperature
@@ -110,8 +89,7 @@ class Towers(Encoder):
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
-        found: Vectors = self.encode_on_device(pixels).cpu().numpy()
-        return found
+        return self.encode_on_device(pixels).cpu().numpy()
 
     def encode_on_device(self, pixels: Pixels) -> Tensor:
         """The same as a tensor, which need not be ready yet: the device is not waited for."""
@@ -130,13 +108,7 @@ class Towers(Encoder):
         return vectors.cpu().numpy(), parts.cpu().numpy()
 
     def encode_perturbed(self, pixels: Pixels, gradient: Gradient, epsilon: float) -> Vectors:
-        """Pixels, each moved by epsilon to the side that raises a score, to unit vectors (n, dim).
-
-        Args:
-            pixels: (n, side, side, 3).
-            gradient: from unit vectors (n, dim) to the gradient of the score by them, (n, dim).
-            epsilon: size of the step, where a pixel goes from 0 to 1.
-        """
+        """Pixels (n, side, side, 3), each moved uphill by epsilon (of 0..1), to unit vectors (n, dim)."""
         if not len(pixels):
             return np.zeros((0, self.dim), np.float32)
         step = 255 * epsilon * self._scale[:, None, None]  # the model reads pixels over their deviation
@@ -145,8 +117,7 @@ class Towers(Encoder):
             moved = x + step.to(x.dtype) * self._uphill(x, gradient)
             return (unit(self.model.image(moved)),)
 
-        found: Vectors = self._in_batches(pixels, run)[0].cpu().numpy()
-        return found
+        return self._in_batches(pixels, run)[0].cpu().numpy()
 
     def _uphill(self, x: Tensor, gradient: Gradient) -> Tensor:
         """The sign, for each normalised pixel, of the gradient of the score."""
@@ -184,10 +155,8 @@ class Towers(Encoder):
                     results.append(run(self._normalised(part)))
             except torch.OutOfMemoryError:
                 if len(part) == 1:
-                    raise ParameterError(
-                        f"{self.device} has not enough memory for one image with {self.name}",
-                        hint="free some, or choose another device",
-                    ) from None
+                    told = f"{self.device} has not enough memory for one image with {self.name}"
+                    raise ParameterError(told, hint="free some, or choose another device") from None
                 self.batch_size = len(part) // 2
                 continue
             start += len(part)
@@ -221,10 +190,8 @@ def check_towers(model: Model, name: str) -> None:
         hint = "check its configuration and preprocessing"
         raise InputError(f"{name} does not run: {in_short(error)}", hint=hint) from None
     if shapes != [[1, model.dim]] * 2 or not all(torch.isfinite(rows).all() for rows in found):
-        raise InputError(
-            f"{name} turns an image into {shapes[0]} and a text into {shapes[1]}, not both into [1, {model.dim}]",
-            hint="both towers must project into one space",
-        )
+        told = f"{name} turns an image into {shapes[0]} and a text into {shapes[1]}, not both into [1, {model.dim}]"
+        raise InputError(told, hint="both towers must project into one space")
 
 
 def features(out: Any) -> Tensor:
@@ -238,12 +205,10 @@ def unit(rows: Tensor) -> Tensor:
     return torch.nn.functional.normalize(rows.float(), dim=-1)
 
 
-@contextmanager
-def _exact_convolutions() -> Iterator[None]:
+def _exact_convolutions() -> AbstractContextManager[None]:
     """fp32 is fp32 in convolutions too, where torch takes TF32 by default; the user's other settings stay."""
     cudnn = torch.backends.cudnn
-    with cudnn.flags(cudnn.enabled, cudnn.benchmark, deterministic=cudnn.deterministic, allow_tf32=False):
-        yield
+    return cudnn.flags(cudnn.enabled, cudnn.benchmark, deterministic=cudnn.deterministic, allow_tf32=False)
 
 
 def pick_device(name: str | None) -> torch.device:

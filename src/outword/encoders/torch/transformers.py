@@ -43,14 +43,8 @@ def load(folder: Path, source: str) -> Model:
     parts = [config, *(sha256_file(path) for path in (*weights, *vocabulary))]
     with _quiet(library):
         module, tokenizer = _build(library, folder), _from_folder(library.AutoTokenizer, folder)
-    model = from_parts(
-        module,
-        tokenizer,
-        preprocess,
-        digest=sha256_bytes(json.dumps(parts, sort_keys=True).encode()),
-        licence=hub.licence(folder / "README.md"),
-        source=source,
-    )
+    digest, licence = sha256_bytes(json.dumps(parts, sort_keys=True).encode()), hub.licence(folder / "README.md")
+    model = from_parts(module, tokenizer, preprocess, digest=digest, licence=licence, source=source)
     check_towers(model, str(folder))
     return model
 
@@ -65,10 +59,8 @@ def from_parts(
     masked = not causal and "attention_mask" in tokenizer.model_input_names
     pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
     if pad is None or (masked and pad == end) or (causal and end is None):
-        raise InputError(
-            f"the tokenizer of this {module.config.model_type} has no padding or end token of its own",
-            hint="save the tokenizer that the model was trained with beside it",
-        )
+        told = f"the tokenizer of this {module.config.model_type} has no padding or end token of its own"
+        raise InputError(told, hint="save the tokenizer that the model was trained with beside it")
 
     def text(ids: Tensor) -> Tensor:
         mask = {"attention_mask": (ids != pad).long()} if masked else {}  # for towers that were trained so
@@ -132,11 +124,8 @@ def _build(library: Any, folder: Path) -> Any:
         library.AutoModel, folder, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
     )
     if not all(hasattr(module, part) for part in ("get_image_features", "get_text_features", "logit_scale")):
-        raise InputError(
-            f"{folder} holds a {type(module).__name__}, which does not project images and texts into one space with a "
-            "logit scale",
-            hint="name a model such as CLIP or SigLIP",
-        )
+        told = f"{type(module).__name__}, which does not project images and texts into one space with a logit scale"
+        raise InputError(f"{folder} holds a {told}", hint="name a model such as CLIP or SigLIP")
     broken = [*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])]
     if broken:
         more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
@@ -188,16 +177,13 @@ def _preprocess(folder: Path) -> Preprocess:
     size, cropped = given.get("size"), given.get("do_center_crop", "crop_size" in given)
     shortest = isinstance(size, int) or set(size or {}) == {"shortest_edge"}
     short, side = _side(size), _side(given.get("crop_size")) if cropped else _side(size)
-    resample = given.get("resample", 3)
-    rescale = given.get("rescale_factor", 1 / 255)
+    resample, rescale = given.get("resample", 3), given.get("rescale_factor", 1 / 255)
     filters = {2: "bilinear", 3: "bicubic"}
     steps = all(given.get(step, True) for step in ("do_resize", "do_rescale"))
     fits = short and side and (side <= short and cropped if shortest else side == short)
     if not (steps and fits and resample in filters and rescale and math.isclose(rescale, 1 / 255, rel_tol=1e-3)):
-        raise ParameterError(
-            f"the preprocessing in {folder} is not supported: {json.dumps(given)[:300]}",
-            hint="a short side with a crop in the centre, or a square; bicubic or bilinear; rescaled by 1/255",
-        )
+        hint = "a short side with a crop in the centre, or a square; bicubic or bilinear; rescaled by 1/255"
+        raise ParameterError(f"the preprocessing in {folder} is not supported: {json.dumps(given)[:300]}", hint=hint)
     normal = given.get("do_normalize", True)
     mean, std = (given.get(key) if normal else [value] * 3 for key, value in (("image_mean", 0.0), ("image_std", 1.0)))
     return Preprocess(side, short if shortest else 0, filters[resample], mean, std, crop="floor")  # type: ignore[arg-type]
