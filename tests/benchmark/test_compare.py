@@ -123,14 +123,6 @@ def test_archives_and_lists_give_what_folders_give(sets, tmp_path):
     assert figures[0] == figures[1]
 
 
-def test_archives_give_what_folders_give(sets, tmp_path):
-    write_tar(tmp_path / "far.tar", {path.name: path.read_bytes() for path in sorted((sets / "far").iterdir())})
-    given = ["compare", sets / "labels.txt", "--id", sets / "id", "--methods", "mcm,adaneg", "--by-set", "--json"]
-    plain, packed = (json.loads(call(*given, "--ood", far).stdout) for far in (sets / "far", tmp_path / "far.tar"))
-    assert {row["ood"] for row in packed} == {"far.tar"}
-    assert [row["auroc"] for row in packed] == [row["auroc"] for row in plain]
-
-
 def test_photos_that_are_fitted_on_and_scored_are_told_by_their_content(sets, tmp_path):
     shutil.copytree(sets / "id", tmp_path / "copies")
     options = ["--methods", "knn", "--ood", sets / "far"]

@@ -51,6 +51,11 @@ class Verdict:
         return self.labels[0][0]
 
     @property
+    def share(self) -> float:
+        """What the nearest label has."""
+        return self.labels[0][1]
+
+    @property
     def fired(self) -> Shares:
         """The wild words with a share that counts."""
         return [pair for pair in self.words if pair[1] >= FIRED]
@@ -91,6 +96,9 @@ class Verdicts(Iterable[Verdict]):
     def vectors(self) -> Vectors:
         """The vectors that were scored: of changed pixels, where the method asks for that."""
         return to_numpy(self.encoded)
+
+    def __len__(self) -> int:
+        return len(self.encoded)
 
     def __iter__(self) -> Iterator[Verdict]:
         labels, wild, sides = self.detector.labels, self.detector.wild, sides_of(self.detector)
