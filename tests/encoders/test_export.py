@@ -21,7 +21,7 @@ from outword.cli import main
 from outword.encoders import get_encoder
 from outword.encoders.onnx import export as exporting
 from outword.encoders.onnx import graph
-from outword.encoders.onnx.encoder import CARD, IMAGE, NAMES, TEXT, TOKENIZER, OnnxEncoder
+from outword.encoders.onnx.encoder import CARD, IMAGE, NAMES, TEXT, TOKENIZER, OnnxEncoder, fingerprint
 from outword.encoders.onnx.export import export
 from outword.errors import ArtifactError, MissingExtraError, OutwordError, ParameterError
 from outword.testing import check_encoder
@@ -279,7 +279,7 @@ def test_files_that_are_something_else(file, content, message, made, tmp_path):
     card = json.loads((folder / CARD).read_text())
     path = tmp_path / "copy" / file
     card["files"][file] = {"sha256": exporting.sha256_file(path), "bytes": path.stat().st_size}
-    card["fingerprint"] = exporting.fingerprint(card)
+    card["fingerprint"] = fingerprint(card)
     (tmp_path / "copy" / CARD).write_text(json.dumps(card))
     copy = opened(tmp_path / "copy")
     with pytest.raises(ArtifactError, match=message) as caught:
@@ -294,10 +294,11 @@ def test_options_that_do_not_fit(made):
         ({"device": "cuda"}, "runs on cpu or openvino, got 'cuda'"),
         ({"precision": "fp16"}, "was exported in int8, got precision 'fp16'"),
         ({"precision": "bf16"}, "was exported in int8"),
-        ({"batch_size": 0}, "at least 1, got 0"),
     ):
         with pytest.raises(ParameterError, match=message):
             opened(folder, **wrong)
+    with pytest.raises(ParameterError, match="at least 1, got 0"):
+        get_encoder(f"onnx:{folder}", batch_size=0)
     with pytest.raises(ParameterError, match="fp32, fp16 or int8, got 'int4'"):
         export(encoder, folder, precision="int4")
 
@@ -326,7 +327,7 @@ def test_a_model_that_torch_cannot_export(made, tmp_path):
     def stubborn(pixels):
         return encoder.model.image(pixels) if pixels.sum().item() > 0 else pixels[:, 0, 0, :24]
 
-    tower = exporting._Tower(encoder.model.module, stubborn, "x", ["n", 3, 32, 32], torch.zeros(2, 3, 32, 32))
+    tower = exporting._Tower(encoder.model, stubborn, "x", ["n", 3, 32, 32], torch.zeros(2, 3, 32, 32))
     with pytest.raises(OutwordError, match="torch cannot export this model"):
         _original_trace(tower)
 

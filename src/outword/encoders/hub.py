@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
 from pathlib import Path
@@ -92,10 +92,12 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
     complete.
     """
     hub = require("huggingface_hub", f"hf:{repo}")
-    with suppress(hub.errors.LocalEntryNotFoundError):  # nothing of it is in the cache
+    try:
         folder = Path(hub.snapshot_download(repo, allow_patterns=SMALL, local_files_only=True))
         if not missing(folder):
             return folder
+    except hub.errors.LocalEntryNotFoundError:
+        pass  # nothing of it is in the cache
     if _closed.get():
         raise _not_asked_for()
     wanted = "config.json"
