@@ -69,14 +69,14 @@ def command(
             else:
                 _tell(path, told)
     if sources and not explained:
-        raise InputError("there is no photo that can be read", hint="check the path")
+        raise InputError("there is no photo that can be read", hint="check the path, and what is said above of each")
 
 
 def _tell(photo: str, told: Explanation) -> None:
     threshold = "none" if told.threshold is None else f"{told.threshold:.4g}"
     used = "".join(f", {name} {value:.4g}" for name, value in told.in_use.items())
     line = f"{photo}: {told.verdict}, score {told.score:.4f}, threshold {threshold}{used}"
-    console(stderr=False).print(line, markup=False, emoji=False)
+    console(stderr=False).print(line, markup=False, emoji=False, soft_wrap=True)
     rows = [(f"{share:.1%}", "label", label, told.coverage.get(label, "")) for label, share in told.labels]
     rows += [(f"{share:.1%}", "wild word", word, "") for word, share in told.words]
     print_table(("share of its group", "kind", "name", "known to the encoder"), rows)

@@ -75,7 +75,8 @@ def command(
     of_miner = {key.removeprefix(MINER): value for key, value in given.items() if key.startswith(MINER)}
     parameters = {key: value for key, value in given.items() if not key.startswith(MINER)}
     for key in parameters.keys() & {*options, "labels", "encoder", "id_images", "miner_params", "report"}:
-        raise ParameterError(f"{key} is no parameter of the method", hint='see "outword fit --help"')
+        option = f"--{key.replace('_', '-')}"
+        raise ParameterError(f"{key} is no parameter of the method", hint=f'see {option} in "outword fit --help"')
     source = Path(labels).resolve()
     target = output or f"{source.name if source.is_dir() else Path(labels).with_suffix('')}.outword"
     check_target(target)

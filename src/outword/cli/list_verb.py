@@ -24,7 +24,7 @@ def command(kind: str, long: bool, as_json: bool) -> None:
       outword list methods
       outword list encoders --long
     """
-    more = {"encoders": _encoder, "methods": _method, "suites": _suite}.get(kind)
+    more = {"encoders": _encoder, "methods": _method, "miners": _miner, "suites": _suite}.get(kind)
     rows = [{"name": n, "about": about, **(more(n) if more else {})} for n, about in registry(kind).items()]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
@@ -56,6 +56,13 @@ def _method(name: str) -> dict[str, Any]:
     own = {"miner": method.miner if Need.WILD in method.needs else None, "prompts": method.prompts}
     corpus = "a word list of yours" if method.corpus == "" else method.corpus
     return {"needs": [need.value for need in method.needs], "parameters": defaults, "corpus": corpus, **own}
+
+
+def _miner(name: str) -> dict[str, Any]:
+    """The parameters of a miner."""
+    from outword.maths.mining import MINERS
+
+    return {"parameters": {field.name: field.default for field in fields(MINERS[name])}}  # type: ignore[arg-type]
 
 
 def _suite(name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from outword.detector.inputs import missing_inputs
 from outword.detector.recipe import Recipe, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.base import Vectors
-from outword.errors import InputError
+from outword.errors import InputError, ParameterError
 from outword.maths.methods import Need
 from outword.vectors.fitted import Hashes
 from outword.vectors.id_images import IdImages, read_id_images
@@ -88,6 +88,8 @@ def fit(
         prompts=prompts,
         keep_label_words=keep_label_words,
     )
+    if miner_params and Need.WILD not in recipe.wants:
+        raise ParameterError(f"{method} mines no words, and {min(miner_params)} is of a miner", hint="leave it out")
     return prepare(recipe, labels, id_images=id_images, report=report).fit()
 
 

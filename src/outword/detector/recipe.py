@@ -167,7 +167,7 @@ def make_miner(miner: str, params: Mapping[str, Any]) -> Miner:
     10
     """
     kind = MINERS[miner]
-    checked_params(miner, kind, params, {}, "outword list miners")
+    checked_params(miner, kind, params, {}, "outword list miners --long")
     return kind(**params)
 
 

@@ -11,7 +11,7 @@ from outword.detector.detector import Detector
 from outword.detector.inputs import check_store
 from outword.detector.judge import Verdicts, judge
 from outword.encoders.base import Pixels
-from outword.errors import ImageError
+from outword.errors import ImageError, InputError
 from outword.photos.sources.base import Piece
 from outword.scoring.rows import Row
 from outword.vectors.fitted import hashes_of_files, hashes_of_vectors, short
@@ -34,6 +34,8 @@ def open_source(detector: Detector, given: Iterable[PathLike], *, column: str | 
 
     See `outword.vectors.source.find_source` for what can be given.
     """
+    if not isinstance(detector, Detector):
+        raise InputError(f"a detector must be one, got {detector!r}", hint='load it: outword.load("pets.outword")')
     paths, made = list(given), detector.card["encoder"]
     for path in filter(is_store, paths):
         check_store(detector.method, detector.scorer, path)
