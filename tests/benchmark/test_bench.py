@@ -561,7 +561,7 @@ def test_missing_sets_are_lines(root, clip, short_corpora, tmp_path):
         (["foldr", "--data", "."], 'unknown suite "foldr"'),
         (["folder", "--data", "OWN", "--methods", "msm"], 'unknown method of folder "msm"'),
         (["folder", "--data", "OWN", "--encoder", "clip=mini"], 'unknown encoder of folder "clip"'),
-        (["folder", "--data", "OWN", "--methods", ","], 'unknown method of folder ""'),
+        (["folder", "--data", "OWN", "--methods", ","], "--methods must name at least one method, got none"),
         (["table1-imagenet1k", "--data", "OWN"], "none of the suite's ID sets is in"),
         (["folder", "--data", "OWN", "--encoder", "minni"], 'unknown encoder "minni"'),
         (["folder", "--data", "OWN", "--encoder", "mini=mini", "--encoder", "mini"], "with NAME= always or never"),
