@@ -19,6 +19,7 @@ import numpy as np
 from bench_mini import wild_vectors
 from common import draw, read_bench, table
 from outword.detectors import Debiased
+from outword.kernels import chosen
 from outword.maths.methods.debiased import largest_tau
 from outword.maths.numerics import Array, unit_rows
 
@@ -82,7 +83,8 @@ def main() -> None:
 
 def figures(detector: Debiased, task) -> list[tuple[float, float]]:
     """(mean AUROC, tau) of each rule; the masses, which do not depend on tau, are computed once."""
-    masses = {id(x): detector._log_masses(unit_rows(x)) for x in (task.inside, *task.outside.values())}
+    bank = detector._bank(chosen("numpy"))
+    masses = {id(x): bank.log_masses(unit_rows(x)) for x in (task.inside, *task.outside.values())}
     out = []
     for rule in RULES.values():
         detector.tau_ = rule(detector)
