@@ -363,12 +363,9 @@ def test_a_body_with_a_mistake_in_every_place_takes_no_more_memory_than_others(s
 
 @pytest.mark.parametrize("sent", [b"1e400", b"NaN", b"-Infinity", b"9" * 400, b"9" * 9000, b'"x"', b"null", b"[1]"])
 def test_scores_that_are_no_numbers(server, own, sent):
-    for what, busy in (
-        ("threshold", ()),
-        ("artifact", (503,)),
-    ):  # downloads may all be taken by those that do not listen
+    for what in ("threshold", "artifact"):
         body = b'{"inside": [%s]}' % sent
-        assert server.ask("POST", f"/v1/detectors/{own}/{what}", body, "application/json")[0] in (400, 422, *busy)
+        assert server.ask("POST", f"/v1/detectors/{own}/{what}", body, "application/json")[0] in (400, 422)
 
 
 def test_the_largest_numbers_do_not_turn_a_threshold_into_its_opposite(server, own):

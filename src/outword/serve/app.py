@@ -141,23 +141,26 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
 
     places = asyncio.Semaphore(DOWNLOADS)
 
-    async def download() -> AsyncIterator[None]:
-        """Hold a place among the downloads until the answer is out, or has failed."""
+    async def download(
+        key: Key, given: schemas.ArtifactRequest
+    ) -> AsyncIterator[tuple[Detector, schemas.ArtifactRequest]]:
+        """A detector, what is asked of it, and a place among the downloads until the answer is out, or has failed."""
+        _, found = service.detectors.get(key)
         if places.locked():
             raise busy(f"{DOWNLOADS} detectors are being downloaded already")
         async with places:
-            yield
+            yield found, given
 
     @app.post(
         "/v1/detectors/{key}/artifact",
         tags=["detectors"],
-        dependencies=[*JSON, Depends(download)],
+        dependencies=JSON,
         response_class=Response,
         responses={200: {"content": {"application/zip": {"schema": FILE}}}},
     )
-    async def artifact(key: Key, given: schemas.ArtifactRequest) -> Response:
+    async def artifact(wanted: tuple[Detector, schemas.ArtifactRequest] = Depends(download)) -> Response:
         """The detector as a zip file of the folder that `outword score` takes, with a threshold; nothing is kept."""
-        _, found = service.detectors.get(key)
+        found, given = wanted
         chosen = found.with_threshold(await service.in_thread(partial(_chosen, found, given)))
         data = await service.in_thread(chosen.zipped)
         named = 'attachment; filename="detector.outword.zip"'
