@@ -6,13 +6,14 @@ python tools/build_api.py --check    exits 1 when the page is stale
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from generated import keep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
 MODULES = ("", "detectors", "mining", "metrics", "kernels", "encoders", "scoring", "testing", "client", "errors")
@@ -28,16 +29,7 @@ This page is written by `tools/build_api.py` from the package.
 
 def main() -> int:
     """Write the page, or say whether it is stale."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--check", action="store_true")
-    page = "\n".join([INTRO, *(section(name) for name in MODULES)])
-    if parser.parse_args().check:
-        stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page
-        if stale:
-            print(f"{PAGE.name} is stale: run python tools/build_api.py", file=sys.stderr)
-        return int(stale)
-    PAGE.write_text(page, encoding="utf-8")
-    return 0
+    return keep(PAGE, "\n".join([INTRO, *(section(name) for name in MODULES)]), "build_api.py")
 
 
 def section(name: str) -> str:

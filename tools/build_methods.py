@@ -8,7 +8,6 @@ Methods of other packages are left out.
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+from generated import keep
 from outword.detectors import DETECTORS, Need, VectorDetector
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
@@ -47,16 +47,7 @@ This page is written by `tools/build_methods.py` from the code.
 
 def main() -> int:
     """Write the page, or say whether it is stale."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--check", action="store_true")
-    page = build()
-    if parser.parse_args().check:
-        stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page
-        if stale:
-            print(f"{PAGE.name} is stale: run python tools/build_methods.py", file=sys.stderr)
-        return int(stale)
-    PAGE.write_text(page, encoding="utf-8")
-    return 0
+    return keep(PAGE, build(), "build_methods.py")
 
 
 def build() -> str:
