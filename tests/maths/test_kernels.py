@@ -56,6 +56,25 @@ def test_masses_are_those_of_the_reference(backend, precision, case, rng):
     np.testing.assert_allclose(found, want, rtol=1e-12, atol=atol)
 
 
+@choices
+@pytest.mark.parametrize("case", cases(np.random.default_rng(0)))
+def test_the_peak_of_the_labels_comes_with_the_masses(backend, precision, case, rng):
+    images, bank, sizes, temperature = cases(rng)[case]
+    offsets = np.cumsum([0, *sizes])
+    plain, told = (
+        make_bank(bank, offsets, temperature, chosen(backend, precision), peak=peak) for peak in (False, True)
+    )
+    found = to_numpy(told.log_masses(images))
+    np.testing.assert_array_equal(found[:, :-1], to_numpy(plain.log_masses(images)))
+    atol = COSINE_ERROR[precision] / temperature + LOG_ERROR[precision]
+    want = (images @ bank[: sizes[0]].T).max(axis=1) / temperature
+    np.testing.assert_allclose(found[:, -1], want, rtol=1e-12, atol=atol)
+    masses, evidence = told.evidence(images, 2)
+    np.testing.assert_array_equal(to_numpy(masses), found)
+    for part, same in zip(evidence, plain.evidence(images, 2)[1], strict=True):
+        np.testing.assert_array_equal(to_numpy(part), to_numpy(same))
+
+
 def evidence_of(images, bank, offsets, first, temperature, top):
     """Labels, their shares, words and their shares of each image, from the definition."""
     logits = images @ bank.T / temperature

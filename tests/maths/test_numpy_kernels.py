@@ -74,6 +74,14 @@ def test_masses_equal_the_reference(sizes, temperature):
     assert np.abs(quick - wanted).max() <= largest_error(vectors, temperature, 2.0**-24)
 
 
+def test_the_peak_of_labels_in_several_pieces():
+    images, vectors, offsets = world([9000, 5])
+    images[2] = vectors[8999]  # in the last piece of the labels
+    found = Bank(vectors, offsets, temperature=0.01, peak=True).log_masses(images)
+    np.testing.assert_allclose(found[:, 2], (images @ vectors[:9000].T).max(axis=1) / 0.01, rtol=1e-12)
+    assert found[2, 2] == pytest.approx(100)
+
+
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_equal_rows_and_sums_out_of_range(precision):
     # all logits are 1000 for the first image and -1000 for the second: e^1000 and e^-1000 are no float64

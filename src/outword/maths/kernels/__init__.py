@@ -29,6 +29,8 @@ class Bank(Protocol):
     def log_masses(self, images: Any) -> Any:
         """Images (n_images, dim) to (n_images, n_groups): an array, or a tensor on the backend's device.
 
+        A bank that was made with `peak` has one more column, the last: the largest logit of group 0.
+
         numpy wants unit rows. The others take rows of any length, as arrays or tensors, and normalise them; an image
         that is zero or not finite has NaN everywhere.
         """
@@ -70,7 +72,15 @@ def grouped_logsumexp(
     return to_numpy(made.log_masses(x)).astype(np.float64, copy=False)
 
 
-def make_bank(vectors: Array, offsets: NDArray[np.integer], temperature: float, choice: Choice, first: int = 1) -> Bank:
+def make_bank(
+    vectors: Array,
+    offsets: NDArray[np.integer],
+    temperature: float,
+    choice: Choice,
+    first: int = 1,
+    *,
+    peak: bool = False,
+) -> Bank:
     """A bank of the chosen backend.
 
     Args:
@@ -80,9 +90,10 @@ def make_bank(vectors: Array, offsets: NDArray[np.integer], temperature: float, 
         choice: see `chosen`.
         first: the group with which the words begin, for evidence; group 0 are the labels, and groups between them
             take no part in it.
+        peak: whether log masses come with the largest logit of the labels, from the same product.
     """
     module, device = _module(choice, {"numpy": "numpy_blas", "triton": "triton_scoring"})
-    options = {"temperature": temperature, "precision": choice.precision, "first": first, **device}
+    options = {"temperature": temperature, "precision": choice.precision, "first": first, "peak": peak, **device}
     made: Bank = module.Bank(vectors, offsets, **options)
     return made
 

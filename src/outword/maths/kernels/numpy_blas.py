@@ -40,9 +40,16 @@ class Bank:
     """
 
     def __init__(
-        self, vectors: Array, offsets: Indices, *, temperature: float = 1.0, precision: str = "float64", first: int = 1
+        self,
+        vectors: Array,
+        offsets: Indices,
+        *,
+        temperature: float = 1.0,
+        precision: str = "float64",
+        first: int = 1,
+        peak: bool = False,
     ) -> None:
-        self._temperature = temperature
+        self._temperature, self._peak = temperature, peak
         self._centre = np.mean(vectors, axis=0, dtype=np.float64) if precision == "float32" else None
         rest = np.zeros((WIDTH, np.shape(vectors)[1]))  # the last columns of a product that is not whole without them
         self._vectors = np.concatenate([vectors if self._centre is None else vectors - self._centre, rest])
@@ -57,8 +64,8 @@ class Bank:
         self._words = words_in(cuts, of_piece, offsets[-1] - self._before)
 
     def log_masses(self, images: Floats, *, block: int = BLOCK_ROWS) -> Array:
-        """(n_images, dim) to (n_images, n_groups) float64; `block` is the largest number of images held at a time."""
-        out = np.empty((len(images), len(self._groups)))
+        """See `kernels.Bank`; in float64. `block` is the largest number of images held at a time."""
+        out = np.empty((len(images), len(self._groups) + self._peak))
 
         def score(rows: slice) -> None:
             masses, shift = self._masses(images[rows])
@@ -72,7 +79,7 @@ class Bank:
         n = len(images)
         labels, words = (np.empty((n, min(top, size)), np.int64) for size in (self._n_labels, self._words.total))
         found = Evidence(labels, np.empty(labels.shape), words, np.empty(words.shape))
-        out = np.empty((n, len(self._groups)))
+        out = np.empty((n, len(self._groups) + self._peak))
 
         def judge(rows: slice) -> None:
             part = images[rows]
@@ -81,7 +88,7 @@ class Bank:
             out[rows] = masses if shift is None else masses + shift
             labels, words = logits[:, : self._n_labels], logits[:, self._before :]
             best = np.maximum.reduceat(words, self._words.starts, axis=1) if self._words.total else words
-            of_groups = np.concatenate([masses[:, :1], masses[:, self._first :]], axis=1)
+            of_groups = np.concatenate([masses[:, :1], masses[:, self._first : len(self._groups)]], axis=1)
             told = evidence(NUMPY, labels, words, best, of_groups, self._words, top)
             for whole, of_part in zip(found, told, strict=True):
                 whole[rows] = of_part
@@ -90,21 +97,26 @@ class Bank:
         return out, found
 
     def _masses(self, images: Floats, kept: Floats | None = None) -> tuple[Array, Array | None]:
-        """Log masses without the mean of the bank, and what it adds to all of an image; logits go to `kept`."""
+        """Log masses (and peak) without the mean of the bank, and what it adds to all; logits go to `kept`."""
         scaled = np.asarray(images, dtype=np.float64) / self._temperature
         rows = scaled.astype(self._vectors.dtype, copy=False)
-        masses = np.concatenate([self._log_sums(rows, cuts, kept) for cuts in self._runs], axis=1)
+        peak = np.full((len(rows), 1), -np.inf) if self._peak else None
+        masses = np.concatenate([self._log_sums(rows, cuts, kept, peak) for cuts in self._runs], axis=1)
         if len(self._groups) < len(self._cuts) - 1:
             masses = np.logaddexp.reduceat(masses, self._groups, axis=1)
+        if peak is not None:
+            masses = np.concatenate([masses, peak], axis=1)
         return masses, None if self._centre is None else (scaled @ self._centre)[:, None]
 
-    def _log_sums(self, rows: Floats, cuts: NDArray[np.int64], kept: Floats | None) -> Array:
-        """Log sums over the pieces between `cuts`."""
+    def _log_sums(self, rows: Floats, cuts: NDArray[np.int64], kept: Floats | None, peak: Array | None) -> Array:
+        """Log sums over the pieces between `cuts`; labels among them raise `peak`, (n_images, 1)."""
         width, starts = cuts[-1] - cuts[0], cuts[:-1] - cuts[0]
         columns = self._vectors[cuts[0] : cuts[0] + whole_width(width)].T
         logits = product(rows, columns)[:, :width]
         if kept is not None:
             kept[:, cuts[0] : cuts[-1]] = logits
+        if peak is not None and cuts[0] < self._n_labels:
+            np.maximum(peak, logits[:, : self._n_labels - cuts[0]].max(axis=1, keepdims=True), out=peak)
         with np.errstate(over="ignore", divide="ignore"):
             sums = np.add.reduceat(np.exp(logits, out=logits), starts, axis=1)
             found = np.log(sums, dtype=np.float64)

@@ -29,13 +29,15 @@ class Bank:
         temperature: float,
         precision: str,
         first: int,
+        peak: bool,
         device: str,
     ) -> None:
-        self._scale = 1 / temperature
+        self._scale, self._peak = 1 / temperature, peak
         self._device = torch.device(device)
         self._columns = torch.as_tensor(vectors, device=self._device).to(getattr(torch, precision))
         self._sums = torch.promote_types(self._columns.dtype, torch.float32)
         self._runs = [(size, len(list(same))) for size, same in groupby(np.diff(offsets).tolist())]
+        self._n_groups = len(offsets) - 1
         self._block = max(1, CELLS[self._device.type] // len(vectors))
         self._first, self._n_labels, self._before = first, int(offsets[1]), int(offsets[min(first, len(offsets) - 1)])
         words = words_in(np.asarray(offsets[first:]), np.arange(len(offsets[first:]) - 1), len(vectors) - self._before)
@@ -44,16 +46,16 @@ class Bank:
     def log_masses(self, images: Any) -> torch.Tensor:
         """See `kernels.Bank`; on the device, in float64."""
         with torch.no_grad(), torch.autocast(self._device.type, enabled=False):
-            return torch.cat([self._by_group(logits, torch.logsumexp).double() for logits in self._logits(images)])
+            return torch.cat([self._masses(logits) for logits in self._logits(images)])
 
     def evidence(self, images: Any, top: int) -> tuple[torch.Tensor, Evidence]:
         """Log masses, and the `top` labels and words, from one product; all on the device."""
         parts = []
         with torch.no_grad(), torch.autocast(self._device.type, enabled=False):
             for logits in self._logits(images):
-                masses = self._by_group(logits, torch.logsumexp).double()
+                masses = self._masses(logits)
                 best = self._by_group(logits, torch.amax)[:, self._first :]
-                of_groups = torch.cat([masses[:, :1], masses[:, self._first :]], dim=1)
+                of_groups = torch.cat([masses[:, :1], masses[:, self._first : self._n_groups]], dim=1)
                 labels, words = logits[:, : self._n_labels], logits[:, self._before :]
                 parts.append((masses, evidence(TORCH, labels, words, best, of_groups, self._words, top)))
         return joined(parts)
@@ -63,6 +65,13 @@ class Bank:
         for start in range(0, len(images) or 1, self._block):
             x = unit_on(images[start : start + self._block], self._device)
             yield (x.to(self._columns.dtype) @ self._columns.T).to(self._sums).mul_(self._scale)
+
+    def _masses(self, logits: torch.Tensor) -> torch.Tensor:
+        """Log masses in float64, and the peak of the labels after them where it is wanted."""
+        masses = self._by_group(logits, torch.logsumexp)
+        if self._peak:
+            masses = torch.cat([masses, logits[:, : self._n_labels].amax(dim=1, keepdim=True)], dim=1)
+        return masses.double()
 
     def _by_group(self, logits: torch.Tensor, reduce: Callable[..., torch.Tensor]) -> torch.Tensor:
         """Logits (n_images, n_columns) to (n_images, n_groups)."""

@@ -42,11 +42,18 @@ class Bank:
     """Text vectors in groups (see `kernels.make_bank`) on a CUDA device, ready to be scored against."""
 
     def __init__(
-        self, vectors: Array, offsets: NDArray[np.integer], *, temperature: float, precision: str, first: int
+        self,
+        vectors: Array,
+        offsets: NDArray[np.integer],
+        *,
+        temperature: float,
+        precision: str,
+        first: int,
+        peak: bool,
     ) -> None:
         self._device = device()
         self._scale = LOG2E / temperature
-        self._split = precision == "float32"
+        self._split, self._peak = precision == "float32", peak
         u = torch.as_tensor(vectors, dtype=torch.float64, device=self._device)
         self._mean = u.mean(dim=0)
         place, used, tile = tiles_of(offsets)
@@ -82,7 +89,7 @@ class Bank:
     def _judged(self, images: Any, top: int) -> tuple[torch.Tensor, Evidence]:
         masses, shift, logits, places = self._block(images, kept := min(top, TILE))
         logits, of_groups = logits.double() * (self._scale / LOG2E), masses - shift[:, None] / LOG2E
-        of_groups = torch.cat([of_groups[:, :1], of_groups[:, self._first :]], dim=1)
+        of_groups = torch.cat([of_groups[:, :1], of_groups[:, self._first : len(self._tile) - 1]], dim=1)
         labels, near = (part[:, : self._label_tiles * kept] for part in (logits, places))
         words, nearest = (part[:, self._before * kept :] for part in (logits, places))
         found = evidence(TORCH, labels, words, words[:, ::kept], of_groups, self._kept_words(kept), top)
@@ -100,14 +107,17 @@ class Bank:
         return self._words[kept]
 
     def _block(self, images: Any, top: int) -> tuple[torch.Tensor, ...]:
-        """Log masses, what the mean adds to all logits of an image (to base 2), and `top` logits a tile with places."""
+        """Log masses (and peak), what the mean adds to all logits of an image, and `top` logits a tile with places.
+
+        Tiles know their largest logits, so that the peak takes no pass of its own; logits are to base 2, masses to e.
+        """
         x = tensor_on(images, self._device)
         n, n_tiles, n_groups = len(x), len(self._used), len(self._tile) - 1
         high = torch.empty((n, self._high.shape[1]), dtype=torch.float16, device=self._device)
         low = torch.empty_like(high) if self._split else high
         shift = torch.empty(n, dtype=torch.float64, device=self._device)
         kind = torch.float64 if self._split else torch.float32
-        masses = torch.empty((n_groups, n), dtype=kind, device=self._device)
+        masses = torch.empty((n_groups + self._peak, n), dtype=kind, device=self._device)
         most = torch.empty((n, n_tiles * top), device=self._device)
         places = torch.empty((n, n_tiles * top), dtype=torch.int64, device=self._device)
         if not n:
@@ -126,6 +136,8 @@ class Bank:
             num_warps=8 if self._split else 4, num_stages=3,
         )  # fmt: skip
         _group_masses[(triton.cdiv(n, TILE), n_groups)](tops, logs, self._tile, shift, masses, n, SIZE=TILE)
+        if self._peak:
+            masses[-1] = (tops[: self._label_tiles].amax(dim=0) + shift) / LOG2E
         return masses.T, shift, most, places
 
 
