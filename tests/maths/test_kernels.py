@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 CUDA = torch.cuda.is_available()
 
 from helpers.reference import neighbour_distance_sums  # noqa: E402
-from outword.detectors import Debiased, NegLabel  # noqa: E402
+from outword.detectors import Debiased, Grounded, NegLabel  # noqa: E402
 from outword.errors import InputError, MissingExtraError, ParameterError  # noqa: E402
 from outword.kernels import chosen, grouped_logsumexp, neighbour_density, using  # noqa: E402
 from outword.maths.kernels import make_bank, to_numpy  # noqa: E402
@@ -144,7 +144,8 @@ def test_groups_may_be_offsets_indices_or_slices(rng):
 def test_scores_of_every_backend_and_their_order(backend, precision, rng):
     y, u, x = (rng.standard_normal((n, 24)) for n in (120, 210, 60))
     x[:30] += 2 * y[:30]
-    for detector in (Debiased(n_groups=7), Debiased(n_groups=7, sigma=0.0), NegLabel(n_groups=7)):
+    kinds = Debiased(n_groups=7), Debiased(n_groups=7, sigma=0.0), NegLabel(n_groups=7), Grounded(n_groups=7)
+    for detector in kinds:
         detector.temperature = 0.05
         with using("numpy"):
             want = detector.fit(y, u).score(x)

@@ -2,6 +2,7 @@
 
 # An import registers: the order here is that of lists.
 # isort: off
+from outword.maths.methods.grounded import Grounded
 from outword.maths.methods.debiased import Debiased
 from outword.maths.methods.neglabel import NegLabel
 from outword.maths.methods.csp import CSP
@@ -27,6 +28,6 @@ from outword.maths.methods.base import DETECTORS, VectorDetector, Need
 
 __all__ = [
     "ASH", "CSP", "DETECTORS", "EOE", "GLMCM", "KNN", "MCM", "MSP", "NPOS", "ODIN", "VOS", "AdaNeg", "Debiased",
-    "Energy", "Entropy", "GradNorm", "Mahalanobis", "MaxLogit", "Need", "NegLabel", "ReAct", "Var",
+    "Energy", "Entropy", "GradNorm", "Grounded", "Mahalanobis", "MaxLogit", "Need", "NegLabel", "ReAct", "Var",
     "VectorDetector", "ViM",
 ]  # fmt: skip

@@ -68,6 +68,7 @@ class VectorDetector(ABC):
     in_pipeline: ClassVar[Mapping[str, Any]] = {}  # what `outword.fit` sets unless told otherwise, if not the paper's
     on_vectors: ClassVar[Mapping[str, Any]] = {}  # what makes a method that looks at pixels content with vectors
     in_small_world: ClassVar[Mapping[str, Any]] = {}  # what suits the planted world of `outword.testing`
+    kinds: ClassVar[str] = "off"  # whether `outword.fit` gives it the kinds of a label as rows of its own
     sees_order: ClassVar[bool] = False  # whether a score depends on the images scored before; then there is a `reset`
     sees_axes: ClassVar[bool] = False  # whether turning all vectors together changes the scores
 
@@ -200,6 +201,18 @@ class VectorDetector(ABC):
 
         They name the class of an image where the method has an opinion of its own; None where it has not, and the
         nearest label is told by the labels' vectors.
+        """
+        return None
+
+    def relative(self) -> Self:
+        """The detector to use where no photos tell a cut; itself, unless the score has a part that needs one."""
+        return self
+
+    def inserted(self, images: ArrayLike, own: ArrayLike) -> Array | None:
+        """Scores of images as if each had one more label, its own: what photos of such labels would score.
+
+        Row i of `own` (n_images, dim) is a label for image i alone; parameters stay those of the labels that there are.
+        None where a method has no such score.
         """
         return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from outword.errors import InputError, ParameterError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, on_their_way
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.base import Classes, Need, VectorDetector, parameter
-from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
+from outword.maths.numerics import UNIT_TOLERANCE, Array, matrix, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,6 +38,7 @@ class GroupedDetector(VectorDetector):
     seed: int = parameter(0, whole_number, least=0, hint="use seed=0")
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.WILD)
     learned: ClassVar[tuple[str, ...]] = ("groups",)
+    _peak: ClassVar[bool] = False  # whether `_combine` wants the largest logit of a label, in a last column
 
     def fit(
         self,
@@ -90,6 +93,20 @@ class GroupedDetector(VectorDetector):
             return super().begin(images, top, temperature, patches=patches)
         return self._one_pass(images, top)
 
+    def inserted(self, images: ArrayLike, own: ArrayLike) -> Array | None:
+        """Scores with `P + e^{h(x_i, own_i)}` for P, and the larger of both logits; see `VectorDetector.inserted`."""
+        if type(self)._score is not GroupedDetector._score:
+            return super().inserted(images, own)
+        x, y = self._unit_images(images), unit_rows(matrix(own, "own", self.labels_.shape[1]), "own")
+        if len(x) != len(y):
+            raise InputError(f"own must be as many as images ({len(x)}), got {len(y)}", hint="one label an image")
+        h = (x * y).sum(axis=1, keepdims=True) / self.temperature
+        masses = self._bank(Choice("numpy", "float64")).log_masses(x)
+        masses[:, : len(self._parts)] = np.logaddexp(masses[:, : len(self._parts)], h)
+        if self._peak:
+            masses[:, -1:] = np.maximum(masses[:, -1:], h)
+        return np.asarray(self._combine(masses))
+
     def _one_pass(self, images: Any, top: int) -> Callable[[], tuple[Array, Evidence]]:
         """Scores, and the `top` labels and words from the same product, if any are wanted."""
         choice = chosen()
@@ -125,7 +142,9 @@ class GroupedDetector(VectorDetector):
     def _bank(self, choice: Choice) -> Bank:
         key = "score", choice, self.temperature
         if key not in self._banks:
-            self._banks[key] = make_bank(self._texts(), self._offsets, self.temperature, choice, len(self._parts))
+            self._banks[key] = make_bank(
+                self._texts(), self._offsets, self.temperature, choice, len(self._parts), peak=self._peak
+            )
         return self._banks[key]
 
     def _tells(self, temperature: float) -> bool:
@@ -140,7 +159,10 @@ class GroupedDetector(VectorDetector):
 
     @abstractmethod
     def _combine(self, masses: Any) -> Any:
-        """Scores from log masses, an array or a tensor: the columns are the sets of positives, then the groups."""
+        """Scores from log masses, an array or a tensor: the columns are the sets of positives, then the groups.
+
+        If `_peak`, the last column is the largest logit of a label.
+        """
 
 
 def mean_share(m: Any, log_ratio: Any) -> Any:
@@ -152,10 +174,35 @@ def mean_share(m: Any, log_ratio: Any) -> Any:
     return (1 / (m + exp(log_ratio))).mean(1)
 
 
+def log_odds(m: float, log_ratio: Any) -> Any:
+    """`log mean_b 1 / (m + r_b) - log mean_b r_b / (m + r_b)`, r = e^log_ratio, of arrays or tensors like `mean_share`.
+
+    All in logs, so that ratios may be beyond the range of their type. The logs of the terms are those of two logistic
+    functions, of `z = log(r / m)` and of -z.
+
+    >>> log_odds(0.5, np.log([[0.25]]))    # one group: log 4
+    array([1.38629436])
+    """
+    xp, log_m = library(log_ratio), math.log(m)
+    z = log_ratio - log_m
+    of_words = z.clip(max=0) - xp.log1p(xp.exp(-abs(z)))
+    return _log_sum(xp, of_words - z) - _log_sum(xp, of_words) - log_m
+
+
+def _log_sum(xp: Any, values: Any) -> Any:
+    top = xp.amax(values, 1)
+    return xp.log(xp.exp(values - top[:, None]).sum(1)) + top
+
+
 def exp(x: Any) -> Any:
     """`e^x` of an array or a tensor; what is too large is infinite, and a share of it 0."""
     with np.errstate(over="ignore"):
-        return x.exp() if hasattr(x, "exp") else np.exp(x)
+        return library(x).exp(x)
+
+
+def library(values: Any) -> Any:
+    """The library of an array or a tensor: numpy, or torch, which has most functions by the same names."""
+    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
 
 
 def natural_odds(n_labels: int, group_size: int) -> float:
