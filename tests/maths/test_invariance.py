@@ -10,6 +10,7 @@ from outword.detectors import ODIN
 from outword.encoders import ort
 from outword.encoders.mini.encoder import Mini
 from outword.encoders.texts import TOGETHER, batches
+from outword.maths.kernels.evidence import owners_in
 from outword.maths.kernels.numpy_blas import Bank
 from outword.maths.kernels.rows import BLOCK, in_blocks, product, whole_width
 from outword.maths.numerics import unit_rows
@@ -60,10 +61,12 @@ def test_blocks_are_always_full():
 
 
 @pytest.mark.parametrize("sizes", [[3, *[120] * 100], [2, *[77] * 7], [40, 9001], [5]])
-def test_evidence_does_not_feel_its_company(sizes):
+@pytest.mark.parametrize("rows_a_label", [1, 2])
+def test_evidence_does_not_feel_its_company(sizes, rows_a_label):
     rng = np.random.default_rng(0)
     texts, images = (unit_rows(rng.standard_normal((n, 32))) for n in (sum(sizes), 40))
-    bank = Bank(texts, np.cumsum([0, *sizes]), temperature=0.01)
+    owners = owners_in(np.arange(sizes[0]) // rows_a_label)
+    bank = Bank(texts, np.cumsum([0, *sizes]), temperature=0.01, owners=owners, peak=True)
     masses, whole = bank.evidence(images, 5)
     np.testing.assert_array_equal(masses, bank.log_masses(images))
     for some in some_of(40):

@@ -75,39 +75,52 @@ def test_the_peak_of_the_labels_comes_with_the_masses(backend, precision, case, 
         np.testing.assert_array_equal(to_numpy(part), to_numpy(same))
 
 
-def evidence_of(images, bank, offsets, first, temperature, top):
-    """Labels, their shares, words and their shares of each image, from the definition."""
+def evidence_of(images, bank, offsets, first, temperature, top, owners=None):
+    """Labels, their shares, their best rows, words and their shares of each image, from the definition."""
     logits = images @ bank.T / temperature
     masses = grouped_log_sum_exp(logits, [slice(a, b) for a, b in pairwise(offsets)])
     log_sums = np.logaddexp(masses[:, :1], masses[:, first:]) if first < masses.shape[1] else masses[:, :1]
     group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     words = np.flatnonzero(group >= first)
     logs = logits[:, words] - log_sums[:, group[words] - first] if len(words) else logits[:, :0]
-    labels = np.argsort(-logits[:, : offsets[1]], axis=1, kind="stable")[:, :top]
-    shares = np.exp(logits[:, : offsets[1], None] - log_sums[:, None]).mean(axis=2)
+    owners = np.arange(offsets[1]) if owners is None else owners
+    own = [np.flatnonzero(owners == label) for label in range(owners[-1] + 1)]
+    of_rows = np.exp(logits[:, : offsets[1], None] - log_sums[:, None]).mean(axis=2)
+    shares = np.stack([of_rows[:, rows].sum(axis=1) for rows in own], axis=1)
+    kinds = np.stack([rows[logits[:, rows].argmax(axis=1)] for rows in own], axis=1)
+    labels = np.argsort(-shares, axis=1, kind="stable")[:, :top]
     order = np.argsort(-logs, axis=1, kind="stable")[:, :top]
-    return labels, np.take_along_axis(shares, labels, 1), order, np.exp(np.take_along_axis(logs, order, 1))
+    shares, kinds = (np.take_along_axis(part, labels, 1) for part in (shares, kinds))
+    return labels, shares, kinds, order, np.exp(np.take_along_axis(logs, order, 1))
+
+
+def check_evidence(found, want, precision):
+    """Shares agree, and places do, but for near ties."""
+    error = {"float64": 1e-6, "float32": 1e-5, "float16": 2e-2}[precision]  # float32 images are not quite unit
+    assert [to_numpy(part).shape for part in found] == [part.shape for part in want]
+    for place in (1, 4):
+        np.testing.assert_allclose(to_numpy(found[place]), want[place], atol=error)
+        if precision != "float16":
+            apart = -np.diff(want[place], axis=1, prepend=2.0, append=-1.0)
+            sure = (apart[:, :-1] > 2 * error) & (apart[:, 1:] > 2 * error)
+            places = (0, 2) if place == 1 else (3,)
+            for named in places:
+                np.testing.assert_array_equal(to_numpy(found[named])[sure], want[named][sure])
 
 
 @choices
 @pytest.mark.parametrize("sizes, first", [([3, 130, 1, 7], 1), ([150, 3, 40, 140], 2), ([140], 1), ([2, 5], 1)])
 @pytest.mark.parametrize("n, top", [(0, 3), (1, 200), (9, 1), (130, 3)])
-def test_labels_and_words_are_those_of_the_reference(backend, precision, sizes, first, n, top, rng):
+@pytest.mark.parametrize("owned", [False, True])
+def test_labels_and_words_are_those_of_the_reference(backend, precision, sizes, first, n, top, owned, rng):
     images, bank = rng.standard_normal((n, 20)), unit_rows(rng.standard_normal((sum(sizes), 20)))
     images = (images / np.linalg.norm(images, axis=1, keepdims=True)).astype(np.float32).astype(np.float64)
     offsets = np.cumsum([0, *sizes])
-    made = make_bank(bank, offsets, 0.05, chosen(backend, precision), first)
+    owners = np.cumsum(np.arange(sizes[0]) ** 2 % 7 == 1) if owned else None  # runs of one to five rows
+    made = make_bank(bank, offsets, 0.05, chosen(backend, precision), first, owners=owners)
     masses, found = made.evidence(images, top)
     np.testing.assert_array_equal(to_numpy(masses), to_numpy(made.log_masses(images)))
-    want = evidence_of(images, bank, offsets, first, 0.05, top)
-    error = {"float64": 1e-6, "float32": 1e-5, "float16": 2e-2}[precision]  # float32 images are not quite unit
-    for place in (1, 3):
-        assert to_numpy(found[place - 1]).shape == to_numpy(found[place]).shape == want[place].shape
-        np.testing.assert_allclose(to_numpy(found[place]), want[place], atol=error)
-        if precision != "float16":
-            apart = -np.diff(want[place], axis=1, prepend=2.0, append=-1.0)  # places differ between near ties only
-            sure = (apart[:, :-1] > 2 * error) & (apart[:, 1:] > 2 * error)
-            np.testing.assert_array_equal(to_numpy(found[place - 1])[sure], want[place - 1][sure])
+    check_evidence(found, evidence_of(images, bank, offsets, first, 0.05, top, owners), precision)
 
 
 @choices
@@ -115,8 +128,20 @@ def test_equal_shares_come_in_order(backend, precision):
     bank = np.repeat(np.eye(2), [4, 6], axis=0)
     made = make_bank(bank, np.array([0, 4, 7, 10]), 1.0, chosen(backend, precision))
     _, found = made.evidence(np.eye(2)[:1], 5)
-    assert to_numpy(found.labels).tolist() == [[0, 1, 2, 3]]
+    assert to_numpy(found.labels).tolist() == to_numpy(found.kinds).tolist() == [[0, 1, 2, 3]]
     assert to_numpy(found.words).tolist() == [[0, 1, 2, 3, 4]]
+
+
+@choices
+def test_rows_of_a_label_are_added_up_and_ties_come_in_order(backend, precision):
+    # logits 1, 1 | 0, 1 | 1, 0 | 1, 1, and no words: e^h of labels in order 2e, 1 + e, e + 1, 2e
+    bank = np.eye(2)[[0, 0, 1, 0, 0, 1, 0, 0]]
+    choice, owners = chosen(backend, precision), np.repeat(np.arange(4), 2)
+    _, found = make_bank(bank, np.array([0, 8]), 1.0, choice, owners=owners).evidence(np.eye(2)[:1], 9)
+    assert to_numpy(found.labels).tolist() == [[0, 3, 1, 2]]
+    assert to_numpy(found.kinds).tolist() == [[0, 6, 3, 4]]
+    parts = np.array([2 * np.e, 2 * np.e, 1 + np.e, 1 + np.e])
+    np.testing.assert_allclose(to_numpy(found.label_shares)[0], parts / parts.sum(), atol=1e-6)
 
 
 def test_groups_may_be_offsets_indices_or_slices(rng):

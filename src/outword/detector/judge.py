@@ -105,7 +105,7 @@ class Verdicts(Iterable[Verdict]):
         (scores, evidence), threshold = self._found, self.detector.threshold
         inside = scores >= (np.nan if threshold is None else threshold)
         columns = (column.tolist() for column in (scores, inside, *evidence))
-        for score, within, near, near_shares, fired, fired_shares in zip(*columns, strict=True):
+        for score, within, near, near_shares, _, fired, fired_shares in zip(*columns, strict=True):
             yield Verdict(
                 score,
                 sides[within],

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from outword.base.checks import number, whole_number
 from outword.errors import InputError
 from outword.maths.kernels.choice import Choice, chosen, using
-from outword.maths.kernels.evidence import Evidence
+from outword.maths.kernels.evidence import Evidence, owners_in
 from outword.maths.kernels.threads import Progress
 from outword.maths.numerics import UNIT_TOLERANCE, Array, matrix, unit_rows
 
@@ -79,6 +79,7 @@ def make_bank(
     choice: Choice,
     first: int = 1,
     *,
+    owners: NDArray[np.integer] | None = None,
     peak: bool = False,
 ) -> Bank:
     """A bank of the chosen backend.
@@ -90,11 +91,12 @@ def make_bank(
         choice: see `chosen`.
         first: the group with which the words begin, for evidence; group 0 are the labels, and groups between them
             take no part in it.
+        owners: (n_rows,), which label each row of group 0 belongs to, for evidence; see `VectorDetector.fit`.
         peak: whether log masses come with the largest logit of the labels, from the same product.
     """
     module, device = _module(choice, {"numpy": "numpy_blas", "triton": "triton_scoring"})
     options = {"temperature": temperature, "precision": choice.precision, "first": first, "peak": peak, **device}
-    made: Bank = module.Bank(vectors, offsets, **options)
+    made: Bank = module.Bank(vectors, offsets, owners=owners_in(owners), **options)
     return made
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.maths.kernels.evidence import NUMPY, Evidence, evidence, words_in
+from outword.maths.kernels.evidence import NUMPY, Evidence, Owners, evidence, words_in
 from outword.maths.kernels.rows import TILE, WIDTH, product, whole_width
 from outword.maths.kernels.threads import parallel_for, workers
 from outword.maths.numerics import Array
@@ -47,9 +47,10 @@ class Bank:
         temperature: float = 1.0,
         precision: str = "float64",
         first: int = 1,
+        owners: Owners | None = None,
         peak: bool = False,
     ) -> None:
-        self._temperature, self._peak = temperature, peak
+        self._temperature, self._owners, self._peak = temperature, owners, peak
         self._centre = np.mean(vectors, axis=0, dtype=np.float64) if precision == "float32" else None
         rest = np.zeros((WIDTH, np.shape(vectors)[1]))  # the last columns of a product that is not whole without them
         self._vectors = np.concatenate([vectors if self._centre is None else vectors - self._centre, rest])
@@ -77,8 +78,11 @@ class Bank:
     def evidence(self, images: Floats, top: int, *, cells: int = CELLS) -> tuple[Array, Evidence]:
         """Log masses, and the `top` labels and words, from one product; `cells` logits are held by each thread."""
         n = len(images)
-        labels, words = (np.empty((n, min(top, size)), np.int64) for size in (self._n_labels, self._words.total))
-        found = Evidence(labels, np.empty(labels.shape), words, np.empty(words.shape))
+        n_labels = len(self._owners.offsets) - 1 if self._owners else self._n_labels
+        labels, kinds, words = (
+            np.empty((n, min(top, size)), np.int64) for size in (n_labels, n_labels, self._words.total)
+        )
+        found = Evidence(labels, np.empty(labels.shape), kinds, words, np.empty(words.shape))
         out = np.empty((n, len(self._groups) + self._peak))
 
         def judge(rows: slice) -> None:
@@ -89,7 +93,7 @@ class Bank:
             labels, words = logits[:, : self._n_labels], logits[:, self._before :]
             best = np.maximum.reduceat(words, self._words.starts, axis=1) if self._words.total else words
             of_groups = np.concatenate([masses[:, :1], masses[:, self._first : len(self._groups)]], axis=1)
-            told = evidence(NUMPY, labels, words, best, of_groups, self._words, top)
+            told = evidence(NUMPY, labels, words, best, of_groups, self._words, top, self._owners)
             for whole, of_part in zip(found, told, strict=True):
                 whole[rows] = of_part
 

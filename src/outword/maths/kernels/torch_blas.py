@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from outword.errors import InputError
-from outword.maths.kernels.evidence import Evidence, Ops, Words, evidence, words_in
+from outword.maths.kernels.evidence import Evidence, Ops, Owners, Words, evidence, words_in
 from outword.maths.kernels.threads import Progress
 from outword.maths.numerics import UNIT_TOLERANCE, Array
 
@@ -29,6 +29,7 @@ class Bank:
         temperature: float,
         precision: str,
         first: int,
+        owners: Owners | None,
         peak: bool,
         device: str,
     ) -> None:
@@ -41,7 +42,7 @@ class Bank:
         self._block = max(1, CELLS[self._device.type] // len(vectors))
         self._first, self._n_labels, self._before = first, int(offsets[1]), int(offsets[min(first, len(offsets) - 1)])
         words = words_in(np.asarray(offsets[first:]), np.arange(len(offsets[first:]) - 1), len(vectors) - self._before)
-        self._words = words_on(words, self._device)
+        self._words, self._owners = words_on(words, self._device), owners_on(owners, self._device)
 
     def log_masses(self, images: Any) -> torch.Tensor:
         """See `kernels.Bank`; on the device, in float64."""
@@ -57,7 +58,8 @@ class Bank:
                 best = self._by_group(logits, torch.amax)[:, self._first :]
                 of_groups = torch.cat([masses[:, :1], masses[:, self._first : self._n_groups]], dim=1)
                 labels, words = logits[:, : self._n_labels], logits[:, self._before :]
-                parts.append((masses, evidence(TORCH, labels, words, best, of_groups, self._words, top)))
+                found = evidence(TORCH, labels, words, best, of_groups, self._words, top, self._owners)
+                parts.append((masses, found))
         return joined(parts)
 
     def _logits(self, images: Any) -> Iterator[torch.Tensor]:
@@ -88,6 +90,7 @@ TORCH = Ops(
     lambda values, places: torch.take_along_dim(values, places, 1),
     lambda values, top: torch.sort(values, dim=1, descending=True, stable=True).indices[:, :top],
     lambda values: torch.sort(values, dim=1).values,
+    lambda values, how, offsets: torch.segment_reduce(values.T.contiguous(), how, offsets=offsets, unsafe=True).T,
 )
 
 
@@ -95,6 +98,11 @@ def words_on(words: Words, device: torch.device) -> Words:
     """The same with tensors on a device."""
     starts, ends, groups, ramp = (torch.as_tensor(part, device=device) for part in words[:-1])
     return Words(starts, ends, groups, ramp, words.total)
+
+
+def owners_on(owners: Owners | None, device: torch.device) -> Owners | None:
+    """The same with tensors on a device."""
+    return owners and Owners(*(torch.as_tensor(part, device=device) for part in owners))
 
 
 def joined(parts: list[tuple[torch.Tensor, Evidence]]) -> tuple[torch.Tensor, Evidence]:

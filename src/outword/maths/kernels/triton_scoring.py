@@ -4,7 +4,7 @@ The bank is laid out in tiles of 128 columns, each of one group; what a group do
 images x 128 columns is multiplied on the tensor cores, its rows are reduced to `log2 sum 2^logit` with the tile's own
 maximum, and that number is all that leaves the chip. A second, small kernel adds up the tiles of each group. Where the
 nearest labels and words are wanted too, a tile also gives its largest logits with their places, while it is there: the
-largest of all are among these.
+largest of all are among these. Labels of several rows have sums, so that their tiles are written out.
 
 Two precisions. float16 rounds the vectors to 11 bits and multiplies once. float32 splits each number into two halves
 of 11 bits, `x = high + low / 2048`, and multiplies three times (`high high + (high low + low high) / 2048`), which
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from outword.maths.kernels.choice import interpreted
-from outword.maths.kernels.evidence import Evidence, Words, evidence, words_in
-from outword.maths.kernels.torch_blas import TORCH, joined, tensor_on, words_on
+from outword.maths.kernels.evidence import Evidence, Owners, Words, evidence, words_in
+from outword.maths.kernels.torch_blas import TORCH, joined, owners_on, tensor_on, words_on
 from outword.maths.numerics import UNIT_TOLERANCE, Array
 
 TILE = 128  # images and columns of a tile
@@ -49,6 +49,7 @@ class Bank:
         temperature: float,
         precision: str,
         first: int,
+        owners: Owners | None,
         peak: bool,
     ) -> None:
         self._device = device()
@@ -65,6 +66,7 @@ class Bank:
         self._first, self._n_labels, self._n_words = first, int(offsets[1]), int(offsets[-1] - offsets[first])
         self._label_tiles, self._before, self._word_tiles = int(tile[1]), int(tile[first]), of_tile[tile[first] :]
         self._words: dict[int, Words] = {}
+        self._owners = owners_on(owners, self._device)
         tiles = torch.zeros((len(self._used) * TILE, padded(u.shape[1])), dtype=torch.float64, device=self._device)
         tiles[place, : u.shape[1]] = u - self._mean
         high = tiles.half()
@@ -74,30 +76,36 @@ class Bank:
     def log_masses(self, images: Any) -> torch.Tensor:
         """See `kernels.Bank`; on the device, in float64, or float32 where the precision is float16."""
         with at_device(self._device):
-            return torch.cat([self._block(part, 0)[0] for part in self._blocks(images)])
+            return torch.cat([self._block(part, 0)[0] for part in self._blocks(images, len(self._used))])
 
     def evidence(self, images: Any, top: int) -> tuple[torch.Tensor, Evidence]:
         """Log masses, and the `top` labels and words, from one product; all on the device."""
         with at_device(self._device):
-            return joined([self._judged(part, top) for part in self._blocks(images, min(top, TILE))])
+            most = self._label_tiles * TILE if self._owners else 0
+            cells = max(most, min(top, TILE) * len(self._used))
+            return joined([self._judged(part, top) for part in self._blocks(images, cells)])
 
-    def _blocks(self, images: Any, top: int = 1) -> list[Any]:
-        """Images that are scored together; none of them where there are none."""
-        size = min(BLOCK, max(TILE, TILE * BLOCK // len(self._used) // top))
+    def _blocks(self, images: Any, cells: int) -> list[Any]:
+        """Images that are scored together, of each of which so many numbers are kept; none where there are none."""
+        size = min(BLOCK, max(TILE, TILE * BLOCK // cells))
         return [images[start : start + size] for start in range(0, len(images) or 1, size)]
 
     def _judged(self, images: Any, top: int) -> tuple[torch.Tensor, Evidence]:
-        masses, shift, logits, places = self._block(images, kept := min(top, TILE))
-        logits, of_groups = logits.double() * (self._scale / LOG2E), masses - shift[:, None] / LOG2E
+        masses, shift, logits, places, rows = self._block(images, kept := min(top, TILE))
+        logits, rows = (part.double() * (self._scale / LOG2E) for part in (logits, rows))
+        of_groups = masses - shift[:, None] / LOG2E
         of_groups = torch.cat([of_groups[:, :1], of_groups[:, self._first : len(self._tile) - 1]], dim=1)
         labels, near = (part[:, : self._label_tiles * kept] for part in (logits, places))
+        labels = rows[:, : self._n_labels] if self._owners else labels
         words, nearest = (part[:, self._before * kept :] for part in (logits, places))
-        found = evidence(TORCH, labels, words, words[:, ::kept], of_groups, self._kept_words(kept), top)
+        pieces = self._kept_words(kept)
+        found = evidence(TORCH, labels, words, words[:, ::kept], of_groups, pieces, top, self._owners)
+        found = found._replace(words=TORCH.take(nearest, found.words))
+        if self._owners:
+            return masses, found
         most = min(top, self._n_labels)
-        return masses, Evidence(
-            TORCH.take(near, found.labels[:, :most]), found.label_shares[:, :most],
-            TORCH.take(nearest, found.words), found.word_shares,
-        )  # fmt: skip
+        named = TORCH.take(near, found.labels[:, :most])
+        return masses, found._replace(labels=named, label_shares=found.label_shares[:, :most], kinds=named)
 
     def _kept_words(self, kept: int) -> Words:
         """How words lie among the logits that are kept of each tile."""
@@ -107,9 +115,10 @@ class Bank:
         return self._words[kept]
 
     def _block(self, images: Any, top: int) -> tuple[torch.Tensor, ...]:
-        """Log masses (and peak), what the mean adds to all logits of an image, and `top` logits a tile with places.
+        """Log masses (and peak), what the mean adds to all logits of an image, and `top` products a tile with places.
 
-        Tiles know their largest logits, so that the peak takes no pass of its own; logits are to base 2, masses to e.
+        If any are wanted, and labels have several rows, also the products of all rows. Tiles know their largest
+        logits, so that the peak takes no pass of its own; logits are to base 2, masses to e.
         """
         x = tensor_on(images, self._device)
         n, n_tiles, n_groups = len(x), len(self._used), len(self._tile) - 1
@@ -120,8 +129,10 @@ class Bank:
         masses = torch.empty((n_groups + self._peak, n), dtype=kind, device=self._device)
         most = torch.empty((n, n_tiles * top), device=self._device)
         places = torch.empty((n, n_tiles * top), dtype=torch.int64, device=self._device)
+        whole = self._label_tiles if top and self._owners else 0
+        rows = torch.empty((n, whole * TILE), device=self._device)
         if not n:
-            return masses.T, shift, most, places
+            return masses.T, shift, most, places, rows
         _halve[(n,)](
             x, self._mean, high, low, shift, x.stride(0), self._scale, UNIT_TOLERANCE,
             DIM=x.shape[1], WIDTH=high.shape[1], POWER=triton.next_power_of_2(high.shape[1]), SPLIT=self._split,
@@ -131,14 +142,14 @@ class Bank:
         programs = resident()
         _tile_masses[(programs,)](
             described(high), described(low), self._high, self._low,
-            self._used, self._start, tops, logs, most, places, n, n_tiles, top, self._scale, 1.0,
-            DIM=high.shape[1], SPLIT=self._split, TOLD=top > 0, SIZE=TILE, DEPTH=STEP, PROGRAMS=programs,
-            num_warps=8 if self._split else 4, num_stages=3,
+            self._used, self._start, tops, logs, most, places, rows, n, n_tiles, top, whole, self._scale, 1.0,
+            DIM=high.shape[1], SPLIT=self._split, TOLD=top > 0, WHOLE=whole > 0,
+            SIZE=TILE, DEPTH=STEP, PROGRAMS=programs, num_warps=8 if self._split else 4, num_stages=3,
         )  # fmt: skip
         _group_masses[(triton.cdiv(n, TILE), n_groups)](tops, logs, self._tile, shift, masses, n, SIZE=TILE)
         if self._peak:
             masses[-1] = (tops[: self._label_tiles].amax(dim=0) + shift) / LOG2E
-        return masses.T, shift, most, places
+        return masses.T, shift, most, places, rows
 
 
 @triton.jit
@@ -172,13 +183,15 @@ def _halve(
 
 @triton.jit
 def _tile_masses(
-    x, x_low, bank, bank_low, used, start, tops, logs, most, places, n_images, n_tiles, n_most, scale, one,
-    DIM: tl.constexpr, SPLIT: tl.constexpr, TOLD: tl.constexpr,
+    x, x_low, bank, bank_low, used, start, tops, logs, most, places, whole,
+    n_images, n_tiles, n_most, n_whole, scale, one,
+    DIM: tl.constexpr, SPLIT: tl.constexpr, TOLD: tl.constexpr, WHOLE: tl.constexpr,
     SIZE: tl.constexpr, DEPTH: tl.constexpr, PROGRAMS: tl.constexpr,
 ):  # fmt: skip
     """Of each image and each tile of columns: the largest logit, and log2 of the sum of 2^(logit - largest).
 
-    If TOLD, also the `n_most` largest products, -inf after the last, with their places.
+    If TOLD, also the `n_most` largest products, -inf after the last, with their places. If WHOLE, also all products of
+    the first `n_whole` tiles.
 
     A program takes one tile after the other, 32 rows of tiles at a time, so that what is read stays in the L2 cache.
     """
@@ -209,6 +222,10 @@ def _tile_masses(
         at = tile.to(tl.int64) * n_images + rows
         tl.store(tops + at, top, mask=rows < n_images)
         tl.store(logs + at, tl.log2(total), mask=rows < n_images)
+        if WHOLE:  # noqa: SIM102  known when the kernel is compiled
+            if tile < n_whole:
+                at = rows.to(tl.int64)[:, None] * (n_whole * SIZE) + tile * SIZE + column[None, :]
+                tl.store(whole + at, logits, mask=(rows < n_images)[:, None])
         if TOLD:
             begin = tl.load(start + tile)
             at = (rows.to(tl.int64) * n_tiles + tile) * n_most

@@ -72,7 +72,8 @@ class VectorDetector(ABC):
     sees_order: ClassVar[bool] = False  # whether a score depends on the images scored before; then there is a `reset`
     sees_axes: ClassVar[bool] = False  # whether turning all vectors together changes the scores
 
-    labels_: NDArray[np.floating]  # (n_labels, dim), as given to `fit`; `_y` are the same as unit rows
+    labels_: NDArray[np.floating]  # (n_rows, dim), as given to `fit`; `_y` are the same as unit rows
+    owners_: NDArray[np.int64] | None = None  # (n_rows,), as given to `fit`; None where every row is a label
     wild_: NDArray[np.floating] | None = None  # (n_wild, dim), as given to `fit`
     default_threshold_: float | None = None  # where the verdict changes before calibration, if there is such a point
     _fitted = False
@@ -94,14 +95,17 @@ class VectorDetector(ABC):
         labels: ArrayLike | None = None,
         wild: ArrayLike | None = None,
         *,
+        owners: ArrayLike | None = None,
         images: ArrayLike | None = None,
         image_labels: ArrayLike | None = None,
     ) -> Self:
         """Take the vectors; rows are normalised. What the method does not need may be left out.
 
         Args:
-            labels: (n_labels, dim); kept where they are given, whether the method needs them or not.
+            labels: (n_rows, dim); kept where they are given, whether the method needs them or not.
             wild: (n_wild, dim).
+            owners: (n_rows,) integers, which label each row of `labels` belongs to, where labels have several (their
+                kinds): 0 to n_labels - 1, in order. Scores do not look at it, `evidence` does.
             images: (n_images, dim), ID images.
             image_labels: (n_images,) integers, the class of each ID image.
         """
@@ -114,7 +118,7 @@ class VectorDetector(ABC):
         x = self._rows(Need.ID_IMAGES, "images", images, dim) if Need.ID_IMAGES in wants else None
         classes = self._classes(image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
         known = next((rows for rows in (y, u, x) if rows is not None), np.zeros((0, 0)))
-        self._keep(known[:0] if y is None else y.copy(), None if u is None else u.copy())
+        self._keep(known[:0] if y is None else y.copy(), None if u is None else u.copy(), owners)
         for name in self.learned:
             setattr(self, f"{name}_", None)
         self._learn(None if x is None else unit_rows(x, "images"), classes)  # type: ignore[arg-type]
@@ -154,18 +158,19 @@ class VectorDetector(ABC):
         return lambda: found
 
     def evidence(self, images: ArrayLike, top: int, temperature: float) -> Evidence:
-        """The labels and words with the largest shares (see `kernels.evidence`), as rows of `labels_` and `wild_`.
+        """The labels and words with the largest shares (see `kernels.evidence`), words as rows of `wild_`.
 
-        Words are in the groups that the method deals, or all in one; without words the labels have it all. A method
-        that learned the classes from ID images gives its own shares (`class_logits`), and no words. Images (n_images,
-        dim) are an array or a tensor; `top` of each are given, at least 1; `temperature` divides cosines where the
-        method has none of its own, or one that is not the encoder's.
+        Labels are those of `owners_`, each with the shares of all of its rows, and `kinds` the nearest row of
+        `labels_` of each; without owners a row is a label. Words are in the groups that the method deals, or all in
+        one; without words the labels have it all. A method that learned the classes from ID images gives its own shares
+        (`class_logits`), and no words. Images (n_images, dim) are an array or a tensor; `top` of each are given, at
+        least 1; `temperature` divides cosines where the method has none of its own, or one that is not the encoder's.
         """
         if (learned := self.class_logits(images)) is not None:
             shares = np.zeros((len(learned[1]), len(self.labels_)))
             shares[:, learned[0]] = softmax(learned[1])
             order = largest(shares, min(top, shares.shape[1]))
-            return Evidence(order, np.take_along_axis(shares, order, 1), order[:, :0], shares[:, :0])
+            return Evidence(order, np.take_along_axis(shares, order, 1), order, order[:, :0], shares[:, :0])
         choice = chosen()
         bank = self._evidence_bank(choice, self._share_temperature(temperature))
         return self._named(bank.evidence(self._unit_images(images) if choice.backend == "numpy" else images, top)[1])
@@ -181,7 +186,7 @@ class VectorDetector(ABC):
             groups = self._word_groups()
             sizes = [len(self._y), *([groups.shape[1]] * len(groups) if groups.size else [])]
             texts = self._y if self.wild_ is None else np.concatenate([self._y, unit_rows(self.wild_[groups.ravel()])])
-            self._banks[key] = make_bank(texts, np.cumsum([0, *sizes]), temperature, choice)
+            self._banks[key] = make_bank(texts, np.cumsum([0, *sizes]), temperature, choice, owners=self.owners_)
         return self._banks[key]
 
     def _word_groups(self) -> NDArray[np.int64]:
@@ -190,8 +195,8 @@ class VectorDetector(ABC):
 
     def _named(self, found: Evidence) -> Evidence:
         """Evidence as arrays, with words as rows of `wild_`."""
-        labels, label_shares, words, word_shares = map(to_numpy, found)
-        return Evidence(labels, label_shares, self._word_groups().ravel()[words], word_shares)
+        arrays = Evidence(*map(to_numpy, found))
+        return arrays._replace(words=self._word_groups().ravel()[arrays.words])
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_banks": {}}  # made again where they are needed, perhaps on another device
@@ -229,7 +234,7 @@ class VectorDetector(ABC):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that `restore` needs to score exactly as this detector does."""
-        found = {name: getattr(self, f"{name}_", None) for name in ("labels", "wild", *self.learned)}
+        found = {name: getattr(self, f"{name}_", None) for name in ("labels", "wild", "owners", *self.learned)}
         return {name: np.asarray(array) for name, array in found.items() if array is not None}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
@@ -239,7 +244,7 @@ class VectorDetector(ABC):
         for name, array in state.items():
             if not np.isfinite(array).all():
                 raise InputError(f"{name} must be finite, got NaN or infinity", hint="fit it again")
-        self._keep(state["labels"], state.get("wild"))
+        self._keep(state["labels"], state.get("wild"), state.get("owners"))
         for name in self.learned:
             setattr(self, f"{name}_", state.get(name))
         self._prepare()
@@ -292,8 +297,14 @@ class VectorDetector(ABC):
         x = self._unit_images(images)
         return in_blocks(work, x, np.empty((len(x), width)))
 
-    def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None) -> None:
+    def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None, owners: ArrayLike | None) -> None:
+        if owners is not None and Need.ID_LABELS in self.wants():
+            raise InputError(
+                f"{type(self).__name__} learns its classes from ID images, so every row must be a label, got owners",
+                hint="leave owners (kinds) away",
+            )
         self.labels_, self.wild_ = labels, wild
+        self.owners_ = None if owners is None else check_owners(owners, len(labels))
         self._banks: dict[tuple[str, Choice, float], Bank] = {}
         self._y = unit_rows(labels, "labels")
 
@@ -309,6 +320,23 @@ class VectorDetector(ABC):
     @abstractmethod
     def _score(self, images: Array) -> Array:
         """Score unit image vectors (n_images, dim)."""
+
+
+def check_owners(owners: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+    """`owners` as (n_rows,) integers that go from 0 to the last label without a gap."""
+    found = np.asarray(owners)
+    if found.shape != (n_rows,) or found.dtype.kind not in "iu":
+        raise InputError(
+            f"owners must be ({n_rows},) integers, got shape {found.shape}, dtype {found.dtype}",
+            hint="one label for each row of labels",
+        )
+    found = found.astype(np.int64)
+    steps = np.diff(found, prepend=-1)
+    if not n_rows or steps[0] != 1 or steps.min() < 0 or steps.max() > 1:
+        raise InputError(
+            "owners must begin at 0, not decrease and leave out no label", hint="put the rows of a label side by side"
+        )
+    return found
 
 
 def _problem(kind: Any) -> str:

@@ -45,13 +45,14 @@ class GroupedDetector(VectorDetector):
         labels: ArrayLike | None = None,
         wild: ArrayLike | None = None,
         *,
+        owners: ArrayLike | None = None,
         images: ArrayLike | None = None,
         image_labels: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
         """Take the vectors; `groups`, an (n_groups, size) index array into `wild`, replaces the dealing."""
         self._dealt = groups
-        return super().fit(labels, wild, images=images, image_labels=image_labels)
+        return super().fit(labels, wild, owners=owners, images=images, image_labels=image_labels)
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:
         assert self.wild_ is not None
@@ -142,9 +143,8 @@ class GroupedDetector(VectorDetector):
     def _bank(self, choice: Choice) -> Bank:
         key = "score", choice, self.temperature
         if key not in self._banks:
-            self._banks[key] = make_bank(
-                self._texts(), self._offsets, self.temperature, choice, len(self._parts), peak=self._peak
-            )
+            options: dict[str, Any] = {"first": len(self._parts), "owners": self.owners_, "peak": self._peak}
+            self._banks[key] = make_bank(self._texts(), self._offsets, self.temperature, choice, **options)
         return self._banks[key]
 
     def _tells(self, temperature: float) -> bool:
