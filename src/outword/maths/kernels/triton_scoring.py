@@ -222,10 +222,9 @@ def _tile_masses(
         at = tile.to(tl.int64) * n_images + rows
         tl.store(tops + at, top, mask=rows < n_images)
         tl.store(logs + at, tl.log2(total), mask=rows < n_images)
-        if WHOLE:  # noqa: SIM102  known when the kernel is compiled
-            if tile < n_whole:
-                at = rows.to(tl.int64)[:, None] * (n_whole * SIZE) + tile * SIZE + column[None, :]
-                tl.store(whole + at, logits, mask=(rows < n_images)[:, None])
+        if WHOLE:
+            at = rows.to(tl.int64)[:, None] * (n_whole * SIZE) + tile * SIZE + column[None, :]
+            tl.store(whole + at, logits, mask=(rows < n_images)[:, None] & (tile < n_whole))
         if TOLD:
             begin = tl.load(start + tile)
             at = (rows.to(tl.int64) * n_tiles + tile) * n_most
