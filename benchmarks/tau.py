@@ -20,7 +20,7 @@ from bench_mini import wild_vectors
 from common import draw, read_bench, table
 from outword.detectors import Debiased
 from outword.kernels import chosen
-from outword.maths.methods.tau import largest_tau
+from outword.maths.methods.debiased import largest_tau
 from outword.maths.numerics import Array, unit_rows
 
 SIZES = [3, 5, 10, 25, 50, 100, 200, 300, 450, 600]

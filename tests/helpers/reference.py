@@ -18,21 +18,13 @@ def debiased_as_printed(images, labels, groups, positives, tau, kappa):
     return np.array(scores)
 
 
-def grounded(images, labels, groups, tau, kappa, b, own=None):
-    """Log-odds of Eq. 18 without noise, `-log(1/S_d - m)`, plus b times the largest logit; groups (n, size, dim).
-
-    `own`, (n_images, dim), are one more label for each image, that K does not count.
-    """
+def grounded(images, labels, words, kappa, b):
+    """Log-odds of the labels against all words, plus b times the largest logit, image by image."""
     scores = []
-    for i, x in enumerate(images):
-        logits = [x @ y / kappa for y in [*labels, *([] if own is None else [own[i]])]]
-        id_mass = sum(np.exp(h) for h in logits)
-        terms = []
-        for group in groups:
-            r = np.mean([np.exp(x @ u / kappa) for u in group]) / ((1 - tau) / len(group) * id_mass)
-            m = 1 - len(group) / ((1 - tau) * len(labels)) * tau
-            terms.append(1 / (m + r))
-        scores.append(-np.log(1 / np.mean(terms) - m) + b * max(logits))
+    for x in images:
+        logits = [x @ y / kappa for y in labels]
+        odds = sum(np.exp(h) for h in logits) / sum(np.exp(x @ u / kappa) for u in words)
+        scores.append(np.log(odds) + b * max(logits))
     return np.array(scores)
 
 

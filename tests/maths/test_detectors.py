@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helpers.reference import debiased_as_printed
 from outword.detectors import DETECTORS, MCM, MSP, Debiased, Energy, MaxLogit, NegLabel
 from outword.errors import InputError, OutwordError, ParameterError
-from outword.maths.methods.tau import largest_tau
+from outword.maths.methods.debiased import largest_tau
 from outword.metrics import auroc
 from outword.testing import DETECTOR_CHECKS, check_detector, planted_world
 

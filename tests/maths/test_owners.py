@@ -10,7 +10,7 @@ from outword.errors import InputError
 from outword.testing import planted_world
 
 OWNERS = np.repeat(np.arange(5), [3, 1, 10, 2, 4])
-METHODS = [Grounded(n_groups=3), Debiased(n_groups=3, sigma=0.1), NegLabel(n_groups=3), Energy(), MCM()]
+METHODS = [Grounded(), Debiased(n_groups=3, sigma=0.1), NegLabel(n_groups=3), Energy(), MCM()]
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +49,10 @@ def test_one_row_each_is_no_owner_at_all(world):
 
 
 def test_owners_are_kept_and_forgotten(world):
-    detector = Grounded(n_groups=3).fit(world.labels, world.wild, owners=OWNERS.astype(np.int32))
+    detector = Grounded().fit(world.labels, world.wild, owners=OWNERS.astype(np.int32))
     state = detector.state()
     np.testing.assert_array_equal(state["owners"], OWNERS)
-    again = Grounded(n_groups=3).restore(state)
+    again = Grounded().restore(state)
     assert again.owners_.dtype == np.int64
     np.testing.assert_array_equal(
         again.evidence(world.id_images, 2, 0.1).labels, detector.evidence(world.id_images, 2, 0.1).labels
@@ -61,7 +61,7 @@ def test_owners_are_kept_and_forgotten(world):
     assert "owners" not in detector.fit(world.labels, world.wild).state()
     assert detector.owners_ is None
     with pytest.raises(InputError, match="owners must begin at 0"):
-        Grounded(n_groups=3).restore(state | {"owners": OWNERS[::-1]})
+        Grounded().restore(state | {"owners": OWNERS[::-1]})
 
 
 @pytest.mark.parametrize(

@@ -213,14 +213,6 @@ class VectorDetector(ABC):
         """The detector to use where no photos tell a cut; itself, unless the score has a part that needs one."""
         return self
 
-    def inserted(self, images: ArrayLike, own: ArrayLike) -> Array | None:
-        """Scores of images as if each had one more label, its own: what photos of such labels would score.
-
-        Row i of `own` (n_images, dim) is a label for image i alone; parameters stay those of the labels that there are.
-        None where a method has no such score.
-        """
-        return None
-
     def reset(self) -> None:
         """Forget the images that were scored; for methods that learn from them (`sees_order`)."""
 

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from outword.errors import InputError
+from outword.base.checks import number, one_of
+from outword.errors import InputError, ParameterError
 from outword.maths.methods.base import DETECTORS, Classes, parameter
-from outword.maths.methods.grouped import exp, mean_share
-from outword.maths.methods.tau import SMALLEST_TERM, TauDetector
+from outword.maths.methods.grouped import GroupedDetector, check_groups, exp, mean_share, natural_odds
 from outword.maths.numerics import Array, unit_rows
 
+CAP_RATIO = 0.7  # |G| / K up to which the cap leaves alone every tau that the rule admits
 NOISE_GAIN = 10.0  # how far noise may lift S above its largest value without noise
+SMALLEST_TERM = 1e-12  # of 1 - c tau r: at tau = K / (K + |G|) itself S has no largest value
+PULL = (1 + CAP_RATIO) * 0.5  # tau (1 + |G|/K) at the paper's tau where the cap begins; tau="auto" has it for all K
+
+
+def _share_or_auto(name: str, value: float | str) -> None:
+    if value != "auto":
+        number(name, value, least=0, below=1, hint='the paper\'s is 0.5; or leave it to "auto"')
 
 
 @DETECTORS.register("debiased")
 @dataclass
-class Debiased(TauDetector):
+class Debiased(GroupedDetector):
     """Share of the softmax mass on the ID labels, with the positives among the wild words taken out (Eq. 18).
 
         S(x) = 1/B sum_b a / (a + q_b - tau g),   a = (1 - tau) / |G| P,   h = cos / temperature
@@ -65,7 +73,9 @@ class Debiased(TauDetector):
     array([0.8642])
     """
 
+    tau: float | Literal["auto"] = parameter(0.5, _share_or_auto)
     sigma: float = parameter(0.001, least=0, most=100, hint="0 adds no noise")
+    policy: Literal["cap", "paper"] = parameter("cap", one_of, choices=("cap", "paper"))
     learned: ClassVar[tuple[str, ...]] = ("groups", "positives", "tau")
     in_pipeline: ClassVar[Mapping[str, Any]] = {"sigma": 0.0}
     summary: ClassVar[str] = "this paper: mass on the labels, positives among the wild words taken out"
@@ -74,20 +84,61 @@ class Debiased(TauDetector):
         super()._learn(images, classes)
         noise = np.random.default_rng([self.seed, 1]).standard_normal(self._y.shape)
         self.positives_ = unit_rows(self._y + self.sigma * noise) if self.sigma else self._y
+        self.tau_ = self.tau_for(len(self._y), check_groups(self.groups_, len(self.wild_)).shape[1])  # type: ignore[arg-type]
 
     def _prepare(self) -> None:
         if self.positives_.shape != self._y.shape:
             raise InputError("positives must be as many as labels", hint="fit it again")
         super()._prepare()
-        self.default_threshold_ = 1 / (1 - self._c_tau() + self._natural_r())
+        n_labels, size = len(self.labels_), self.groups_.shape[1]
+        kept = [self.tau_for(n_labels, size)] if self.tau_ is None else np.ravel(self.tau_)  # older artifacts have none
+        if len(kept) != 1 or not 0 <= kept[0] <= largest_tau(n_labels, size):
+            raise InputError(f"tau must be one number up to K / (K + |G|), got {self.tau_}", hint="fit it again")
+        self.tau_ = float(kept[0])
+        odds = natural_odds(n_labels, size)
+        self.default_threshold_ = (1 - self.tau_) * odds / (1 + odds * (1 - self.tau_ / largest_tau(n_labels, size)))
+
+    def in_use(self) -> dict[str, float]:
+        """The tau of the score, which short label lists lower."""
+        return {"tau": self.tau_}
+
+    def tau_for(self, n_labels: int, size: int) -> float:
+        """The tau in use for so many labels and groups of so many words.
+
+        >>> Debiased().tau_for(1000, 120), round(Debiased().tau_for(10, 120), 3), Debiased(tau=0.05).tau_for(10, 120)
+        (0.5, 0.065, 0.05)
+        """
+        most = largest_tau(n_labels, size)
+        if self.tau == "auto":
+            return PULL * most
+        tau, short = float(self.tau), size > CAP_RATIO * n_labels
+        if self.policy == "cap":
+            return tau if tau <= (PULL * most if short else most) else PULL * most
+        if tau <= most:
+            return tau
+        raise ParameterError(
+            f"tau must be at most K / (K + |G|) = {most:.4g} for {n_labels} labels and groups of {size} words, "
+            f"or the denominator of Eq. 18 turns negative; got {self.tau}",
+            hint='lower tau, raise n_groups, or use policy="cap"',
+        )
 
     def _positives(self) -> list[Array]:
         return [self._y, self.positives_] if self.sigma else [self._y]  # without noise g = P / K
 
     def _combine(self, masses: Any) -> Any:
-        c_tau, log_p = self._c_tau(), masses[:, :1]  # a term is 1 / (1 - c tau r + q_b / a)
-        log_qa = self._log_r(log_p, masses[:, len(self._parts) :])
+        c = self.groups_.shape[1] / ((1 - self.tau_) * len(self.labels_))  # a term is 1 / (1 - c tau r + q_b / a)
+        log_p = masses[:, :1]
+        log_qa = masses[:, len(self._parts) :] - (log_p + np.log1p(-self.tau_))
         if len(self._parts) == 1 or not self.tau_:
-            return mean_share(max(1 - c_tau, SMALLEST_TERM), log_qa)
-        least = max((1 - c_tau) / NOISE_GAIN, SMALLEST_TERM)
-        return mean_share((1 - c_tau * exp(masses[:, 1:2] - log_p)).clip(min=least), log_qa)
+            return mean_share(max(1 - c * self.tau_, SMALLEST_TERM), log_qa)
+        least = max((1 - c * self.tau_) / NOISE_GAIN, SMALLEST_TERM)
+        return mean_share((1 - c * self.tau_ * exp(masses[:, 1:2] - log_p)).clip(min=least), log_qa)
+
+
+def largest_tau(n_labels: int, group_size: int) -> float:
+    """The largest tau that keeps the denominator of Eq. 18 positive for every image, `K / (K + |G|)`.
+
+    >>> largest_tau(1000, 120).__round__(3), largest_tau(10, 120).__round__(3)
+    (0.893, 0.077)
+    """
+    return n_labels / (n_labels + group_size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from abc import abstractmethod
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from outword.errors import InputError, ParameterError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, on_their_way
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.base import Classes, Need, VectorDetector, parameter
-from outword.maths.numerics import UNIT_TOLERANCE, Array, matrix, unit_rows
+from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -27,40 +26,18 @@ HOST_CELLS, DEVICE_CELLS = 1 << 22, 1 << 25  # log masses that are held at a tim
 
 
 @dataclass
-class GroupedDetector(VectorDetector):
-    """A detector whose score is a mean over groups of wild words, dealt once, at `fit`, by the seed.
+class WordsDetector(VectorDetector):
+    """A detector whose score comes from the masses of labels and of groups of wild words.
 
-    Words that do not fill a group are dropped from the tail. Learned: `groups_`, (n_groups, size) indices into wild.
+    `groups_`, (n_groups, size) indices into wild, says which words are together; here it is one group of all.
     """
 
     temperature: float = 0.01
-    n_groups: int = 100
-    seed: int = parameter(0, whole_number, least=0, hint="use seed=0")
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.WILD)
-    learned: ClassVar[tuple[str, ...]] = ("groups",)
     _peak: ClassVar[bool] = False  # whether `_combine` wants the largest logit of a label, in a last column
 
-    def fit(
-        self,
-        labels: ArrayLike | None = None,
-        wild: ArrayLike | None = None,
-        *,
-        owners: ArrayLike | None = None,
-        images: ArrayLike | None = None,
-        image_labels: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Take the vectors; `groups`, an (n_groups, size) index array into `wild`, replaces the dealing."""
-        self._dealt = groups
-        return super().fit(labels, wild, owners=owners, images=images, image_labels=image_labels)
-
-    def _learn(self, images: Array | None, classes: Classes | None) -> None:
-        assert self.wild_ is not None
-        given = self._dealt
-        self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if given is None else np.asarray(given)
-
     def _prepare(self) -> None:
-        self.groups_ = check_groups(self.groups_, len(self._words()))
+        self.groups_ = check_groups(self._word_groups(), len(self._words()))
         self._parts = self._positives()
         sizes = [len(part) for part in self._parts] + [self.groups_.shape[1]] * len(self.groups_)
         self._offsets = np.cumsum([0, *sizes])
@@ -82,7 +59,7 @@ class GroupedDetector(VectorDetector):
         The backend that is `chosen` (see `outword.kernels`) computes. Where that is a device, images may lie there
         already: a tensor of torch is taken as it is. Patches are not looked at.
         """
-        if type(self)._score is not GroupedDetector._score:
+        if type(self)._score is not WordsDetector._score:
             return super().score(images)
         return self._one_pass(images, 0)()[0]
 
@@ -90,23 +67,9 @@ class GroupedDetector(VectorDetector):
         self, images: ArrayLike, top: int, temperature: float, *, patches: ArrayLike | None = None
     ) -> Callable[[], tuple[Array, Evidence]]:
         """Begin to judge images; see `VectorDetector.begin`."""
-        if type(self)._score is not GroupedDetector._score or not self._tells(self._share_temperature(temperature)):
+        if type(self)._score is not WordsDetector._score or not self._tells(self._share_temperature(temperature)):
             return super().begin(images, top, temperature, patches=patches)
         return self._one_pass(images, top)
-
-    def inserted(self, images: ArrayLike, own: ArrayLike) -> Array | None:
-        """Scores with `P + e^{h(x_i, own_i)}` for P, and the larger of both logits; see `VectorDetector.inserted`."""
-        if type(self)._score is not GroupedDetector._score:
-            return super().inserted(images, own)
-        x, y = self._unit_images(images), unit_rows(matrix(own, "own", self.labels_.shape[1]), "own")
-        if len(x) != len(y):
-            raise InputError(f"own must be as many as images ({len(x)}), got {len(y)}", hint="one label an image")
-        h = (x * y).sum(axis=1, keepdims=True) / self.temperature
-        masses = self._bank(Choice("numpy", "float64")).log_masses(x)
-        masses[:, : len(self._parts)] = np.logaddexp(masses[:, : len(self._parts)], h)
-        if self._peak:
-            masses[:, -1:] = np.maximum(masses[:, -1:], h)
-        return np.asarray(self._combine(masses))
 
     def _one_pass(self, images: Any, top: int) -> Callable[[], tuple[Array, Evidence]]:
         """Scores, and the `top` labels and words from the same product, if any are wanted."""
@@ -165,6 +128,37 @@ class GroupedDetector(VectorDetector):
         """
 
 
+@dataclass
+class GroupedDetector(WordsDetector):
+    """A detector whose score is a mean over groups of wild words, dealt once, at `fit`, by the seed.
+
+    Words that do not fill a group are dropped from the tail. Learned: `groups_`, (n_groups, size) indices into wild.
+    """
+
+    n_groups: int = 100
+    seed: int = parameter(0, whole_number, least=0, hint="use seed=0")
+    learned: ClassVar[tuple[str, ...]] = ("groups",)
+
+    def fit(
+        self,
+        labels: ArrayLike | None = None,
+        wild: ArrayLike | None = None,
+        *,
+        owners: ArrayLike | None = None,
+        images: ArrayLike | None = None,
+        image_labels: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Take the vectors; `groups`, an (n_groups, size) index array into `wild`, replaces the dealing."""
+        self._dealt = groups
+        return super().fit(labels, wild, owners=owners, images=images, image_labels=image_labels)
+
+    def _learn(self, images: Array | None, classes: Classes | None) -> None:
+        assert self.wild_ is not None
+        given = self._dealt
+        self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if given is None else np.asarray(given)
+
+
 def mean_share(m: Any, log_ratio: Any) -> Any:
     """`mean_b 1 / (m + e^{log_ratio_b})`, (n_images,), of arrays (n_images, n_groups) or tensors.
 
@@ -172,21 +166,6 @@ def mean_share(m: Any, log_ratio: Any) -> Any:
     array([0.375])
     """
     return (1 / (m + exp(log_ratio))).mean(1)
-
-
-def log_odds(m: float, log_ratio: Any) -> Any:
-    """`log mean_b 1 / (m + r_b) - log mean_b r_b / (m + r_b)`, r = e^log_ratio, of arrays or tensors like `mean_share`.
-
-    All in logs, so that ratios may be beyond the range of their type. The logs of the terms are those of two logistic
-    functions, of `z = log(r / m)` and of -z.
-
-    >>> log_odds(0.5, np.log([[0.25]]))    # one group: log 4
-    array([1.38629436])
-    """
-    xp, log_m = library(log_ratio), math.log(m)
-    z = log_ratio - log_m
-    of_words = z.clip(max=0) - xp.log1p(xp.exp(-abs(z)))
-    return _log_sum(xp, of_words - z) - _log_sum(xp, of_words) - log_m
 
 
 def _log_sum(xp: Any, values: Any) -> Any:
