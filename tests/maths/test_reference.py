@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outword.errors import InputError, ParameterError
-from outword.maths.reference import balanced_cut, p_values, reference_cut, share_let_in
-from outword.maths.thresholds import Threshold, fit_reference, fit_threshold, read_threshold
+from outword.maths.reference import balanced_cut, look_unrelated, p_values, reference_cut, share_let_in
+from outword.maths.thresholds import Threshold, by_hand, fit_reference, fit_threshold, measured, read_threshold
 
 SCORES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=8)
 
@@ -137,3 +137,26 @@ def test_a_table_of_before_there_were_references_is_read():
 def test_a_table_that_is_none_is_refused(change):
     with pytest.raises(ValueError, match="must"):
         read_threshold({**asdict(fit_reference([1.0], [2.0])), **change})
+
+
+def test_photos_that_look_unrelated():
+    reference = np.arange(99.0)
+    scores = [0.0, 94.0, 94.5, 95.0, 200.0]
+    assert look_unrelated(scores, reference).tolist() == [True, True, False, False, False]
+    assert look_unrelated([1e9], np.arange(10.0)).tolist() == [True]  # ten photos cannot tell
+
+
+def test_a_threshold_of_the_users_own_says_when_it_lets_much_in():
+    reference = np.arange(1000.0)
+    fitted = fit_threshold(np.arange(500.0, 2500.0))
+    assert (fitted.warning, fitted.fpr) == ("", None)
+    wide = measured(fitted, reference)
+    assert (wide.fpr, wide.n_reference, wide.value) == (0.4, 1000, fitted.value)
+    assert wide.warning == "it lets in 40% of 1,000 unrelated photos"
+    assert measured(by_hand(900.0), reference).warning == ""  # a tenth
+    assert measured(by_hand(899.0), reference).warning == "it lets in 10% of 1,000 unrelated photos"
+    few = measured(fit_threshold(np.arange(5.0)), reference)
+    assert few.warning.startswith("5 photos leave the threshold uncertain")
+    assert few.warning.endswith("; it lets in 100% of 1,000 unrelated photos")
+    assert measured(fitted, None) is fitted
+    assert read_threshold(asdict(wide)) == wide

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from outword.errors import ParameterError
 from outword.maths.metrics import scores as checked
@@ -37,6 +37,15 @@ def p_values(scores: ArrayLike, reference: ArrayLike) -> Array:
     known = np.asarray(reference, dtype=np.float64)
     below = np.searchsorted(known, np.asarray(scores, dtype=np.float64), side="left")
     return np.asarray((1 + len(known) - below) / (len(known) + 1))
+
+
+def look_unrelated(scores: ArrayLike, reference: ArrayLike) -> NDArray[np.bool_]:
+    """Whether each photo scores like an unrelated one: more than a share of 0.05 of those score as high (`p_values`).
+
+    >>> look_unrelated([0.0, 99.0], np.arange(40.0))
+    array([ True, False])
+    """
+    return p_values(scores, reference) > FPR
 
 
 def share_let_in(reference: ArrayLike, cut: float) -> float:
