@@ -50,6 +50,7 @@ EMBEDDED = [
             "benchmark/data/imagenet.tsv",
             "encoders/data/mini/lexicon.safetensors",
             "encoders/data/wild/*.safetensors",
+            "encoders/data/reference/*.safetensors",
         ),
     ),
     Embedded(

@@ -152,3 +152,46 @@ def test_a_threshold_says_how_it_was_found():
     assert by_hand(2).warning == ""
     with pytest.raises(ParameterError, match="threshold must be a finite number, got nan"):
         by_hand(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("others", "score"),
+    [
+        ([0.0], 1),  # all photos are right, and none of the others
+        ([1.5], 2),  # one of ten photos, as the TPR allows, for the other one
+        ([1.0], 2),  # which is as high as a photo
+        ([5.5], 1),  # no threshold may keep it out: then as many photos as possible
+        ([5.5, 1.5], 2),
+        ([2.0], 1),
+    ],
+)
+def test_others_by_hand(others, score):
+    found = fit_threshold(np.arange(1.0, 11.0), tpr=0.9, others=others)
+    assert found.value + found.margin == pytest.approx(score) and 0 < found.margin <= 0.01
+    assert (found.n_photos, found.n_others, found.tpr) == (10, len(others), 0.9)
+
+
+@given(
+    photos=st.lists(st.integers(-5, 5), min_size=5, max_size=9),
+    others=st.lists(st.integers(-5, 5), min_size=1, max_size=6),
+    tpr=st.sampled_from([0.5, 0.8, 0.95]),
+    method=st.sampled_from(["quantile", "conformal"]),
+)
+def test_few_others_first_then_many_photos(photos, others, tpr, method):
+    def lost(t):
+        return sum(s >= t for s in others), sum(s < t for s in photos)
+
+    highest, found = (fit_threshold(photos, tpr, method, given) for given in ((), others))
+    allowed = [t for t in np.arange(-6, 6, 0.5) if t <= highest.value + highest.margin + 1e-9]
+    assert found.value <= highest.value + highest.margin
+    assert lost(found.value) == min(map(lost, allowed), default=lost(-np.inf))
+    assert 0 <= found.low <= found.high <= 1
+
+
+def test_others_are_told_and_must_be_scores():
+    assert fit_threshold(np.arange(20), 0.95, others=[-1.0] * 3).told == (
+        "quantile at a TPR of 95% from 20 photos and 3 of other things"
+    )
+    with pytest.raises(InputError, match="others must be"):
+        fit_threshold(np.arange(20), others=[np.nan])
+    assert fit_threshold(np.arange(9.0), 0.95, "conformal", others=[1.0]).value == -np.inf

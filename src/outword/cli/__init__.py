@@ -18,7 +18,7 @@ from outword.errors import InputError, OutwordError
 
 VERBS = (
     "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "compare",
-    "bench", "data", "embed", "export", "pull", "list", "completion",
+    "bench", "data", "embed", "reference", "export", "pull", "list", "completion",
 )  # fmt: skip
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from outword.cli.options import column_option, load_options
 from outword.cli.progress import Progress, note_order, say, warn
+
+if TYPE_CHECKING:
+    from outword.detector.detector import Detector
+    from outword.vectors.source import Source
 
 
 @click.command("calibrate")
@@ -19,6 +25,13 @@ from outword.cli.progress import Progress, note_order, say, warn
     "--tpr", default=0.95, show_default=True, type=click.FloatRange(0, 1, min_open=True), help="Share of ID to accept."
 )
 @click.option("--method", default="quantile", show_default=True, type=click.Choice(["quantile", "conformal"]))
+@click.option(
+    "--not",
+    "others",
+    multiple=True,
+    type=click.Path(),
+    help="Photos of other things, all that score takes. May be repeated.",
+)
 @click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
 @column_option
@@ -28,6 +41,7 @@ def command(
     photos: tuple[str, ...],
     tpr: float,
     method: Any,
+    others: tuple[str, ...],
     output: str | None,
     as_json: bool,
     column: str | None,
@@ -36,16 +50,20 @@ def command(
     """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
 
     PHOTOS are all that "outword score" takes: images, folders, lists, tars, Parquet, stores of "outword embed". A
-    method that was fitted on photos (--id-images) needs others here, and refuses those.
+    method that was fitted on photos (--id-images) needs others here, and refuses those. The same photo counts once.
+
+    With --not, the share --tpr of PHOTOS is accepted as before, as few of the other photos as that allows, and then as
+    many of PHOTOS as possible.
 
     \b
     Example:
       outword calibrate pets.outword my-pets/ --tpr 0.95
+      outword calibrate pets.outword my-pets/ --not walls/ --not cars/
     """
     from outword.detector.artifact import check_target, finite
     from outword.detector.loading import load
     from outword.maths.thresholds import fit_threshold
-    from outword.scoring.stream import check_unfitted, open_source, score_source
+    from outword.scoring.stream import check_unfitted, open_source
 
     found = load(detector, **options)
     check_target(output or detector)
@@ -54,16 +72,57 @@ def command(
         say("it does not say which photos it was fitted on: use others, or the threshold will be too high")
     source = open_source(found, photos, column=column)
     check_unfitted(found, source)
-    scores: list[float] = []
-    with Progress("images") as meter, found.isolated():
-        for count, (row, _) in enumerate(score_source(found, source), start=1):
-            meter("calibrate", count, source.total())
-            if row.score is None:
-                say(f"left out {row.path!r}: {row.error}")
-            else:
-                scores.append(row.score)
-    threshold = found.calibration_ = fit_threshold(scores, tpr, method)
+    inside = _scores(found, source, "calibrate")
+    outside = _scores(found, open_source(found, others, column=column), "photos of other things") if others else {}
+    _check_sides(inside, outside, others)
+    threshold = found.calibration_ = fit_threshold(list(inside.values()), tpr, method, list(outside.values()))
     found.save(output or detector)
+    if outside:
+        _tell_others(threshold.value, list(inside.values()), list(outside.values()))
     if threshold.warning:
         warn(f"warning: {threshold.warning}")
     click.echo(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")
+
+
+def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]:
+    """The scores of the photos that can be read, by the sha256 of their files: the same photo counts once."""
+    from outword.scoring.stream import score_chunk
+    from outword.vectors.reader import read
+
+    loader, size = (detector.encoder.loader, detector.encoder.chunk) if source.has_photos else (None, 0)
+    scores, done, readable = dict[bytes, float](), 0, 0
+    with Progress("images") as meter, detector.isolated():
+        for chunk in read(source.jobs(), loader, size, hashed=True):
+            rows = score_chunk(detector, chunk).rows
+            good = [row.score for row in rows if row.score is not None]
+            for digest, score in zip(chunk.digests, good, strict=True):
+                scores.setdefault(digest, score)
+            for row in rows:
+                if row.error:
+                    say(f"left out {row.path!r}: {row.error}")
+            done, readable = done + len(rows), readable + len(good)
+            meter(task, done, source.total())
+    if repeats := readable - len(scores):
+        say(f"{repeats:,} of {readable:,} photos are there more than once, and count once")
+    return scores
+
+
+def _check_sides(inside: dict[bytes, float], outside: dict[bytes, float], others: Sequence[str]) -> None:
+    """Raise where photos cannot be told apart by what was said of them."""
+    from outword.errors import InputError
+
+    if others and not outside:
+        raise InputError("no photo of --not can be read", hint="name photos of other things, or leave it away")
+    if both := inside.keys() & outside.keys():
+        hint = "leave them out on one side"
+        raise InputError(f"{len(both):,} photos are among PHOTOS and among those of --not", hint=hint)
+
+
+def _tell_others(cut: float, inside: Sequence[float], outside: Sequence[float]) -> None:
+    """Say how many photos of other things are accepted, and what would keep them out."""
+    let_in = sum(score >= cut for score in outside)
+    say(f"{let_in:,} of {len(outside):,} photos of other things are accepted")
+    above = sum(score > max(outside) for score in inside)
+    low = math.floor(100 * above / (len(inside) + 1)) / 100  # enough for either method
+    if let_in and low:
+        say(f"hint: --tpr {low:.2f} keeps them all out")

@@ -1,4 +1,4 @@
-"""Thresholds: the quantile at a target TPR, split conformal with a finite-sample guarantee, from marks, or by hand."""
+"""Thresholds: from ID photos (quantile, split conformal), unrelated photos (reference, batch), marks, or by hand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from numpy.typing import ArrayLike
 
 from outword.base.records import read_record
 from outword.errors import InputError, ParameterError
+from outword.maths.metrics import scores as checked
 from outword.maths.metrics import threshold_at_tpr
 from outword.maths.numerics import Array
+from outword.maths.reference import FPR, balanced_cut, reference_cut, share_let_in
 
 CalibrationMethod = Literal["quantile", "conformal"]
+ReferenceMethod = Literal["reference", "batch"]
+Basis = Literal["calibrated", "reference", "batch"]
 FEWEST = 5
 MARGIN = 1e-3  # of the range of the scores
+WIDE = 0.1  # the share of the reference above which a threshold of the user's own is said to let much in
 
 
 @dataclass(frozen=True)
@@ -25,13 +30,21 @@ class Threshold:
     """A threshold and where it comes from; an image is `in` when its score is at least `value`."""
 
     value: float  # minus infinity accepts everything
-    method: CalibrationMethod | Literal["marks", "hand"]
-    tpr: float | None  # the target share of ID images that are accepted; of marks, the share of the marked ID photos
-    n_photos: int  # of the classes, that it was fitted on
+    method: CalibrationMethod | ReferenceMethod | Literal["marks", "hand"]
+    tpr: float | None  # the target share of ID images that are accepted; of marks and pseudo-ID, the share accepted
+    n_photos: int  # of the classes, that it was fitted on; of a reference, its pseudo-ID photos
     low: float  # with 90 % confidence, the true TPR at this threshold lies between `low` ...
     high: float  # ... and `high`
     n_others: int = 0  # photos of other things that it was fitted on
     margin: float = 0.0  # how far `value` lies under the score that it was found at, as devices round by the batch
+    fpr: float | None = None  # the share of the reference that it lets in, where there is one
+    target_fpr: float | None = None  # the share that was asked for; None where both errors are balanced
+    n_reference: int = 0  # photos of the reference that show none of the classes
+
+    @property
+    def basis(self) -> Basis:
+        """What it rests on: "calibrated", where someone brought photos or a number, "reference" or "batch"."""
+        return self.method if self.method in ("reference", "batch") else "calibrated"
 
     @property
     def told(self) -> str:
@@ -40,11 +53,26 @@ class Threshold:
             return "set by hand"
         if self.method == "marks":
             return f"from marks: {self.n_photos} of the classes, {self.n_others} of other things"
-        return f"{self.method} at a TPR of {self.tpr:.0%} from {self.n_photos} photos"
+        if self.method in get_args(ReferenceMethod):
+            whose = "unrelated photos" if self.method == "reference" else "photos of this batch that look unrelated"
+            if self.target_fpr is None:
+                return f"balances {self.n_reference:,} {whose} and {self.n_photos:,} named ones"
+            return f"lets in {100 * self.target_fpr:.3g}% of {self.n_reference:,} {whose}"
+        others = f" and {self.n_others} of other things" if self.n_others else ""
+        return f"{self.method} at a TPR of {self.tpr:.0%} from {self.n_photos} photos{others}"
 
     @property
     def warning(self) -> str:
-        """What the user should know of a threshold from few photos; empty when the interval is narrower than 0.1."""
+        """What the user should know: that there are few photos, or that much of the reference gets in; else empty."""
+        if self.basis != "calibrated":
+            return ""
+        wide = self.fpr is not None and self.fpr > WIDE
+        much = f"it lets in {self.fpr:.0%} of {self.n_reference:,} unrelated photos" if wide else ""
+        return "; ".join(filter(None, [self._uncertain, much]))
+
+    @property
+    def _uncertain(self) -> str:
+        """What few photos leave open; empty when the interval is narrower than 0.1."""
         if self.method == "hand":
             return ""
         if self.value == -math.inf and self.tpr is not None:
@@ -61,7 +89,9 @@ class Threshold:
         )
 
 
-def fit_threshold(scores: ArrayLike, tpr: float = 0.95, method: CalibrationMethod = "quantile") -> Threshold:
+def fit_threshold(
+    scores: ArrayLike, tpr: float = 0.95, method: CalibrationMethod = "quantile", others: ArrayLike = ()
+) -> Threshold:
     """The threshold that accepts a share `tpr` of ID images, from the scores of at least five ID photos.
 
     * "quantile": the highest threshold that accepts `tpr` of the photos given.
@@ -72,10 +102,15 @@ def fit_threshold(scores: ArrayLike, tpr: float = 0.95, method: CalibrationMetho
     Both lie under that by a margin, a thousandth of the range of the scores, but no more than half of the way to the
     next lower score: a photo whose score decided is accepted again on a device that rounds otherwise in another batch.
 
+    With `others`, scores of photos of other things, `tpr` holds as before, as few of the others are accepted as that
+    allows, and then as many of the photos as possible: the threshold may be lower, as long as no other one gets in.
+
     >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8).value
     1.996
     >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8, method="conformal").value
     0.996
+    >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.4, others=[-2.0, 2.5, 9.0]).value  # 9 cannot be kept out
+    2.989
     """
     values = np.sort(np.asarray(scores, dtype=np.float64))
     n = len(values)
@@ -95,7 +130,19 @@ def fit_threshold(scores: ArrayLike, tpr: float = 0.95, method: CalibrationMetho
         raise ParameterError(f'method must be "quantile" or "conformal", got {method!r}', hint='use "quantile"')
     low, high = tpr_interval(n, rank) if rank else (1.0, 1.0)
     margin = _margin(values, value)
-    return Threshold(value - margin, method, tpr, n, low, high, margin=margin)
+    found = Threshold(value - margin, method, tpr, n, low, high, margin=margin)
+    return _lowered(found, value, values, checked(others, "others")) if np.size(others) else found
+
+
+def _lowered(found: Threshold, highest: float, values: Array, others: Array) -> Threshold:
+    """See `fit_threshold`: the lowest of the sorted scores that lets no more of the others in than the highest does."""
+    if highest == -math.inf:
+        return replace(found, n_others=len(others))
+    kept_out = others[others < highest].max(initial=-math.inf)
+    score = float(values[values > kept_out][0])
+    margin = _margin(np.sort(np.concatenate([values, others])), score)
+    low, high = _tpr_bounds(len(values), int((values >= score).sum()))
+    return replace(found, value=score - margin, margin=margin, low=low, high=high, n_others=len(others))
 
 
 def _margin(ordered: Array, value: float) -> float:
@@ -124,9 +171,13 @@ def fit_marks(inside: ArrayLike, outside: ArrayLike, cut: float | None) -> Thres
         )
     value = _fewest_mistakes(good, bad, cut)
     n, accepted = len(good), int((good >= value).sum())
+    return Threshold(value, "marks", accepted / n if n else None, n, *_tpr_bounds(n, accepted), len(bad))
+
+
+def _tpr_bounds(n: int, accepted: int) -> tuple[float, float]:
+    """Where the true TPR lies, with 90 % confidence, of a threshold that accepts so many of n photos."""
     low = _beta_quantile(n, n - accepted + 1, 0.05) if accepted else 0.0
-    high = _beta_quantile(n, n - accepted, 0.95) if accepted < n else 1.0
-    return Threshold(value, "marks", accepted / n if n else None, n, low, high, len(bad))
+    return low, _beta_quantile(n, n - accepted, 0.95) if accepted < n else 1.0
 
 
 def _fewest_mistakes(good: Array, bad: Array, cut: float | None) -> float:
@@ -143,6 +194,43 @@ def _fewest_mistakes(good: Array, bad: Array, cut: float | None) -> float:
     if math.isinf(low):
         return high
     return float(np.nextafter(low, math.inf)) if math.isinf(high) else low + (high - low) / 2
+
+
+def fit_reference(
+    reference: ArrayLike, pseudo: ArrayLike = (), fpr: float | None = None, method: ReferenceMethod = "reference"
+) -> Threshold:
+    """The threshold that the scores of unrelated photos give, and of pseudo-ID photos where there are any.
+
+    Without `fpr` it balances both errors (`balanced_cut`); with it, or without pseudo-ID photos, it lets at most that
+    share of the reference in, 0.05 unless said otherwise (`reference_cut`). `fpr` and `tpr` are then what it lets in
+    of either: what is to be expected of photos like these, and nothing of others.
+
+    Args:
+        reference: (n,), scores of photos that show none of the classes.
+        pseudo: (m,), what photos of the classes would score, as far as that can be known without one.
+        fpr: the share of the reference to let in.
+        method: where the reference comes from: "batch" is the photos that are to be judged.
+
+    >>> fit_reference([0.0, 1.0, 2.0], [4.0, 5.0]).told
+    'balances 3 unrelated photos and 2 named ones'
+    """
+    unrelated, named = np.asarray(reference, dtype=np.float64), np.asarray(pseudo, dtype=np.float64)
+    target = FPR if fpr is None and not len(named) else fpr
+    value = balanced_cut(unrelated, named) if target is None else reference_cut(unrelated, target)
+    tpr = share_let_in(named, value) if len(named) else None
+    plain = Threshold(value, method, tpr, len(named), 0.0, 1.0, target_fpr=target)
+    return replace(plain, fpr=share_let_in(unrelated, value), n_reference=len(unrelated))
+
+
+def measured(threshold: Threshold, reference: ArrayLike | None) -> Threshold:
+    """The same threshold with the share of the reference that it lets in, which `warning` then looks at.
+
+    >>> measured(by_hand(2.0), [1.0, 2.0, 3.0, 4.0]).warning
+    'it lets in 75% of 4 unrelated photos'
+    """
+    if reference is None:
+        return threshold
+    return replace(threshold, fpr=share_let_in(reference, threshold.value), n_reference=np.size(reference))
 
 
 def by_hand(value: float) -> Threshold:
@@ -163,6 +251,10 @@ def read_threshold(stored: Mapping[str, Any]) -> Threshold:
     fitted = found.method in get_args(CalibrationMethod)
     if (fitted and found.tpr is None) or not 0 <= (found.tpr or 0) <= 1:
         raise ValueError("tpr must be a share between 0 and 1")
+    if (found.basis != "calibrated" and found.fpr is None) or not 0 <= (found.fpr or 0) <= 1:
+        raise ValueError("fpr must be a share between 0 and 1")
+    if not 0 <= (found.target_fpr or 0) < 1 or min(found.n_photos, found.n_others, found.n_reference) < 0:
+        raise ValueError("target_fpr must be a share under 1, and numbers of photos must not be negative")
     return replace(found, value=-math.inf) if accepts_all else found
 
 

@@ -1,0 +1,260 @@
+"""The reference of an encoder: vectors of ordinary photos, shipped or made by `outword reference`; no photo is kept.
+
+What photos that show none of the classes score is known from them, before anyone brings a photo of the classes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from outword.base.files import cache_dir, parse_json, sha256_bytes, whole_file
+from outword.base.records import mistyped
+from outword.encoders import Encoder
+from outword.errors import InputError
+from outword.maths.numerics import matrix
+from outword.vectors.fitted import hashes_of_vectors
+from outword.vectors.id_images import NAMED, a_few
+from outword.vectors.reader import vectors_of
+from outword.vectors.shards import UNIT_TOLERANCE
+from outword.vectors.source import PathLike, find_source
+from outword.vectors.wild import Report, quiet
+
+SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "reference"
+SCHEMA = 1
+FEWEST, MOST = 100, 5000  # photos of a reference
+_WNID = re.compile(r"n[0-9]{8}(?![0-9A-Za-z])")
+_KINDS: dict[str, Any] = {
+    "schema": int, "encoder": str, "source": str, "names": [str], "wnids": [str], "sets": [str]
+}  # fmt: skip
+
+
+class Named(NamedTuple):
+    """What is known of what a photo shows: a name, WordNet's id of it, and the set that it is of; "" where unknown."""
+
+    name: str = ""
+    wnid: str = ""
+    set: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Vectors of ordinary photos, and what is known of what they show; entries of unnamed photos are ""."""
+
+    vectors: NDArray[np.float16] | NDArray[np.float32] = field(repr=False)  # (n, dim), unit rows but for rounding
+    names: tuple[str, ...] = field(repr=False)  # (n,), a noun, or an adjective where there is no wnid
+    wnids: tuple[str, ...] = field(repr=False)  # (n,), synsets of WordNet 3.0: "n02084071"
+    sets: tuple[str, ...] = field(repr=False)  # (n,), the set that a photo is of
+    source: str  # where the photos come from, in words
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of vectors, names and sets."""
+        texts = json.dumps([self.names, self.wnids, self.sets]).encode()
+        return sha256_bytes(np.ascontiguousarray(self.vectors).tobytes() + texts)
+
+    def without(self, *sets: str) -> Reference:
+        """The same without the photos of some sets, for benchmarks that judge photos of them."""
+        rows = [row for row, own in enumerate(self.sets) if own not in sets]
+        names, wnids, kept = (tuple(all_of[row] for row in rows) for all_of in (self.names, self.wnids, self.sets))
+        return Reference(self.vectors[rows], names, wnids, kept, self.source)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A new reference, and what became of the photos that it was made from."""
+
+    reference: Reference
+    n_read: int  # photos that could be read
+    n_repeats: int  # of those, photos that are among the others already
+    n_unreadable: int
+    failed: tuple[tuple[str, str], ...]  # path and reason of the first of these
+
+    @property
+    def n_spare(self) -> int:
+        """How many photos were not needed, since there are enough."""
+        return self.n_read - self.n_repeats - len(self.reference)
+
+
+class _Photo(NamedTuple):
+    """A photo that may be kept: sha256 of its file, its path, its vector, and how often it was seen."""
+
+    digest: bytes
+    path: str
+    vector: NDArray[np.float16]
+    times: int = 1
+
+
+def by_wnid(path: str) -> Named:
+    """The synset that a photo shows, where its file or a folder above it begins with WordNet's id.
+
+    >>> by_wnid("train/n02084071/n02084071_1.jpg").wnid, by_wnid("train/dog/1.jpg").wnid
+    ('n02084071', '')
+    """
+    found = filter(None, map(_WNID.match, reversed(re.split(r"[/\\]", path))))
+    return Named(wnid=next((match[0] for match in found), ""))
+
+
+def find_reference(encoder: Encoder) -> Reference | None:
+    """The reference of an encoder: the user's own, else the one that is shipped; None if there is neither.
+
+    One that was made for the encoder that this one was exported from will do. A damaged file counts as none, and a
+    warning says so.
+    """
+    of = [encoder.fingerprint, *([encoder.exported_from] if encoder.exported_from else [])]
+    found = (_read(path, whose, encoder.dim) for whose in of for path in (kept_path(whose), shipped_path(whose)))
+    return next((one for one in found if one is not None), None)
+
+
+def make_reference(
+    encoder: Encoder,
+    photos: Iterable[PathLike],
+    *,
+    column: str | None = None,
+    named: Callable[[str], Named] = by_wnid,
+    source: str | None = None,
+    report: Report = quiet,
+) -> Made:
+    """Encode ordinary photos as a reference; nobody needs to say what they show.
+
+    Photos are all that `outword.vectors.source.find_source` takes. Each counts once, wherever it lies: files of the
+    same content are one photo, and so are files with the same vector. Those that cannot be read are left out. Of many,
+    the 5,000 whose sha256 is smallest are kept, which does not depend on their order; memory stays flat. `named` says
+    what is known of a photo by its path.
+    """
+    given = [os.fspath(path) for path in photos]
+    pool, n_read, failed, n_failed = _Pool(), 0, list[tuple[str, str]](), 0
+    opened = find_source(given, encoder, column=column)
+    for some in vectors_of(encoder, opened):
+        pool.add(zip(some.digests, some.paths, some.vectors.astype(np.float16), strict=True))
+        n_read, n_failed = n_read + len(some.paths), n_failed + len(some.unreadable)
+        failed = (failed + some.unreadable)[:NAMED]
+        report("encoding photos", n_read + n_failed, opened.total())
+    kept = pool.smallest()
+    repeats = sum(photo.times - 1 for photo in kept)
+    if len(kept) < FEWEST:
+        raise InputError(
+            f"a reference needs at least {FEWEST} different photos that can be read, got {len(kept)} "
+            f"({repeats:,} more were repeats, {n_failed:,} could not be read)",
+            hint="name a folder of ordinary photos, of anything",
+        )
+    told = source or a_few([PurePath(path).name for path in given])
+    return Made(_together(kept, named, told), n_read, repeats, n_failed, tuple(failed))
+
+
+def keep_reference(encoder: Encoder, reference: Reference) -> Path:
+    """Write the reference of an encoder to the user's cache, where `find_reference` looks first; returns its path."""
+    path = kept_path(encoder.fingerprint)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_reference(path, encoder, reference)
+    except (OSError, SafetensorError) as error:
+        hint = "set OUTWORD_CACHE to a folder that can be written"
+        raise InputError(f"{path} cannot be written: {error}", hint=hint) from error
+    return path
+
+
+def write_reference(path: Path, encoder: Encoder, reference: Reference) -> None:
+    """Write a reference to a file, whole or not at all."""
+    texts = {"source": reference.source, "names": reference.names, "wnids": reference.wnids, "sets": reference.sets}
+    card = json.dumps({"schema": SCHEMA, "encoder": encoder.fingerprint, **texts}).encode()
+    vectors = np.ascontiguousarray(reference.vectors, np.float16)
+    with whole_file(path) as temporary:
+        save_file({"vectors": vectors, "card": np.frombuffer(card, np.uint8)}, temporary)
+
+
+def kept_path(fingerprint: str) -> Path:
+    """Where the user's own reference of an encoder is kept."""
+    return cache_dir() / "reference" / f"{fingerprint[:16]}.safetensors"
+
+
+def shipped_path(fingerprint: str) -> Path:
+    """Where the package keeps the reference of an encoder, if it has it."""
+    return SHIPPED / f"{fingerprint[:16]}.safetensors"
+
+
+class _Pool:
+    """The photos with the smallest digests so far, each content once; memory does not grow with what was added."""
+
+    def __init__(self) -> None:
+        self._photos: dict[bytes, _Photo] = {}
+
+    def add(self, photos: Iterable[tuple[bytes, str, NDArray[np.float16]]]) -> None:
+        for digest, path, vector in photos:
+            known = self._photos.get(digest)
+            self._photos[digest] = _more(known, path) if known else _Photo(digest, path, vector.copy())
+        if len(self._photos) >= 2 * MOST:
+            self._photos = {photo.digest: photo for photo in self.smallest()}
+
+    def smallest(self) -> list[_Photo]:
+        """At most `MOST` photos, by digest; of those with the same vector the first, which stands for all."""
+        ordered = [self._photos[digest] for digest in sorted(self._photos)]
+        known: dict[int, _Photo] = {}
+        for photo, hashed in zip(ordered, _hashes(ordered), strict=True):
+            first = known.setdefault(hashed, photo)
+            if first is not photo:
+                known[hashed] = first._replace(times=first.times + photo.times)
+        return list(known.values())[:MOST]
+
+
+def _more(photo: _Photo, path: str) -> _Photo:
+    """A photo that was seen once more; its path is the first by name, whichever came first."""
+    return photo._replace(path=min(photo.path, path), times=photo.times + 1)
+
+
+def _hashes(photos: Sequence[_Photo]) -> list[int]:
+    return hashes_of_vectors(np.stack([photo.vector for photo in photos])) if photos else []
+
+
+def _together(photos: Sequence[_Photo], named: Callable[[str], Named], source: str) -> Reference:
+    names, wnids, sets = zip(*(named(photo.path) for photo in photos), strict=True)
+    return Reference(np.stack([photo.vector for photo in photos]), names, wnids, sets, source)
+
+
+def _read(path: Path, fingerprint: str, dim: int) -> Reference | None:
+    """The reference in a file; None if there is no file, or with a warning if it is none."""
+    try:
+        arrays = load_file(path)
+        card = parse_json(arrays["card"].tobytes())
+        if wrong := next(_wrong(card, arrays["vectors"], fingerprint, dim), ""):
+            raise ValueError(wrong)
+    except FileNotFoundError:
+        return None
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, InputError) as error:
+        warnings.warn(
+            f"{path} cannot be used ({error}), so it is passed over; make it again with outword reference", stacklevel=3
+        )
+        return None
+    names, wnids, sets = (tuple(card[key]) for key in ("names", "wnids", "sets"))
+    return Reference(arrays["vectors"], names, wnids, sets, card["source"])
+
+
+def _wrong(card: Any, vectors: NDArray[Any], fingerprint: str, dim: int) -> Iterator[str]:
+    """What is wrong with what a file says, in words."""
+    if told := mistyped(card, _KINDS):
+        yield told
+    if card["schema"] != SCHEMA:
+        yield f"its schema is {card['schema']}, and this version reads {SCHEMA}"
+    if card["encoder"] != fingerprint:
+        yield "it is that of another encoder"
+    lengths = np.linalg.norm(matrix(vectors, "vectors", dim).astype(np.float32), axis=1)
+    if not len(lengths) or not (np.abs(lengths - 1) <= UNIT_TOLERANCE).all():
+        yield "its vectors must be some, of length 1"
+    if {len(card[key]) for key in ("names", "wnids", "sets")} != {len(lengths)}:
+        yield "each vector must have a name, a wnid and a set"

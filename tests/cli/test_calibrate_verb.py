@@ -1,0 +1,68 @@
+"""`outword calibrate`: the same photo once, and photos of other things."""
+
+import json
+import shutil
+
+import pytest
+
+import outword
+from conftest import PHOTOS, call
+
+
+@pytest.fixture(scope="module")
+def ranked(detector):
+    """Seven photos with their scores, the lowest first."""
+    photos = sorted(PHOTOS.glob("*.jpg"))[:7]
+    return sorted(zip(detector.score(photos), photos, strict=True))
+
+
+@pytest.fixture
+def mine(ranked):
+    """All but the second lowest."""
+    return [path for place, (_, path) in enumerate(ranked) if place != 1]
+
+
+def test_the_same_photo_counts_once(saved, mine, tmp_path):
+    value = call("calibrate", saved, *mine, "--tpr", "0.5").stdout
+    for number in range(2):
+        shutil.copy(mine[3], tmp_path / f"{number}.jpg")
+    result = call("calibrate", saved, *mine, *tmp_path.glob("*.jpg"), "--tpr", "0.5")
+    assert result.stdout == value
+    assert "2 of 8 photos are there more than once, and count once" in result.stderr
+    assert outword.load(saved).calibration_.n_photos == 6
+    told = call("calibrate", saved, *tmp_path.glob("*.jpg"), code=2).stderr
+    assert "at least 5 readable ID photos, got 1" in told
+
+
+def test_stores_and_files_are_the_same_photos(saved, mine, tmp_path):
+    call("embed", *mine, "-o", tmp_path / "store")
+    told = call("calibrate", saved, tmp_path / "store", *mine).stderr
+    assert "6 of 12 photos are there more than once" in told
+
+
+def test_photos_of_other_things_stay_out_as_far_as_the_tpr_allows(saved, mine, ranked):
+    result = call("calibrate", saved, *mine, "--not", ranked[1][1], "--tpr", "0.5", "--json")
+    found = json.loads(result.stdout)
+    assert (found["n_photos"], found["n_others"]) == (6, 1)
+    assert "0 of 1 photos of other things are accepted" in result.stderr
+    assert ranked[1][0] < found["value"] < ranked[2][0]
+    assert found["value"] + found["margin"] == pytest.approx(ranked[2][0])  # though half of them would be enough
+    assert "and 1 of other things" in outword.load(saved).calibration_.told
+
+
+def test_where_the_tpr_lets_them_in_the_one_that_keeps_them_out_is_told(saved, mine, ranked):
+    told = call("calibrate", saved, *mine, "--not", ranked[1][1], "--tpr", "0.9").stderr
+    assert "1 of 1 photos of other things are accepted" in told
+    assert "hint: --tpr 0.71 keeps them all out" in told  # 5 of 6 + 1
+    for method in ("quantile", "conformal"):
+        again = call("calibrate", saved, *mine, "--not", ranked[1][1], "--tpr", "0.71", "--method", method).stderr
+        assert "0 of 1 photos of other things are accepted" in again
+
+
+def test_sides_that_contradict_each_other(saved, mine, tmp_path):
+    told = call("calibrate", saved, *mine, "--not", mine[0], code=2).stderr
+    assert "1 photos are among PHOTOS and among those of --not" in told
+    (tmp_path / "broken.jpg").write_bytes(b"none")
+    told = call("calibrate", saved, *mine, "--not", tmp_path / "broken.jpg", code=2).stderr
+    assert "left out" in told and "no photo of --not can be read" in told
+    assert outword.load(saved).calibration_ is None
