@@ -169,7 +169,7 @@ def test_groups_may_be_offsets_indices_or_slices(rng):
 def test_scores_of_every_backend_and_their_order(backend, precision, rng):
     y, u, x = (rng.standard_normal((n, 24)) for n in (120, 210, 60))
     x[:30] += 2 * y[:30]
-    kinds = Debiased(n_groups=7), Debiased(n_groups=7, sigma=0.0), NegLabel(n_groups=7), Grounded(n_groups=7)
+    kinds = Debiased(n_groups=7), Debiased(n_groups=7, sigma=0.0), NegLabel(n_groups=7), Grounded()
     for detector in kinds:
         detector.temperature = 0.05
         with using("numpy"):
