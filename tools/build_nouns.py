@@ -7,10 +7,10 @@ and on `outword.words.forms.squeeze` alone. A *sense* is the row of a synset in 
 not fit into 16 bits have three bytes each, the lowest first. What the arrays hold:
 
 nouns: `lemmas` as spelled, a line each, sorted by squeezed form; for each how many senses (`n_senses`, 0 where only
-case tells it from the lemma before), and these, most frequent first (`senses`). For each sense its lemmas (`n_names`,
-`names`), what it is a kind or an instance of (`n_parents`, `parents`, and a bit for each of these, `instance`), the
-step from one offset to the next, how often the concordance tags it, and its information,
-255 (1 - log(1 + n) / log N), n senses being below it of N in all.
+case tells it from the lemma before), and these, most frequent first (`senses`), each with how often the
+concordance tags the lemma in it (`sense_tags`). For each sense its lemmas (`n_names`, `names`), what it is a kind or an
+instance of (`n_parents`, `parents`, and a bit for each of these, `instance`), the step from one offset to the next
+(`steps`), and its information, 255 (1 - log(1 + n) / log N), where n of all N senses are below it.
 glosses: the definitions without the examples, a line a sense, in blocks of BLOCK senses (`n_bytes` each), by LZMA.
 """
 
@@ -44,17 +44,15 @@ def nouns(net: WordNet) -> Arrays:
     )
     place = {lemma: i for i, lemma in enumerate(spelled)}
     senses = [
-        [] if i and spelled[i - 1].lower() == lemma.lower() else [rows[o] for o, _ in net.senses[lemma.lower()]]
+        [] if i and spelled[i - 1].lower() == lemma.lower() else net.senses[lemma.lower()]
         for i, lemma in enumerate(spelled)
     ]
     parents = [(*s.hypernyms, *s.instance_of) for s in synsets]
-    tags = Counter[int]()
-    for found in net.senses.values():
-        tags.update(dict(found))
     return {
         "lemmas": np.frombuffer("\n".join(spelled).encode("ascii"), np.uint8),
         "n_senses": np.array([len(found) for found in senses], np.uint8),
-        "senses": three([sense for found in senses for sense in found]),
+        "senses": three([rows[offset] for found in senses for offset, _ in found]),
+        "sense_tags": np.array([tags for found in senses for _, tags in found], np.uint16),
         "n_names": np.array([len(s.lemmas) for s in synsets], np.uint8),
         "names": three([place[lemma] for s in synsets for lemma in s.lemmas]),
         "n_parents": np.array([len(found) for found in parents], np.uint8),
@@ -63,7 +61,6 @@ def nouns(net: WordNet) -> Arrays:
             [i >= len(s.hypernyms) for s, p in zip(synsets, parents, strict=True) for i in range(len(p))]
         ),
         "steps": np.diff([0, *rows]).astype(np.uint16),
-        "tags": np.array([tags[offset] for offset in rows], np.uint16),
         "information": np.array(information(net), np.uint8),
     }
 

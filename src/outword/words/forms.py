@@ -92,14 +92,12 @@ def singulars(word: str) -> Iterator[str]:
 
 
 def squeeze(text: str) -> str:
-    """A word without case, accents, spaces, hyphens, apostrophes and the article before it.
+    """A word without case, accents, spaces, hyphens and apostrophes.
 
-    >>> squeeze("The Jack-o'-lantern"), squeeze("crêpe_pan")
+    >>> squeeze("Jack-o'-lantern"), squeeze("crêpe_pan")
     ('jackolantern', 'crepepan')
     """
     folded = fold(text)
-    if folded.startswith(ARTICLES):
-        folded = folded.partition(" ")[2]
     if not folded.isascii():
         folded = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
     return folded.translate(_SQUEEZED) or folded
@@ -108,7 +106,7 @@ def squeeze(text: str) -> str:
 def spellings(text: str) -> Iterator[str]:
     """The squeezed forms under which a word may be found, likeliest first: as it is, American, British; and singular.
 
-    >>> list(spellings("the grey-hounds"))
+    >>> list(spellings("Grey-hounds"))
     ['greyhounds', 'grayhounds', 'greyhound', 'grayhound']
     """
     seen = dict[str, None]()
@@ -118,9 +116,11 @@ def spellings(text: str) -> Iterator[str]:
 
 
 def numbers(text: str) -> list[str]:
-    """The squeezed form of a word, and what it may be the plural of."""
-    form = squeeze(text)
-    return [form, *singulars(form)]
+    """The squeezed form of a word, and what it may be the plural of; so without an article before it."""
+    forms = [form := squeeze(text), *singulars(form)]
+    if (folded := fold(text)).startswith(ARTICLES):
+        forms += [form := squeeze(folded.partition(" ")[2]), *singulars(form)]
+    return forms
 
 
 def _respelled(form: str, pieces: dict[str, str]) -> str:

@@ -38,16 +38,17 @@ class Nouns:
     def __init__(self, arrays: Mapping[str, NDArray[Any]], folder: Path = DATA) -> None:
         self._folder = folder
         self._spelled = arrays["lemmas"].tobytes()
-        self._keys = self._spelled.lower().translate(None, SQUEEZED)  # squeezing ASCII, all lines at once
-        self._spelled_ends, self._key_ends = _ends(self._spelled), _ends(self._keys)
+        self.keys = self._spelled.lower().translate(None, SQUEEZED)  # the lemmas, squeezed and sorted, a line each
+        self._spelled_ends, self.key_ends = _ends(self._spelled), _ends(self.keys)
         self._senses, self._sense_ends = _three(arrays["senses"]), np.cumsum(arrays["n_senses"], dtype=np.int64)
         self._names, self._name_ends = _three(arrays["names"]), np.cumsum(arrays["n_names"], dtype=np.int64)
         self._parents, self._parent_ends = _three(arrays["parents"]), np.cumsum(arrays["n_parents"], dtype=np.int64)
         self._n_parents = arrays["n_parents"]
         self._is_instance = np.unpackbits(arrays["instance"], count=len(self._parents)).astype(bool)
-        self._tags = arrays["tags"]
+        self._sense_tags = arrays["sense_tags"]
         self.information = arrays["information"] / 255  # (n_senses,), 0 for entity, 1 for what has nothing below it
         self.offsets: Ints = np.cumsum(arrays["steps"], dtype=np.int64)
+        self._tags = np.bincount(self._senses, self._sense_tags, len(self.offsets)).astype(np.int64)
 
     def __len__(self) -> int:
         """How many senses there are."""
@@ -59,16 +60,28 @@ class Nouns:
         >>> [nouns().gloss(sense) for sense in nouns().senses("Grey wolves")]
         ['a wolf with a brindled grey coat living in forested northern regions of North America']
         """
-        typed, found = fold(word), dict[int, None]()
+        return tuple(self.uses(word))
+
+    def uses(self, word: str) -> dict[int, int]:
+        """What a word can mean, as `senses`, each with how often the concordance tags the word in it."""
+        typed, found = fold(word), dict[int, int]()
         for key in spellings(word):
-            rows = self._rows(key)
-            for row in sorted(rows, key=lambda row: fold(self._lemma(row)) != typed):
-                found |= dict.fromkeys(_part(self._senses, self._sense_ends, row))
-        return tuple(found)
+            for row in sorted(self._rows(key), key=lambda row: fold(self.lemma(row)) != typed):
+                tags = _part(self._sense_tags, self._sense_ends, row)
+                found = {**found, **dict(zip(self.lemma_senses(row), tags, strict=True)), **found}
+        return found
+
+    def lemma(self, row: int) -> str:
+        """A lemma as it is spelled, by its row in `keys`."""
+        return _line(self._spelled, self._spelled_ends, row).decode()
+
+    def lemma_senses(self, row: int) -> list[int]:
+        """The senses of a lemma; none where it differs by case only from the one before."""
+        return _part(self._senses, self._sense_ends, row)
 
     def names(self, sense: int) -> tuple[str, ...]:
         """What a sense is called; the first names it."""
-        return tuple(self._lemma(row) for row in _part(self._names, self._name_ends, sense))
+        return tuple(self.lemma(row) for row in _part(self._names, self._name_ends, sense))
 
     def gloss(self, sense: int) -> str:
         """WordNet's definition of a sense."""
@@ -114,7 +127,7 @@ class Nouns:
 
     def by_use(self, senses: Ints, depth: Ints) -> Ints:
         """Sort senses: the most tagged first, then those with the smallest of `depth` (n_senses,), then by offset."""
-        return senses[np.lexsort((senses, depth[senses], -self._tags[senses].astype(np.int64)))]
+        return senses[np.lexsort((senses, depth[senses], -self._tags[senses]))]
 
     def spread(self, senses: Sequence[int]) -> tuple[Ints, Ints]:
         """For all senses, which of `senses` is nearest at or above (its place, or -1), and how many steps above.
@@ -140,9 +153,14 @@ class Nouns:
         children = np.repeat(np.arange(len(self)), self._n_parents)
         return children[~self._is_instance], self._parents[~self._is_instance]
 
+    def keys_of(self, inside: NDArray[np.bool_]) -> set[str]:
+        """The squeezed lemmas of the senses that are marked, `inside` (n_senses,)."""
+        edges = np.repeat(inside, np.diff(self._name_ends, prepend=0))
+        return {self._key(row).decode() for row in self._names[edges].tolist()}
+
     def _rows(self, key: str) -> list[int]:
         """The lemmas of a squeezed form."""
-        wanted, n_lemmas = key.encode(), len(self._key_ends)
+        wanted, n_lemmas = key.encode(), len(self.key_ends)
         row = bisect_left(range(n_lemmas), wanted, key=self._key)
         rows = []
         while row < n_lemmas and self._key(row) == wanted:
@@ -151,10 +169,7 @@ class Nouns:
         return rows
 
     def _key(self, row: int) -> bytes:
-        return _line(self._keys, self._key_ends, row)
-
-    def _lemma(self, row: int) -> str:
-        return _line(self._spelled, self._spelled_ends, row).decode()
+        return _line(self.keys, self.key_ends, row)
 
 
 @cache
