@@ -37,7 +37,7 @@ def test_folder_of_class_folders(tmp_path):
         (["cat", "dog", "CAT"], "labels must differ, got 'cat' and 'CAT'"),
         (["sofa", "sofa | couch"], "labels must differ, got 'sofa' and 'sofa | couch'"),
         (["sofa |"], "a name is missing in the label 'sofa |'"),
-        (["pet > "], "a name is missing in the label 'pet > '"),
+        (["pet > "], "a name is missing in the label 'pet >'"),
         (["crane#bird | heron#bird"], "only the first name of a label takes a hint"),
         ({"pet": ["cat", 3]}, "printable text, got 3"),
         (["space shuttle", "space_shuttle"], "labels must differ"),

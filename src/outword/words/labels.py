@@ -88,7 +88,7 @@ def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) ->
 
 def parse(text: str) -> Label:
     """What a typed label says: `NAME#HINT | NAME ... > KIND | KIND ...`, all but the first name optional."""
-    _check_text(text)
+    text = _check_text(text).strip()
     head, arrow, tail = text.partition(">")
     names, kinds = _parts(head, text), _parts(tail, text) if arrow else ()
     name, mark, hint = names[0].partition("#")
@@ -97,7 +97,7 @@ def parse(text: str) -> Label:
     for other in (*names[1:], *kinds):
         if mark and "#" in other:
             raise InputError(f"only the first name of a label takes a hint, got {text!r}", hint=f"write {name}#{hint}")
-    return Label(text.strip(), name, names[1:], hint, kinds)
+    return Label(text, name, names[1:], hint, kinds)
 
 
 def _label(name: object, extra: str | Sequence[str] | Label | None) -> Label:
