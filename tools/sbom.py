@@ -47,6 +47,7 @@ EMBEDDED = [
         "WordNet 3.0 license",
         (
             "words/corpora/data/wordnet.tsv.gz",
+            "words/corpora/data/*.safetensors",
             "benchmark/data/imagenet.tsv",
             "encoders/data/mini/lexicon.safetensors",
             "encoders/data/wild/*.safetensors",

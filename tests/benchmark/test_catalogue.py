@@ -269,13 +269,15 @@ def test_own_folders_match_as_id_images_do(tmp_path):
 
 
 def test_own_labels_in_a_file(tmp_path):
-    write_photos(tmp_path / "id", ["1.jpg", "dog/2.jpg"])
+    write_photos(tmp_path / "id", ["1.jpg"])
     assert find_set(tmp_path, "folder").status == "missing"
     assert "labels.txt" in find_set(tmp_path, "folder").advice
+    write_photos(tmp_path / "id", ["dog/2.jpg"])
     (tmp_path / "labels.txt").write_text("cat: a photo of a cat\nDog\n")
     found = find_set(tmp_path, "folder")
     assert (found.status, shown(found)) == ("present", [None, "Dog"])
-    assert found.data_set.labels == {"cat": "a photo of a cat", "Dog": ""}
+    prompts = {name: label.prompt for name, label in found.data_set.labels.items()}
+    assert prompts == {"cat": "a photo of a cat", "Dog": ""}
 
 
 def test_own_folder_may_be_a_link(tmp_path):

@@ -292,8 +292,8 @@ def test_demo(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("", [], "2 to 50,000 labels, got 0"),
-        ("cat\n", [], "got 1"),
+        ("", [], "1 to 50,000 labels, got 0"),
+        ("cat |\n", [], "a name is missing in the label 'cat |'"),
         ("cat\ndog\ncat\n", [], "labels must differ"),
         ("cat\n" + "x" * 400, [], "at most 200 characters"),
         ("".join(f"c{i}\n" for i in range(100_000)), [], "got 100,000"),

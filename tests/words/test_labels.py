@@ -1,15 +1,26 @@
 """Label lists: what is read, and what is refused in one line."""
 
+import io
+
 import pytest
 
 from outword.errors import InputError
-from outword.words.labels import check_labels, read_labels
+from outword.words.labels import Label, check_labels, parse, read_labels
 
 
 def test_text_file(tmp_path):
     path = tmp_path / "labels.txt"
     path.write_bytes("\ufefftabby cat\r\n\r\ncrane: a crane, the bird\n  espresso  \nratio 3:1\n".encode())
-    assert read_labels(path) == {"tabby cat": "", "crane": "a crane, the bird", "espresso": "", "ratio 3:1": ""}
+    prompts = {name: label.prompt for name, label in read_labels(path).items()}
+    assert prompts == {"tabby cat": "", "crane": "a crane, the bird", "espresso": "", "ratio 3:1": ""}
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"cat\ncrane#bird: a bird\n")))
+    assert read_labels("-") == {
+        "cat": Label("cat", "cat"),
+        "crane": Label("crane#bird", "crane", hint="bird", prompt="a bird"),
+    }
 
 
 def test_folder_of_class_folders(tmp_path):
@@ -22,9 +33,13 @@ def test_folder_of_class_folders(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([], "2 to 50,000 labels, got 0"),
-        (["cat"], "2 to 50,000 labels, got 1"),
+        ([], "1 to 50,000 labels, got 0"),
         (["cat", "dog", "CAT"], "labels must differ, got 'cat' and 'CAT'"),
+        (["sofa", "sofa | couch"], "labels must differ, got 'sofa' and 'sofa | couch'"),
+        (["sofa |"], "a name is missing in the label 'sofa |'"),
+        (["pet > "], "a name is missing in the label 'pet >'"),
+        (["crane#bird | heron#bird"], "only the first name of a label takes a hint"),
+        ({"pet": ["cat", 3]}, "printable text, got 3"),
         (["space shuttle", "space_shuttle"], "labels must differ"),
         (["cat", ""], "one line of printable text, got ''"),
         (["cat", "a\nb"], "one line"),
@@ -45,8 +60,36 @@ def test_too_many_labels():
         check_labels([f"class {i}" for i in range(100_000)])
 
 
-def test_mapping_keeps_prompts():
-    assert check_labels({"crane": " a bird ", "cat": ""}) == {"crane": "a bird", "cat": ""}
+def test_mapping_gives_prompts_or_kinds_and_may_be_given_again():
+    labels = check_labels({"crane": " a bird ", "cat": "", "pet": ["dog", "hamster "]})
+    assert [label.prompt for label in labels.values()] == ["a bird", "", ""]
+    assert (
+        labels["pet"] == Label("pet > dog | hamster", "pet", kinds=("dog", "hamster")) == parse("pet > dog | hamster")
+    )
+    assert check_labels(labels) == labels
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("crane", Label("crane", "crane")),
+        (" crane#bird ", Label("crane#bird", "crane", hint="bird")),
+        ("sofa|couch | settee", Label("sofa|couch | settee", "sofa", others=("couch", "settee"))),
+        ("pet#2 | beast>cat", Label("pet#2 | beast>cat", "pet", ("beast",), "2", ("cat",))),
+        ("C#", Label("C#", "C#")),
+        ("track #5", Label("track #5", "track #5")),
+        ("#1", Label("#1", "#1")),
+    ],
+)
+def test_what_is_typed(text, label):
+    assert parse(text) == label
+
+
+def test_the_first_name_is_shown_or_what_was_typed_where_two_share_it():
+    labels = check_labels(["crane#bird", "crane#machine", "pet > cat | hamster", "sofa | couch"])
+    assert list(labels) == ["crane#bird", "crane#machine", "pet", "sofa"]
+    assert labels["sofa"].names == ("sofa", "couch")
+    assert list(check_labels(["crane#bird"])) == ["crane"]
 
 
 def test_files_that_are_no_lists(tmp_path):

@@ -17,6 +17,7 @@ from outword.errors import InputError
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
+    from outword.words.labels import Label
 
 
 @click.command("filter")
@@ -84,7 +85,7 @@ def command(
     say(counts + lost if tally.rows else "no images found")
 
 
-def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
+def _made(path: Path, names: dict[str, Label], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
     """The detector of an earlier run in the same folder, if it is for these labels; else a new one."""
     from outword.detector.loading import load
     from outword.encoders.names import canonical
@@ -94,7 +95,7 @@ def _made(path: Path, names: dict[str, str], labels: str, encoder: str | None, o
         made.save(path)
         return _checked(made, str(path))
     found = load(path, **options)
-    prompts = {name: own for name, own in names.items() if own}
+    prompts = {name: label.prompt for name, label in names.items() if label.prompt}
     if (found.labels, found.card.get("label_prompts", {})) != (list(names), prompts):
         raise InputError(f"{path} was made for other labels than those of {labels}", hint="choose another folder")
     if encoder and canonical(encoder) != (used := found.card["encoder"]["name"]):

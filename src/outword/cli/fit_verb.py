@@ -18,6 +18,7 @@ MINER = "miner."  # what the parameters of the miner begin with
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
+    from outword.words.labels import Label
 
 
 @click.command("fit")
@@ -55,9 +56,10 @@ def command(
     runtime: dict[str, Any],
     **options: Any,
 ) -> None:
-    """Make a detector from LABELS: a text file, one name a line, or a folder whose sub-folders are the class names.
+    """Make a detector from LABELS: a text file, one name a line, a folder of class folders, or - for standard input.
 
-    A line may be "name: prompt text". Prints the path of the detector.
+    A line may be "name: prompt text", "crane#bird", "sofa | couch" or "pet > cat | hamster", see docs/labels.md. Prints
+    the path of the detector.
 
     \b
     Example:
@@ -68,7 +70,7 @@ def command(
     from outword.detector.fitting import fit
     from outword.encoders import get_encoder
     from outword.maths.methods import Need
-    from outword.words.labels import read_labels
+    from outword.words.labels import STDIN, read_labels
 
     names = read_labels(labels)
     given = dict(_setting(text) for text in settings)
@@ -77,8 +79,8 @@ def command(
     for key in parameters.keys() & {*options, "labels", "encoder", "id_images", "miner_params", "report"}:
         option = f"--{key.replace('_', '-')}"
         raise ParameterError(f"{key} is no parameter of the method", hint=f'see {option} in "outword fit --help"')
-    source = Path(labels).resolve()
-    target = output or f"{source.name if source.is_dir() else Path(labels).with_suffix('')}.outword"
+    source = Path("labels" if labels == STDIN else labels).resolve()
+    target = output or f"{source.name if source.is_dir() or labels == STDIN else Path(labels).with_suffix('')}.outword"
     check_target(target)
     with Progress("words") as meter:
         detector = fit(
@@ -111,7 +113,7 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def fit_plainly(labels: str, names: dict[str, str], encoder: str | None, options: dict[str, Any]) -> Detector:
+def fit_plainly(labels: str, names: dict[str, Label], encoder: str | None, options: dict[str, Any]) -> Detector:
     """A detector of the names in `labels` with all defaults; the encoder runs as the options of `outword.load` say."""
     from outword.detector.fitting import fit
     from outword.encoders import get_encoder

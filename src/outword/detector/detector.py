@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
@@ -27,6 +27,7 @@ from outword.vectors.fitted import Hashes, any_of, collected, hashes_of_files, h
 from outword.vectors.id_images import a_few
 from outword.vectors.wild import Report, quiet
 from outword.words.corpora import is_named
+from outword.words.labels import Given
 
 FITTED_ON = "fitted_on"  # what an artifact calls the hashes of the photos
 NOTHING = collected()
@@ -217,7 +218,7 @@ class Detector:
         other.calibration_ = threshold
         return other
 
-    def relabel(self, labels: Iterable[str] | Mapping[str, str], report: Report = quiet) -> Detector:
+    def relabel(self, labels: Given, report: Report = quiet) -> Detector:
         """A new detector for other labels, made as this one was; it is not calibrated.
 
         Encoder, method, corpus, miner and prompts are the same, with the same parameters.

@@ -22,7 +22,7 @@ from outword.vectors.id_images import IdImages, read_id_images
 from outword.vectors.wild import Report, encode_words, mine, quiet
 from outword.words.corpora import Corpus
 from outword.words.forms import drop_labels
-from outword.words.labels import check_labels
+from outword.words.labels import Given, Label, check_labels
 from outword.words.prompts import Prompts
 
 PathLike = str | os.PathLike[str]
@@ -46,7 +46,7 @@ class Prepared:
 
 
 def fit(
-    labels: Iterable[str] | Mapping[str, str],
+    labels: Given,
     *,
     encoder: str | Encoder = "mini",
     corpus: PathLike | None = None,
@@ -62,7 +62,8 @@ def fit(
     """Make a detector from class names, and from ID images where the method needs them.
 
     Args:
-        labels: the class names; a mapping gives some their own prompt: `{"crane": "a crane, the bird", "cat": ""}`.
+        labels: the class names, as docs/labels.md says (`crane#bird`, `sofa | couch`); a mapping gives some their own
+            prompt, `{"crane": "a crane, the bird", "cat": ""}`, or kinds, `{"pet": ["cat", "hamster"]}`.
         encoder: a name (`outword list encoders`), or what `get_encoder` gave for a device, a precision or a batch size
             of your own. Its temperature is used unless `temperature=` says otherwise.
         corpus: where wild words come from: a name (`outword list corpora`) or a text file, one word a line; the
@@ -95,7 +96,7 @@ def fit(
 
 def prepare(
     recipe: Recipe,
-    labels: Iterable[str] | Mapping[str, str],
+    labels: Given,
     *,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
     report: Report = quiet,
@@ -106,12 +107,13 @@ def prepare(
     `label_cache` keeps the label vectors of each template set from one call to the next, for several recipes with the
     same encoder and labels.
     """
-    sentences, card, encoder = check_labels(labels), recipe.card, recipe.encoder
+    typed, card, encoder = check_labels(labels), recipe.card, recipe.encoder
     if missing := missing_inputs(recipe, id_images):
         raise missing
-    names, given, fitted_on = list(sentences), dict[str, NDArray[Any] | None](), NOTHING
-    card["label_prompts"] = {name: own for name, own in sentences.items() if own}
-    card["coverage"] = {known.label: known.flag for known in encoder.coverage(names)}
+    names, given, fitted_on = list(typed), dict[str, NDArray[Any] | None](), NOTHING
+    card["label_prompts"] = {name: label.prompt for name, label in typed.items() if label.prompt}
+    known = encoder.coverage([label.name for label in typed.values()])
+    card["coverage"] = {name: one.flag for name, one in zip(typed, known, strict=False)}  # none where it cannot tell
     if Need.ID_IMAGES in recipe.wants:
         found = _id_images(recipe, id_images, names, report)
         card["id_images"] = {
@@ -124,23 +126,29 @@ def prepare(
         fitted_on = found.hashes
     label_cache = {} if label_cache is None else label_cache
     if recipe.prompts not in label_cache:
-        texts = recipe.prompts.render(names, ["label"] * len(names))
-        own = [[own] if own else text for own, text in zip(sentences.values(), texts, strict=True)]
-        label_cache[recipe.prompts] = encode_words(encoder, own, report)
+        sentences = [_sentences(label, recipe.prompts) for label in typed.values()]
+        label_cache[recipe.prompts] = encode_words(encoder, sentences, report)
     given["labels"] = y = label_cache[recipe.prompts]
     words: list[str] = []
     if recipe.corpus is not None:
-        words, given["wild"] = _wild(recipe, recipe.corpus, names, y, card, report)
+        words, given["wild"] = _wild(recipe, recipe.corpus, [*typed.values()], y, card, report)
     return Prepared(recipe, names, words, given, card, fitted_on)
 
 
+def _sentences(label: Label, prompts: Prompts) -> list[str]:
+    """What the encoder reads of a label: its own prompt, or its names in all templates."""
+    rendered = prompts.render(label.names, ["label"] * len(label.names))
+    return [label.prompt] if label.prompt else [text for texts in rendered for text in texts]
+
+
 def _wild(
-    recipe: Recipe, corpus: Corpus, labels: Sequence[str], y: Vectors, card: dict[str, Any], report: Report
+    recipe: Recipe, corpus: Corpus, labels: Sequence[Label], y: Vectors, card: dict[str, Any], report: Report
 ) -> tuple[list[str], NDArray[np.float16]]:
     """The wild words and their vectors; the card is told which were left out."""
     wild = mine(recipe.encoder, corpus, recipe.prompts, recipe.make_miner(), y, report)
     every = list(range(len(wild.words)))
-    kept, left_out = (every, []) if recipe.keep_label_words else drop_labels(wild.words, labels)
+    names = [name for label in labels for name in label.names]
+    kept, left_out = (every, []) if recipe.keep_label_words else drop_labels(wild.words, names)
     card["corpus"]["left_out"] = left_out
     card["miner"]["fingerprint"] = wild.fingerprint
     if not kept:

@@ -17,6 +17,7 @@ from outword.detector.artifact import finite
 from outword.detector.detector import Detector
 from outword.serve.limits import FITS, Limits
 from outword.serve.refusals import Refusal, busy, in_time, too_large
+from outword.words.labels import Label
 
 T = TypeVar("T")
 A_NUMBER = 18  # bytes: float16 as it is saved, float64 and float32 to score with, float32 to explain with
@@ -57,13 +58,13 @@ class DetectorCache:
         self._made.move_to_end(key)
         return key, self._made[key]
 
-    async def make(self, labels: Mapping[str, str]) -> tuple[str, Detector]:
+    async def make(self, labels: Mapping[str, Label]) -> tuple[str, Detector]:
         """The detector of labels: the one that is there, or a new one.
 
         Those who ask for the same labels at the same time wait for one fit together. A fit goes on when who asked for
         it goes away: the next to ask finds it made.
         """
-        wanted = sha256_bytes(json.dumps(list(labels.items())).encode())
+        wanted = sha256_bytes(json.dumps([asdict(label) for label in labels.values()]).encode())
         if wanted in self._keys:
             return self.get(self._keys[wanted])
         if wanted not in self._making:
@@ -79,7 +80,7 @@ class DetectorCache:
         if not done.cancelled():
             done.exception()  # who asked may have gone; else asyncio would complain that nobody looked
 
-    async def _fit(self, wanted: str, labels: Mapping[str, str]) -> str:
+    async def _fit(self, wanted: str, labels: Mapping[str, Label]) -> str:
         async with self._turn:
             fitted = await in_daemon(partial(self.own.relabel, labels))
         key, most = key_of(fitted), self._limits.detector_bytes

@@ -40,7 +40,7 @@ class LabelsRequest(_Request):
     """Class names; as an object they may have a prompt of their own."""
 
     labels: Annotated[list[str] | dict[str, Annotated[str, Field(max_length=1000)]], BeforeValidator(_texts)] = Field(
-        description="Two at least; an object gives some a prompt of their own.",
+        description="One at least; an object gives some a prompt of their own.",
         examples=[["tabby cat", "espresso", "space shuttle"]],
     )
 

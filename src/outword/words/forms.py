@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -25,6 +26,27 @@ chateaux chateau, gateaux gateau, plateaux plateau, tableaux tableau, passersby 
 """
 IRREGULAR = dict(pair.split() for pair in _IRREGULAR.split(","))
 _ENDINGS = tuple(IRREGULAR)
+
+SQUEEZED = b" -'"  # what does not count where words are compared: egg-cup, egg cup and eggcup are one
+_SQUEEZED = str.maketrans("", "", SQUEEZED.decode() + "\u2019")
+ARTICLES = ("a ", "an ", "the ")
+
+# British pieces of words, and the American ones. No rule would do: tour is not tor, and four is not for.
+_BRITISH = """
+aeroplane airplane, aluminium aluminum, anaesthe anesthe, arbour arbor, archaeolog archeolog, armour armor,
+artefact artifact, behaviour behavior, calibre caliber, catalogue catalog, centre center, chequer checker,
+colour color, cosy cozy, defence defense, doughnut donut, draught draft, encyclopaedia encyclopedia, favour favor,
+fibre fiber, flavour flavor, foetus fetus, gaol jail, grey gray, haemo hemo, harbour harbor, honour honor,
+humour humor, jewellery jewelry, jeweller jeweler, kerb curb, labour labor, licence license, litre liter,
+lustre luster, manoeuvre maneuver, metre meter, mould mold, moult molt, moustache mustache, neighbour neighbor,
+ochre ocher, odour odor, oesophag esophag, omelette omelet, orthopaedic orthopedic, paediatric pediatric,
+parlour parlor, phial vial, plough plow, programme program, pyjama pajama, racquet racket, rumour rumor,
+sabre saber, saviour savior, savour savor, sceptic skeptic, sceptre scepter, skilful skillful, spectre specter,
+sulphur sulfur, theatre theater, traveller traveler, tumour tumor, tyre tire, vapour vapor, waggon wagon,
+whisky whiskey, woollen woolen, yoghurt yogurt, isation ization, iser izer
+"""
+_AMERICAN = dict(pair.split() for pair in _BRITISH.split(","))
+_ISLES = {american: british for british, american in _AMERICAN.items()}
 
 
 def normalise(text: str) -> str:
@@ -69,20 +91,53 @@ def singulars(word: str) -> Iterator[str]:
         yield word[:-1]
 
 
+def squeeze(text: str) -> str:
+    """A word without case, accents, spaces, hyphens and apostrophes.
+
+    >>> squeeze("Jack-o'-lantern"), squeeze("crêpe_pan")
+    ('jackolantern', 'crepepan')
+    """
+    folded = fold(text)
+    if not folded.isascii():
+        folded = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
+    return folded.translate(_SQUEEZED) or folded
+
+
+def spellings(text: str) -> Iterator[str]:
+    """The squeezed forms under which a word may be found, likeliest first: as it is, American, British; and singular.
+
+    >>> list(spellings("Grey-hounds"))
+    ['greyhounds', 'grayhounds', 'greyhound', 'grayhound']
+    """
+    seen = dict[str, None]()
+    for form in numbers(text):
+        seen |= dict.fromkeys((form, _respelled(form, _AMERICAN), _respelled(form, _ISLES)))
+    yield from seen
+
+
+def numbers(text: str) -> list[str]:
+    """The squeezed form of a word, and what it may be the plural of; so without an article before it."""
+    forms = [form := squeeze(text), *singulars(form)]
+    if (folded := fold(text)).startswith(ARTICLES):
+        forms += [form := squeeze(folded.partition(" ")[2]), *singulars(form)]
+    return forms
+
+
+def _respelled(form: str, pieces: dict[str, str]) -> str:
+    return re.sub("|".join(pieces), lambda found: pieces[found[0]], form)
+
+
 def drop_labels(words: Sequence[str], labels: Iterable[str]) -> tuple[list[int], list[str]]:
     """Leave out the words that equal a label, and say which: (indices of the words kept, words dropped).
 
-    Case, spaces, underscores and hyphens do not count, and neither does the plural of either of the two.
+    Case, articles, spaces, underscores and hyphens do not count, nor the plural of either of the two, nor whether a
+    word is spelled as in Britain or in America.
 
-    >>> drop_labels(["cat", "Egg-cup", "foxes", "knife", "dog"], ["Cats", "egg_cup", "fox", "knives"])
-    ([4], ['cat', 'Egg-cup', 'foxes', 'knife'])
+    >>> drop_labels(["cat", "Egg-cup", "foxes", "color", "dog"], ["the Cats", "egg_cup", "fox", "colours"])
+    ([4], ['cat', 'Egg-cup', 'foxes', 'color'])
     """
-    taken = {form for label in labels for form in _forms(label)}
-    keep = [taken.isdisjoint(_forms(word)) for word in words]
+    taken = {
+        form for label in labels for form in spellings(label)
+    }  # both spellings of a label: one of a word is enough
+    keep = [taken.isdisjoint(numbers(word)) for word in words]
     return [i for i, kept in enumerate(keep) if kept], [w for w, kept in zip(words, keep, strict=True) if not kept]
-
-
-def _forms(text: str) -> set[str]:
-    """The folded text and what it may be the plural of."""
-    form = fold(text.replace("-", " "))
-    return {form, *singulars(form)}

@@ -1,69 +1,147 @@
-"""Label lists: from a text file or a folder of class folders, checked before anything is computed."""
+"""Labels as people type them: from a list, a text file or a folder of class folders, checked before anything is done.
+
+`crane` is a name; `crane#bird` says which crane; `sofa | couch` has two names; `pet > cat | hamster` has kinds.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from outword.errors import InputError
 from outword.words.forms import fold
 
-FEWEST, MOST, LONGEST = 2, 50_000, 200
+FEWEST, MOST, LONGEST = 1, 50_000, 200
+STDIN = "-"
 
 
-def read_labels(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Labels with their own prompt, if any, from a text file or a folder.
+@dataclass(frozen=True)
+class Label:
+    """One label: `text` as typed, its `name`, `others` it goes by, a `hint` at its sense, `kinds` and `prompt` by hand.
 
-    A text file has one name a line, or `name: prompt text`; blank lines and a byte order mark are passed over. In a
+    >>> label = parse("crane#bird | demoiselle > sandhill crane")
+    >>> label.name, label.others, label.hint, label.kinds
+    ('crane', ('demoiselle',), 'bird', ('sandhill crane',))
+    """
+
+    text: str
+    name: str
+    others: tuple[str, ...] = ()
+    hint: str = ""
+    kinds: tuple[str, ...] = ()
+    prompt: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called; the first is shown."""
+        return (self.name, *self.others)
+
+
+Given = Iterable[str] | Mapping[str, str | Sequence[str] | Label]  # names; or names with a prompt, kinds, or all of it
+
+
+def read_labels(path: str | os.PathLike[str]) -> dict[str, Label]:
+    """Labels by what is shown of them, from a text file, a folder, or "-" for standard input.
+
+    A text file has one label a line, or `label: prompt text`; blank lines and a byte order mark are passed over. In a
     folder the names of the sub-folders are the labels, with underscores as spaces.
     """
     source = Path(path)
-    if source.is_dir():
+    if path != STDIN and source.is_dir():
         names = sorted(p.name for p in source.iterdir() if p.is_dir() and not p.name.startswith("."))
         return check_labels([name.replace("_", " ") for name in names], where=str(source))
+    where = "standard input" if path == STDIN else str(source)
     try:
-        lines = source.read_text(encoding="utf-8-sig").split("\n")
+        data = sys.stdin.buffer.read() if path == STDIN else source.read_bytes()
+        lines = re.split("\r\n?|\n", data.decode("utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"there is no label list {source}", hint="write one class name a line into it") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{source} cannot be read as text: {error}", hint="save it as UTF-8 text") from None
+        raise InputError(f"{where} cannot be read as text: {error}", hint="save it as UTF-8 text") from None
     pairs = [f"{line.strip()} ".partition(": ") for line in lines if line.strip()]
-    names = [name.strip() for name, _, _ in pairs]
-    check_labels(names, where=str(source))
-    return {name: prompt.strip() for name, (_, _, prompt) in zip(names, pairs, strict=True)}
+    return _checked([replace(parse(name), prompt=prompt.strip()) for name, _, prompt in pairs], where, MOST)
 
 
-def check_labels(
-    labels: Iterable[str] | Mapping[str, str], *, where: str = "the list", most: int = MOST
-) -> dict[str, str]:
-    """Labels with their own prompt, if any, in the order given; refuses what cannot be told apart or is no name.
+def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) -> dict[str, Label]:
+    """Labels by what is shown of them, in the order given; refuses what cannot be told apart or is no name.
 
-    >>> check_labels(["cat", " dog "])
-    {'cat': '', 'dog': ''}
+    The first name is shown; where two labels share it, both are shown as typed. A mapping gives a label a prompt (a
+    text) or kinds (a list); what this function gave may be given again.
+
+    >>> list(check_labels(["cat", " crane#bird ", "crane#machine", "sofa | couch"]))
+    ['cat', 'crane#bird', 'crane#machine', 'sofa']
+    >>> check_labels({"pet": ["cat", "hamster"]})["pet"].kinds
+    ('cat', 'hamster')
     """
     if isinstance(labels, str):
         raise InputError(f"labels must be a list of names, got the text {labels!r}", hint=f"write [{labels!r}, ...]")
     if not isinstance(labels, Iterable):
         raise InputError(f"labels must be a list of names, got {labels!r}", hint='write ["cat", "dog"]')
-    names = list(labels)
-    seen: dict[str, str] = {}
-    for name in names:
-        _check_name(name)
-        if fold(name) in seen:
-            raise InputError(f"labels must differ, got {seen[fold(name)]!r} and {name!r}", hint="remove one of them")
-        seen[fold(name)] = name
-    if not FEWEST <= len(names) <= most:
-        hint = "add a class name, for example what it is confused with" if len(names) < FEWEST else "split the list"
-        raise InputError(f"there must be {FEWEST} to {most:,} labels, got {len(names):,} in {where}", hint=hint)
-    prompts = labels if isinstance(labels, Mapping) else {}
-    return {name.strip(): (prompts.get(name) or "").strip() for name in names}
+    given = labels.items() if isinstance(labels, Mapping) else ((name, "") for name in labels)
+    return _checked([_label(name, extra) for name, extra in given], where, most)
 
 
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise InputError(f"a label must be one line of printable text, got {name!r}", hint="remove or rename it")
-    if len(name) > LONGEST:
-        raise InputError(
-            f"a label must have at most {LONGEST} characters, got {len(name)} ({name[:30]!r}...)", hint="shorten it"
-        )
+def parse(text: str) -> Label:
+    """What a typed label says: `NAME#HINT | NAME ... > KIND | KIND ...`, all but the first name optional."""
+    text = _check_text(text).strip()
+    head, arrow, tail = text.partition(">")
+    names, kinds = _parts(head, text), _parts(tail, text) if arrow else ()
+    name, mark, hint = names[0].partition("#")
+    if not name or not hint or name != name.rstrip() or hint != hint.lstrip():
+        name, hint = names[0], ""  # C# and "track #5" are names
+    for other in (*names[1:], *kinds):
+        if mark and "#" in other:
+            raise InputError(f"only the first name of a label takes a hint, got {text!r}", hint=f"write {name}#{hint}")
+    return Label(text, name, names[1:], hint, kinds)
+
+
+def _label(name: object, extra: str | Sequence[str] | Label | None) -> Label:
+    """One label of a list, and what a mapping says of it."""
+    if isinstance(extra, Label):
+        return extra
+    label = parse(_check_text(name))
+    if not extra:
+        return label
+    if isinstance(extra, str):
+        return replace(label, prompt=extra.strip())
+    kinds = [_check_text(kind) for kind in extra]
+    return parse(f"{label.text} {'|' if label.kinds else '>'} {' | '.join(kinds)}")
+
+
+def _parts(text: str, whole: str) -> tuple[str, ...]:
+    """The names between `|`."""
+    parts = tuple(part.strip() for part in text.split("|"))
+    if not all(parts):
+        hint = 'write "sofa | couch" for two names, "pet > cat | hamster" for kinds'
+        raise InputError(f"a name is missing in the label {whole!r}", hint=hint)
+    for part in parts:
+        if len(part) > LONGEST:
+            got = f"got {len(part)} ({part[:30]!r}...)"
+            raise InputError(f"a label must have at most {LONGEST} characters, {got}", hint="shorten it")
+    return parts
+
+
+def _checked(labels: list[Label], where: str, most: int) -> dict[str, Label]:
+    """Labels by what is shown of them."""
+    seen: dict[tuple[str, str], str] = {}
+    for label in labels:
+        key = fold(label.name), fold(label.hint)
+        if key in seen:
+            raise InputError(f"labels must differ, got {seen[key]!r} and {label.text!r}", hint="remove one of them")
+        seen[key] = label.text
+    if not FEWEST <= len(labels) <= most:
+        hint = "add a class name" if len(labels) < FEWEST else "split the list"
+        raise InputError(f"there must be {FEWEST} to {most:,} labels, got {len(labels):,} in {where}", hint=hint)
+    count = Counter(name for name, _ in seen)
+    return {label.text if count[fold(label.name)] > 1 else label.name: label for label in labels}
+
+
+def _check_text(given: object) -> str:
+    if not isinstance(given, str) or not given.strip() or not given.isprintable():
+        raise InputError(f"a label must be one line of printable text, got {given!r}", hint="remove or rename it")
+    return given

@@ -23,7 +23,7 @@ from outword.photos.sources import is_source, without_suffix
 from outword.vectors.id_images import class_among, label_keys
 from outword.vectors.source import Identity, Source, find_names, find_source
 from outword.vectors.store import is_store
-from outword.words.labels import read_labels
+from outword.words.labels import Label, read_labels
 
 Classes = Literal["imagenet", "folders", "files", ""]
 Status = Literal["present", "missing", "incomplete"]
@@ -62,7 +62,7 @@ class OwnSet(DataSet):
     """A folder of the user's: `top` is its path; `labels` are the class names with their own prompts, if any."""
 
     top: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, Label] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> list[str]:
@@ -179,7 +179,7 @@ def class_of(data_set: DataSet, name: str) -> str | None:
     return None
 
 
-def labels_of(data_set: DataSet, names: Iterable[str]) -> dict[str, str]:
+def labels_of(data_set: DataSet, names: Iterable[str]) -> dict[str, Label]:
     """The different labels of photos, by their paths or names, each with its own prompt, if it has one.
 
     Those of ImageNet come in the order of ILSVRC; all of them where no name tells a class. A set of the user's has the
@@ -188,11 +188,16 @@ def labels_of(data_set: DataSet, names: Iterable[str]) -> dict[str, str]:
     if isinstance(data_set, OwnSet):
         return dict(data_set.labels)
     if data_set.classes != "imagenet":
-        return dict.fromkeys(sorted(set(filter(None, (class_of(data_set, name) for name in names)))), "")
+        return _plain(sorted(set(filter(None, (class_of(data_set, name) for name in names)))))
     every = frozenset(imagenet.subset(data_set.subset)) if data_set.subset else None
     known = imagenet.classes_by_key()
     shown = frozenset(known[key][0] for name in names if (key := PurePath(name).parent.name) in known)
-    return dict.fromkeys(imagenet.labels(shown & every if shown and every else shown or every), "")
+    return _plain(imagenet.labels(shown & every if shown and every else shown or every))
+
+
+def _plain(names: Iterable[str]) -> dict[str, Label]:
+    """Names as labels, whatever characters are in them."""
+    return {name: Label(name, name) for name in names}
 
 
 def _matches(base: Path, parts: tuple[str, ...]) -> list[Path]:
@@ -260,7 +265,7 @@ def _own_id(root: Path, name: str) -> Found:
     """The user's ID photos, or those to fit on, with the labels of ROOT/labels.txt, else of the folders in ROOT/id."""
     inside, listed = _own_place(root, "id"), root / "labels.txt"
     top = inside if name == FOLDER else _own_place(root, "train")
-    labels: dict[str, str] = {}
+    labels: dict[str, Label] = {}
     if listed.exists() or (inside.is_dir() and not is_store(inside)):
         try:
             labels = read_labels(listed if listed.exists() else inside)
@@ -277,7 +282,7 @@ def _own_place(root: Path, name: str) -> Path:
     return min((path for path in root.glob(f"{name}.*") if is_source(path) or is_store(path)), default=root / name)
 
 
-def _own(name: str, top: Path, labels: Mapping[str, str] | None = None) -> Found:
+def _own(name: str, top: Path, labels: Mapping[str, Label] | None = None) -> Found:
     data_set = _own_set(name, top, labels)
     found = _counted(data_set, (top,)) if top.exists() else Found(data_set, "missing", None, 0, "")
     return found if found.count else Found(data_set, "missing", None, 0, f"{found.advice} {_how(data_set)}".strip())
@@ -288,7 +293,7 @@ def own_found(name: str, paths: Sequence[str | os.PathLike[str]]) -> Found:
     return Found(_own_set(name, Path(name)), "present", None, 0, "", tuple(paths))
 
 
-def _own_set(name: str, top: Path, labels: Mapping[str, str] | None = None) -> OwnSet:
+def _own_set(name: str, top: Path, labels: Mapping[str, Label] | None = None) -> OwnSet:
     title = {FOLDER: "id", TRAIN: "train"}.get(name, name)  # no OOD set has these names
     layout = f"{top}/{'*.jpg' if labels is None else '<class>/*.jpg'}"
     yours, place = ("photos of your own", "yours", "yours", "nothing"), os.fspath(top)

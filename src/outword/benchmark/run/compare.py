@@ -25,6 +25,7 @@ from outword.vectors.id_images import read_id_images
 from outword.vectors.reader import vectors_of
 from outword.vectors.source import Source
 from outword.vectors.wild import Report, quiet
+from outword.words.labels import Label
 from outword.words.prompts import Prompts
 
 INSIDE = "ID"  # what the ID set is called
@@ -81,7 +82,7 @@ def applicable(
 
 def compare(
     recipes: Mapping[str, Recipe],
-    labels: Mapping[str, str],
+    labels: Mapping[str, Label],
     sets: Sequence[Opened],
     *,
     id_images: Sequence[PathLike] = (),

@@ -22,6 +22,7 @@ from outword.photos.sources import Files, Item
 from outword.vectors.embed import embed
 from outword.vectors.source import Source
 from outword.vectors.store import Store, open_store
+from outword.words.labels import Label
 
 Indices = NDArray[np.int64]
 
@@ -50,7 +51,7 @@ class Photos:
         return digest.hexdigest()
 
     @cached_property
-    def labels(self) -> dict[str, str]:
+    def labels(self) -> dict[str, Label]:
         """The class names, each with its own prompt, if it has one."""
         return labels_of(self.found.data_set, self.paths)
 

@@ -12,13 +12,14 @@ from outword.base.files import sha256_bytes
 from outword.benchmark.run.photos import Indices, Photos
 from outword.errors import InputError, ParameterError
 from outword.vectors.id_images import IdImages
+from outword.words.labels import Label
 
 
 @dataclass(frozen=True)
 class Task:
     """A list of labels, and photos."""
 
-    labels: dict[str, str]  # with their own prompt, if any
+    labels: dict[str, Label]  # with their own prompt, if any
     rows: Indices  # of the ID set, to score
     fit_on: tuple[Photos, Indices] | IdImages | None = None  # photos, and which of them; or as `outword.fit` reads them
 
@@ -81,7 +82,7 @@ def half(shown: Indices, rows: Indices, seed: int) -> Indices:
     return np.sort(np.concatenate([rows[:0], *(one[: len(one) // 2] for one in own)]))
 
 
-def _drawn(photos: Photos, n_labels: int, seed: int) -> dict[str, str]:
+def _drawn(photos: Photos, n_labels: int, seed: int) -> dict[str, Label]:
     """Labels by chance, in the order of the list."""
     if (photos.shown < 0).any():
         raise InputError(

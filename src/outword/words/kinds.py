@@ -1,0 +1,301 @@
+"""What labels mean: which sense of WordNet's, by hand or by the company that they keep, and which kinds it has."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.errors import InputError
+from outword.words.forms import numbers, spellings, squeeze
+from outword.words.labels import Label
+from outword.words.nouns import PHYSICAL, nouns
+from outword.words.suggest import suggestions
+
+Kinds = Literal["off", "known", "all"]
+Known = Callable[[Sequence[str]], Sequence[bool]]
+
+# How likely a label means a sense, in points: what photos show, how the word is used, what the other labels are. Set by
+# eye, so that ImageNet's names mostly mean what they mean there, and the cases of tests/words/test_kinds.py hold.
+IN_PHOTOS = {  # for the nearest of these at or above a sense
+    "n00015388": 3,  # animal
+    "n00021939": 2,  # artifact
+    "n00021265": 2.5,  # food, to eat or to drink
+    "n07555863": 2.5,  # food, solid
+    "n13134947": 2.5,  # fruit
+    "n09287968": 1.5,  # geological formation
+    "n09335240": 1.5,  # land
+    "n00017222": 2,  # plant
+    PHYSICAL: 1,  # persons, substances, parts of bodies
+}
+NOT_IN_PHOTOS = -1
+NAMED = 1  # for a sense that the word is the first name of
+PER_DOUBLING = 0.2  # of the times that WordNet's concordance tags the word in that sense
+COMPANY = 10  # for all of the information shared with the nearest labels
+TELLING = 0.5  # information; what tells more counts no more: two poultry meats are no nearer than two birds
+VAGUE = 0.12  # information; what tells less does not count: that both are objects
+NEAREST = 3  # of the other labels are a label's company
+FITS = 0.25  # information that a hint must share with a sense: in "crane#machine" both are devices
+ROUNDS = 5  # of choosing senses by the senses that the others have chosen
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a label stands for.
+
+    Attributes:
+        label: what is shown of it.
+        text: the label as typed.
+        names: what it is called; the first is its name.
+        sense: WordNet's number of its sense ("n02012849"), or "" where WordNet does not know it.
+        gloss: what WordNet says of that sense, where there was a choice.
+        n_senses: how many senses its name has.
+        kinds: names of what lies below it, most common first; those given by hand as given.
+        by_hand: whether the kinds were given by hand.
+        suggestions: names that it may be a slip for, where WordNet does not know it.
+    """
+
+    label: str
+    text: str
+    names: tuple[str, ...]
+    sense: str
+    gloss: str
+    n_senses: int
+    kinds: tuple[str, ...]
+    by_hand: bool
+    suggestions: tuple[str, ...]
+
+
+def understand(
+    labels: Mapping[str, Label], kinds: Kinds = "all", known: Known | None = None, most: int = 1000
+) -> list[Meaning]:
+    """Find what labels mean, and their kinds.
+
+    A sense that was given by hand stands. Else it is the most frequent one, with things that a photo can show before
+    all else, unless another one is clearly nearer to what the other labels mean. A kind belongs to the nearest label
+    above it, and a name is a kind of one label only.
+
+    Args:
+        labels: what `check_labels` gave.
+        kinds: "all" of WordNet's, those that are "known", or "off": none but those by hand.
+        known: says of names whether they are known, for kinds="known".
+        most: how many of WordNet's kinds a label has at most, the most common ones.
+
+    >>> from outword.words.labels import check_labels
+    >>> crane, heron = understand(check_labels(["crane", "heron"]), "off")
+    >>> crane.gloss
+    'large long-necked wading bird of marshes and plains in many parts of the world'
+    >>> understand(check_labels(["Poodles"]))[0].kinds
+    ('toy poodle', 'miniature poodle', 'standard poodle', 'large poodle')
+    """
+    net = nouns()
+    choices = [choices_of(label.names) for label in labels.values()]
+    fixed = [by_hint(label) for label in labels.values()]
+    senses = by_company([every if hand is None else {hand: 0.0} for every, hand in zip(choices, fixed, strict=True)])
+    found = _kinds_of([*labels.values()], senses, kinds, known, most)
+    return [
+        Meaning(
+            label=shown,
+            text=label.text,
+            names=label.names,
+            sense="" if sense is None else net.wnid(sense),
+            gloss="" if sense is None or len(every) < 2 else net.gloss(sense),
+            n_senses=len(every),
+            kinds=below,
+            by_hand=bool(label.kinds),
+            suggestions=() if sense is not None or _head_known(label.name) else tuple(suggestions(label.name)),
+        )
+        for (shown, label), every, sense, below in zip(labels.items(), choices, senses, found, strict=True)
+    ]
+
+
+def _head_known(name: str) -> bool:
+    """Whether WordNet knows the end of a name: a "red car" is no slip of the pen."""
+    words = name.split()
+    return any(nouns().senses(" ".join(words[start:])) for start in range(1, len(words)))
+
+
+def choices_of(names: Sequence[str]) -> dict[int, float]:
+    """The senses that a label with these names may have, the likeliest first, with their points.
+
+    What only has that name of its own (Crane, a poet) counts where there is nothing else. Senses that all names share
+    go before those of the first name alone.
+    """
+    net = nouns()
+    name, uses = next(((name, found) for name in names if (found := net.uses(name))), ("", {}))
+    shared = [sense for sense in uses if all(sense in net.uses(other) for other in names)] or [*uses]
+    kinds = [sense for sense in shared if not net.is_instance(sense)] or shared
+    points = {sense: _points(sense, name, uses[sense]) for sense in kinds}
+    return dict(sorted(points.items(), key=lambda pair: -pair[1]))
+
+
+def _points(sense: int, word: str, tags: int) -> float:
+    """How likely a word means a sense, its company apart."""
+    net, first = nouns(), nouns().names(sense)[0]
+    seen = next((points for at in _lineage(sense) if (points := IN_PHOTOS.get(net.wnid(at)))), NOT_IN_PHOTOS)
+    named = squeeze(first) in spellings(word) and (first.islower() or not word.islower())
+    return seen + NAMED * named + PER_DOUBLING * math.log2(1 + tags)
+
+
+def by_hint(label: Label) -> int | None:
+    """The sense that a label has by hand, if any: `crane#2`, `crane#n02012849` or `crane#bird`; raises if none fits.
+
+    A word fits a sense that has it among the names above (the nearest first), else one with it in the gloss, else the
+    one that it shares most with, if that is much.
+    """
+    net, hint = nouns(), label.hint
+    if not hint:
+        return None
+    if (sense := net.by_wnid(hint)) is not None:
+        return sense
+    senses = net.senses(label.name)
+    if hint.isdecimal() and 1 <= int(hint) <= len(senses):
+        return senses[int(hint) - 1]
+    fits = {sense: fit for sense in senses if (fit := _fit(hint, sense)) is not None}
+    if not fits:
+        raise _no_such_sense(label, senses)
+    return min(fits, key=lambda sense: fits[sense])
+
+
+def _fit(hint: str, sense: int) -> tuple[int, float] | None:
+    """How well a hint fits a sense, the smaller the better; None if it does not."""
+    net, forms = nouns(), set(spellings(hint))
+    for steps, above in enumerate(_lineage(sense)[1:]):
+        if any(squeeze(name) in forms for name in net.names(above)):
+            return 0, steps
+    if any(not forms.isdisjoint(numbers(word)) for word in re.findall(r"[\w'-]+", net.gloss(sense))):
+        return 1, 0
+    shared = max((_shared(sense, other) for other in choices_of([hint])), default=0.0)
+    return (2, -shared) if shared >= FITS and not net.is_instance(sense) else None
+
+
+def _no_such_sense(label: Label, senses: Sequence[int]) -> InputError:
+    net = nouns()
+    if not senses:
+        return InputError(f"WordNet does not know {label.name!r}, got the hint {label.hint!r}", hint="leave it out")
+    told = "; ".join(f"{label.name}#{i} ({net.gloss(sense)})" for i, sense in enumerate(senses, start=1))
+    return InputError(f"no sense of {label.name!r} fits the hint {label.hint!r}", hint=f"write one of {told}")
+
+
+def by_company(choices: Sequence[Mapping[int, float]]) -> list[int | None]:
+    """One of each label's senses, given with points: the one with most of them, and its company counts too.
+
+    How near a sense is to another label is the information of the most telling thing above both, for the nearest of
+    that label's senses; how near to its company, the mean over the nearest labels.
+    """
+    current: list[tuple[int, ...]] = [tuple(senses) for senses in choices]
+    for _ in range(ROUNDS):
+        labels_at: dict[int, int] = {}  # a bit for each label with a sense there or below
+        for bit, senses in enumerate(current):
+            for at in {at for sense in senses for at in _lineage(sense)}:
+                labels_at[at] = labels_at.get(at, 0) | 1 << bit
+        before, current = current, [_best(senses, 1 << i, labels_at) for i, senses in enumerate(choices)]
+        if current == before:
+            break
+    return [senses[0] if senses else None for senses in current]
+
+
+def _best(senses: Mapping[int, float], own: int, labels_at: Mapping[int, int]) -> tuple[int, ...]:
+    """The sense with most points among the other labels than `own`, if there is one."""
+    if len(senses) < 2:
+        return tuple(senses)
+    return (max(senses, key=lambda sense: senses[sense] + COMPANY * _nearness(sense, own, labels_at)),)
+
+
+def _nearness(sense: int, own: int, labels_at: Mapping[int, int]) -> float:
+    """Mean information that a sense shares with the nearest labels."""
+    information, seen, found = nouns().information, own, list[float]()
+    for at in sorted(_lineage(sense), key=lambda at: -information[at]):
+        new = labels_at.get(at, 0) & ~seen
+        found += [max(0.0, min(float(information[at]), TELLING) - VAGUE)] * new.bit_count()
+        seen |= new
+        if len(found) >= NEAREST:
+            break
+    return sum(found[:NEAREST]) / max(1, len(found[:NEAREST]))
+
+
+@cache
+def _lineage(sense: int) -> tuple[int, ...]:
+    """A sense and all above it."""
+    return sense, *nouns().above(sense)
+
+
+def _shared(one: int, other: int) -> float:
+    """The information of the most telling sense at or above both."""
+    return max((float(nouns().information[at]) for at in {*_lineage(one)} & {*_lineage(other)}), default=0.0)
+
+
+def is_kind(words: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
+    """Which words are a label, or a kind of one: by spelling, or because that is what they mainly mean.
+
+    A word that has such a sense but mainly means something else is none: under `furniture`, "rest" stays.
+    """
+    equal = {form for meaning in meanings for name in (*meaning.names, *meaning.kinds) for form in spellings(name)}
+    inside = _inside(meanings)
+    named = nouns().keys_of(inside)
+
+    def counts(word: str) -> bool:
+        forms = numbers(word)
+        if not equal.isdisjoint(forms):
+            return True
+        return not named.isdisjoint(forms) and bool(inside[next(iter(choices_of([word])))])
+
+    return [counts(word) for word in words]
+
+
+def are_below(wnids: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
+    """Which senses, by their numbers, are that of a label, or of a kind of one."""
+    inside = _inside(meanings)
+    rows = [nouns().by_wnid(wnid) for wnid in wnids]
+    return [row is not None and bool(inside[row]) for row in rows]
+
+
+def _inside(meanings: Sequence[Meaning]) -> NDArray[np.bool_]:
+    """Whether each sense is at or below that of a label (n_senses,); with kinds by hand, at or below these."""
+    net = nouns()
+    own = [net.by_wnid(meaning.sense) for meaning in meanings if meaning.sense]
+    theirs = [sense for meaning in meanings if meaning.by_hand for sense in _senses_by_hand(meaning.kinds)]
+    roots = [net.by_wnid(m.sense) for m in meanings if m.sense and not m.by_hand]
+    owner, _ = net.spread([root for root in (*roots, *theirs) if root is not None])
+    inside: NDArray[np.bool_] = owner >= 0
+    inside[[sense for sense in own if sense is not None]] = True
+    return inside
+
+
+def _senses_by_hand(kinds: Sequence[str]) -> list[int]:
+    """The senses of kinds given by hand, by the company that they keep."""
+    return [sense for sense in by_company([choices_of([kind]) for kind in kinds]) if sense is not None]
+
+
+def _kinds_of(
+    labels: Sequence[Label], senses: Sequence[int | None], kinds: Kinds, known: Known | None, most: int
+) -> list[tuple[str, ...]]:
+    """The kinds of each label."""
+    if kinds == "off":
+        return [label.kinds for label in labels]
+    net, taken = nouns(), {squeeze(name) for label in labels for name in (*label.names, *label.kinds)}
+    roots = [
+        (place, root)
+        for place, (label, sense) in enumerate(zip(labels, senses, strict=True))
+        for root in (_senses_by_hand(label.kinds) if label.kinds else [sense])
+        if root is not None
+    ]
+    owner, depth = net.spread([root for _, root in roots])
+    found: list[tuple[int, str]] = []
+    for sense in net.by_use(np.flatnonzero(depth > 0), depth).tolist():
+        place, name = roots[owner[sense]][0], net.names(sense)[0]
+        if not labels[place].kinds and (key := squeeze(name)) not in taken:
+            taken.add(key)
+            found.append((place, name))
+    if kinds == "known" and known is not None:
+        found = [pair for pair, is_known in zip(found, known([name for _, name in found]), strict=True) if is_known]
+    below: list[list[str]] = [list(label.kinds) for label in labels]
+    for place, name in found:
+        below[place].append(name)
+    return [tuple(names if label.kinds else names[:most]) for label, names in zip(labels, below, strict=True)]

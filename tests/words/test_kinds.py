@@ -1,0 +1,138 @@
+"""What labels mean: senses looked up by hand, whose kind is whose, and which words are one."""
+
+import pytest
+
+from outword.errors import InputError
+from outword.words.kinds import Meaning, are_below, is_kind, understand
+from outword.words.labels import check_labels
+from outword.words.nouns import nouns
+
+
+def meanings(*labels, kinds="all", **options):
+    return understand(check_labels(labels), kinds, **options)
+
+
+# label, the others of the list, and what the gloss of its sense begins with
+SENSES = [
+    ("crane", "heron, stork", "large long-necked wading bird"),
+    ("crane", "bulldozer, excavator", "lifts and moves heavy objects"),
+    ("mouse", "keyboard, monitor", "a hand-operated electronic device"),
+    ("mouse", "cat, dog", "any of numerous small rodents"),
+    ("mouse", "", "any of numerous small rodents"),
+    ("monitor", "keyboard, mouse", "display produced by a device"),
+    ("bat", "", "nocturnal mouselike mammal"),
+    ("bat", "owl, moth", "nocturnal mouselike mammal"),
+    ("seal", "walrus, penguin", "any of numerous marine mammals"),
+    ("kite", "eagle, hawk, falcon", "any of several small graceful hawks"),
+    ("kite", "frisbee, ball", "plaything consisting of a light frame"),
+    ("bass", "trout, salmon", "nontechnical name for any of numerous edible"),
+    ("bass", "guitar, drum, violin", "the member with the lowest range"),
+    ("turkey", "chicken, duck, goose", "large gallinaceous bird"),
+    ("turkey", "", "large gallinaceous bird"),
+    ("orange", "apple, banana", "round yellow to orange fruit"),
+    ("apple", "orange, banana", "fruit with red or yellow or green skin"),
+    ("banana", "apple, orange", "elongated crescent-shaped yellow fruit"),
+    ("bank", "school, hospital", "a building in which the business of banking"),
+    ("cat", "dog", "feline mammal"),
+    ("dog", "cat", "a member of the genus Canis"),
+    ("chicken", "cow, pig, sheep", "a domestic fowl bred for flesh or eggs"),
+    ("chicken", "beef, pork", "the flesh of a chicken"),
+    ("pitcher", "cup, glass, plate", "an open vessel"),
+    ("boxer", "poodle, beagle", "a breed of stocky medium-sized"),
+    ("boxer", "wrestler, judge", "someone who fights with his fists"),
+    ("nail", "hammer, screw", "a thin pointed piece of metal"),
+    ("iron", "toaster, vacuum, kettle", "home appliance"),
+    ("bow", "sword, spear, arrow", "a weapon for shooting arrows"),
+    ("palm", "oak, pine", "any plant of the family Palmae"),
+    ("plane", "car, ship, train", "an aircraft that has a fixed wing"),
+    ("plant", "animal", "(botany) a living organism"),
+    ("shoes", "hat, coat", "footwear shaped to fit the foot"),
+]
+
+
+@pytest.mark.parametrize(("label", "others", "gloss"), SENSES)
+def test_a_sense_is_known_by_the_company_that_it_keeps(label, others, gloss):
+    company = [other.strip() for other in others.split(",") if other]
+    found = meanings(label, *company, kinds="off")[0]
+    assert found.gloss.startswith(gloss)
+    assert found.n_senses > 1
+    assert nouns().gloss(nouns().by_wnid(found.sense)) == found.gloss
+
+
+def test_a_word_with_one_sense_has_no_gloss_and_one_without_has_suggestions():
+    poodle, slip, phrase = meanings("poodle", "daschund", "red car")
+    assert (poodle.sense, poodle.n_senses, poodle.gloss) == ("n02113335", 1, "")
+    assert slip == Meaning("daschund", "daschund", ("daschund",), "", "", 0, (), False, ("dachshund",))
+    assert (phrase.sense, phrase.kinds, phrase.suggestions) == ("", (), ())
+
+
+@pytest.mark.parametrize(
+    ("typed", "wnid"),
+    [
+        ("crane#bird", "n02012849"),
+        ("crane#Birds", "n02012849"),
+        ("crane#machine", "n03126707"),
+        ("crane#tackle", "n03126707"),
+        ("crane#poet", "n10914331"),
+        ("crane#5", "n02012849"),
+        ("crane#n02012849", "n02012849"),
+        ("Rex#n02084071", "n02084071"),
+    ],
+)
+def test_a_sense_by_hand(typed, wnid):
+    assert meanings(typed, "excavator", kinds="off")[0].sense == wnid
+
+
+def test_a_hint_that_fits_nothing_tells_the_senses():
+    with pytest.raises(InputError, match="no sense of 'crane' fits the hint 'banana'") as error:
+        meanings("crane#banana")
+    assert "crane#5 (large long-necked wading bird" in error.value.hint
+    with pytest.raises(InputError, match="WordNet does not know 'daschund'"):
+        meanings("daschund#dog")
+    with pytest.raises(InputError, match="fits the hint '9'"):
+        meanings("crane#9")
+
+
+def test_several_names_have_a_sense_in_common():
+    assert meanings("plane | sheet")[0].sense == "n13861050"  # of geometry
+    assert meanings("daschund | dachshund")[0].sense == meanings("dachshund")[0].sense
+
+
+def test_kinds_are_of_the_nearest_label_and_of_one_only():
+    dog, poodle = meanings("dog", "poodle")
+    assert set(poodle.kinds) == {"toy poodle", "miniature poodle", "standard poodle", "large poodle"}
+    assert {"beagle", "terrier"} <= set(dog.kinds)
+    assert not set(dog.kinds) & {"dog", "poodle", *poodle.kinds}
+    assert dog.kinds[:3] == ("hound", "puppy", "terrier")
+    every = [name for meaning in meanings("dog", "animal", "pet", "vehicle", "car") for name in meaning.kinds]
+    assert len(every) == len(set(every))
+
+
+def test_kinds_known_off_and_bounded():
+    known = meanings("dog", kinds="known", known=lambda names: [name in ("beagle", "terrier") for name in names])
+    assert known[0].kinds == ("terrier", "beagle")
+    assert meanings("dog", kinds="off")[0].kinds == ()
+    assert meanings("dog", most=2)[0].kinds == ("hound", "puppy")
+
+
+def test_kinds_by_hand_stand_and_what_is_below_them_is_nobody_elses():
+    pet, animal = meanings("pet > cat | hamster | Rex", "animal", most=10_000)
+    assert pet.kinds == ("cat", "hamster", "Rex")
+    assert pet.by_hand
+    assert "dog" in animal.kinds
+    assert not {"cat", "hamster", "Persian cat", "golden hamster"} & set(animal.kinds)
+    assert meanings("pet > cat", kinds="off")[0].kinds == ("cat",)
+
+
+def test_words_that_are_a_kind():
+    found = meanings("dog", "furniture > chair", kinds="off")
+    words = {"Dogs": True, "beagle": True, "German shepherd": True, "chairs": True, "rocking chair": True}
+    others = {"boxer": True, "cat": False, "sofa": False, "canine": False, "toy": False, "zzz": False, "weasel": False}
+    assert dict(zip(words | others, is_kind([*words, *others], found), strict=True)) == words | others
+    assert is_kind(["toy dog", "toy"], meanings("dog")) == [True, False]
+
+
+def test_senses_that_are_a_kind():
+    wnids = ["n02084071", "n02113335", "n02121620", "n00000000"]  # dog, poodle, cat, nothing
+    assert are_below(wnids, meanings("dog", kinds="off")) == [True, True, False, False]
+    assert are_below(wnids, meanings("daschund")) == [False] * 4
