@@ -52,7 +52,7 @@ def test_a_line_of_csv_is_made_once(monkeypatch):
     made = []
     monkeypatch.setattr(rows, "csv_line", lambda row: made.append(row) or csv_line(row))
     with rows.writing(io.BytesIO(), "csv") as write:
-        write(rows.Row("a.jpg", 1.5, "in", "cat"))
+        write(rows.Row("a.jpg", 1.5, "in", label="cat"))
     assert len(made) == 1
     assert write.totals() == Totals(1, {"in": 1}, rows.sha256_bytes(csv_line(made[0])))
 

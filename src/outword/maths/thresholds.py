@@ -1,4 +1,4 @@
-"""Thresholds: the quantile at a target TPR, split conformal with a finite-sample guarantee, from marks, or by hand."""
+"""Thresholds: from ID photos (quantile, split conformal), unrelated photos (reference, batch), marks, or by hand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from outword.base.records import read_record
 from outword.errors import InputError, ParameterError
 from outword.maths.metrics import threshold_at_tpr
 from outword.maths.numerics import Array
+from outword.maths.reference import FPR, balanced_cut, reference_cut, share_let_in
 
 CalibrationMethod = Literal["quantile", "conformal"]
+ReferenceMethod = Literal["reference", "batch"]
+Basis = Literal["calibrated", "reference", "batch"]
 FEWEST = 5
 MARGIN = 1e-3  # of the range of the scores
 
@@ -25,13 +28,21 @@ class Threshold:
     """A threshold and where it comes from; an image is `in` when its score is at least `value`."""
 
     value: float  # minus infinity accepts everything
-    method: CalibrationMethod | Literal["marks", "hand"]
-    tpr: float | None  # the target share of ID images that are accepted; of marks, the share of the marked ID photos
-    n_photos: int  # of the classes, that it was fitted on
+    method: CalibrationMethod | ReferenceMethod | Literal["marks", "hand"]
+    tpr: float | None  # the target share of ID images that are accepted; of marks and pseudo-ID, the share accepted
+    n_photos: int  # of the classes, that it was fitted on; of a reference, its pseudo-ID photos
     low: float  # with 90 % confidence, the true TPR at this threshold lies between `low` ...
     high: float  # ... and `high`
     n_others: int = 0  # photos of other things that it was fitted on
     margin: float = 0.0  # how far `value` lies under the score that it was found at, as devices round by the batch
+    fpr: float | None = None  # the share of the reference that it lets in, where there is one
+    target_fpr: float | None = None  # the share that was asked for; None where both errors are balanced
+    n_reference: int = 0  # photos of the reference that show none of the classes
+
+    @property
+    def basis(self) -> Basis:
+        """What it rests on: "calibrated", where someone brought photos or a number, "reference" or "batch"."""
+        return self.method if self.method in ("reference", "batch") else "calibrated"
 
     @property
     def told(self) -> str:
@@ -40,12 +51,17 @@ class Threshold:
             return "set by hand"
         if self.method == "marks":
             return f"from marks: {self.n_photos} of the classes, {self.n_others} of other things"
+        if self.method in get_args(ReferenceMethod):
+            whose = "unrelated photos" if self.method == "reference" else "photos of this batch that look unrelated"
+            if self.target_fpr is None:
+                return f"balances {self.n_reference:,} {whose} and {self.n_photos:,} named ones"
+            return f"lets in {100 * self.target_fpr:.3g}% of {self.n_reference:,} {whose}"
         return f"{self.method} at a TPR of {self.tpr:.0%} from {self.n_photos} photos"
 
     @property
     def warning(self) -> str:
         """What the user should know of a threshold from few photos; empty when the interval is narrower than 0.1."""
-        if self.method == "hand":
+        if self.method == "hand" or self.basis != "calibrated":
             return ""
         if self.value == -math.inf and self.tpr is not None:
             need = math.ceil(1 / (1 - self.tpr)) - 1 if self.tpr < 1 else 0
@@ -145,6 +161,32 @@ def _fewest_mistakes(good: Array, bad: Array, cut: float | None) -> float:
     return float(np.nextafter(low, math.inf)) if math.isinf(high) else low + (high - low) / 2
 
 
+def fit_reference(
+    reference: ArrayLike, pseudo: ArrayLike = (), fpr: float | None = None, method: ReferenceMethod = "reference"
+) -> Threshold:
+    """The threshold that the scores of unrelated photos give, and of pseudo-ID photos where there are any.
+
+    Without `fpr` it balances both errors (`balanced_cut`); with it, or without pseudo-ID photos, it lets at most that
+    share of the reference in, 0.05 unless said otherwise (`reference_cut`). `fpr` and `tpr` are then what it lets in
+    of either: what is to be expected of photos like these, and nothing of others.
+
+    Args:
+        reference: (n,), scores of photos that show none of the classes.
+        pseudo: (m,), what photos of the classes would score, as far as that can be known without one.
+        fpr: the share of the reference to let in.
+        method: where the reference comes from: "batch" is the photos that are to be judged.
+
+    >>> fit_reference([0.0, 1.0, 2.0], [4.0, 5.0]).told
+    'balances 3 unrelated photos and 2 named ones'
+    """
+    unrelated, named = np.asarray(reference, dtype=np.float64), np.asarray(pseudo, dtype=np.float64)
+    target = FPR if fpr is None and not len(named) else fpr
+    value = balanced_cut(unrelated, named) if target is None else reference_cut(unrelated, target)
+    tpr = share_let_in(named, value) if len(named) else None
+    plain = Threshold(value, method, tpr, len(named), 0.0, 1.0, target_fpr=target)
+    return replace(plain, fpr=share_let_in(unrelated, value), n_reference=len(unrelated))
+
+
 def by_hand(value: float) -> Threshold:
     """A threshold that someone chose; nothing is known of its TPR.
 
@@ -163,6 +205,10 @@ def read_threshold(stored: Mapping[str, Any]) -> Threshold:
     fitted = found.method in get_args(CalibrationMethod)
     if (fitted and found.tpr is None) or not 0 <= (found.tpr or 0) <= 1:
         raise ValueError("tpr must be a share between 0 and 1")
+    if (found.basis != "calibrated" and found.fpr is None) or not 0 <= (found.fpr or 0) <= 1:
+        raise ValueError("fpr must be a share between 0 and 1")
+    if not 0 <= (found.target_fpr or 0) < 1 or min(found.n_photos, found.n_others, found.n_reference) < 0:
+        raise ValueError("target_fpr must be a share under 1, and numbers of photos must not be negative")
     return replace(found, value=-math.inf) if accepts_all else found
 
 

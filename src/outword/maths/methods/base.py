@@ -73,6 +73,7 @@ class VectorDetector(ABC):
 
     labels_: NDArray[np.floating]  # (n_labels, dim), as given to `fit`; `_y` are the same as unit rows
     wild_: NDArray[np.floating] | None = None  # (n_wild, dim), as given to `fit`
+    owners_: NDArray[np.int64] | None = None  # (n_labels,), the label that each row stands for; None: each for itself
     default_threshold_: float | None = None  # where the verdict changes before calibration, if there is such a point
     _fitted = False
 
@@ -202,6 +203,10 @@ class VectorDetector(ABC):
         nearest label is told by the labels' vectors.
         """
         return None
+
+    def relative(self) -> Self:
+        """The detector to use where no photos tell a cut; itself, unless the score has a part that needs one."""
+        return self
 
     def reset(self) -> None:
         """Forget the images that were scored; for methods that learn from them (`sees_order`)."""
