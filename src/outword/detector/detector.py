@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from outword.detector import artifact
 from outword.detector.judge import UNCALIBRATED, Explanation, judge, side, with_kind
+from outword.detector.predictions import Predictions, predict
 from outword.detector.recipe import resolve_card
 from outword.encoders import Encoder
 from outword.encoders.base import as_list
@@ -150,11 +151,7 @@ class Detector:
         As soon as there is a cut from photos, that is the whole method. Before, only a score that has a natural cut
         can be judged by, so it is the part of the method that has one (`VectorDetector.relative`).
         """
-        return self.scorer if self.cut or self._whole else self._relative
-
-    @cached_property
-    def _relative(self) -> VectorDetector:
-        return self.scorer.relative()
+        return self.scorer if self.cut or self._whole else self.scorer.relative()
 
     def p_values(self, scores: ArrayLike) -> Array | None:
         """The share of unrelated photos that score as high as each, (n_images,); None without a reference.
@@ -172,6 +169,13 @@ class Detector:
         """
         scores = [judge(self, pixels, 0).scores for pixels in self.encoder.pixel_chunks(images)]
         return np.concatenate([np.zeros(0), *scores])
+
+    def predict(self, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
+        """A record for each photo, or for a single one: verdict, label, kind, p, score, what it looks like, and why.
+
+        A photo that cannot be read is a record with an error. `predict(photos).to_pandas()` is a table of them.
+        """
+        return predict(self, photos)
 
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
@@ -319,8 +323,6 @@ class Detector:
 
     def _with(self, **changes: Any) -> Detector:
         other = copy.copy(self)
-        for made in ("_relative", "_owners", "_kinds"):  # of the scorer
-            vars(other).pop(made, None)
         vars(other).update(changes)
         return other
 

@@ -157,13 +157,16 @@ class Verdicts(Iterable[Verdict]):
         kinds = detector.kinds_of(evidence)
         p_values = detector.p_values(scores)
         ps = [None] * len(scores) if p_values is None else p_values.tolist()
-        columns = (column.tolist() for column in (scores, *evidence[:4], self.named()))
-        for p, kind, score, near, near_shares, fired, fired_shares, seen in zip(ps, kinds, *columns, strict=True):
+        near, fired = (evidence.labels, evidence.label_shares), (evidence.words, evidence.word_shares)
+        columns = (column.tolist() for column in (scores, *near, *fired, self.named()))
+        for p, kind, score, near_ids, near_shares, fired_ids, fired_shares, seen in zip(
+            ps, kinds, *columns, strict=True
+        ):
             yield Verdict(
                 score,
                 side(score, threshold),
-                [(labels[i], share) for i, share in zip(near, near_shares, strict=True)],
-                [(wild[i], share) for i, share in zip(fired, fired_shares, strict=True)],
+                [(labels[i], share) for i, share in zip(near_ids, near_shares, strict=True)],
+                [(wild[i], share) for i, share in zip(fired_ids, fired_shares, strict=True)],
                 kind,
                 detector.basis,
                 threshold,

@@ -42,7 +42,7 @@ _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.
     "keep_label_words?": bool,
     "calibration": (None, dict),
     "cut": (None, dict),
-    "meanings?": [{"text": str, "names": [str], "sense": str, "gloss": str, "kinds": [str]}],
+    "meanings?": [{"text": str, "names": [str], "sense": (None, str), "gloss": str, "kinds": [str]}],
 }
 PathLike = str | os.PathLike[str]
 
