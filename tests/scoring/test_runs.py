@@ -80,4 +80,6 @@ def test_what_is_refused(detector, photos, tmp_path):
 
 def test_one_image_is_no_images(saved, tmp_path):
     told = call("score", saved, PHOTOS / "cat.jpg", "-o", tmp_path / "one.csv").stderr
-    assert told.startswith("1 image: 1 in") and "1 row, checksum " in told
+    cut, *counts = told.splitlines()
+    assert cut == "uncalibrated: in from a score of 1.534 on: the score's natural cut, not fitted to any photos"
+    assert counts[0] == "1 image: 1 in" and counts[1].startswith("1 row, checksum ")
