@@ -17,7 +17,7 @@ from outword.base.files import parse_json, sweep, whole_file, whole_folder
 from outword.detector import artifact
 from outword.detector.artifact import Saved
 
-OLD, NEW = (Saved({}, {"labels": np.full(4, n)}, [name], []) for n, name in enumerate(("old", "new")))
+OLD, NEW = (Saved({}, {"labels": np.full(4, n)}, [name], [], [], []) for n, name in enumerate(("old", "new")))
 
 
 @pytest.mark.parametrize("how", ["swapped", "moved", "file"])
@@ -163,10 +163,10 @@ def test_new_ones_follow_the_umask(tmp_path, umask, mask):
 def test_a_folder_and_its_files_keep_their_modes(tmp_path, umask):
     path = artifact.save(tmp_path / "a", OLD)
     path.chmod(0o2750)
-    (path / artifact.LABELS).chmod(0o600)
+    (path / "labels.txt").chmod(0o600)
     artifact.save(path, NEW)
-    assert (mode_of(path), mode_of(path / artifact.LABELS)) == (0o2750, 0o600)
-    assert mode_of(path / artifact.WILD) == 0o644
+    assert (mode_of(path), mode_of(path / "labels.txt")) == (0o2750, 0o600)
+    assert mode_of(path / "wild.txt") == 0o644
 
 
 # SIGTERM

@@ -9,6 +9,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import outword
@@ -17,8 +18,10 @@ from helpers.archives import write_tar
 from helpers.bad_images import make_bad_images
 from outword.cli import VERBS
 from outword.detectors import DETECTORS
+from outword.maths.thresholds import fit_reference
+from outword.vectors.vocabulary import Vocabulary
 
-COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
+COLUMNS = ["path", "score", "verdict", "basis", "threshold", "p", "label", "looks_like", "words", "error"]
 
 
 @pytest.fixture
@@ -43,9 +46,9 @@ def test_fit_then_score_as_in_the_readme(labels_file, tmp_path):
     rows = rows_of(result.stdout)
     assert list(rows[0]) == COLUMNS
     by_name = {Path(r["path"]).stem: r for r in rows}
-    assert by_name["cat"]["verdict"] == "in (uncalibrated)"
+    assert (by_name["cat"]["verdict"], by_name["cat"]["basis"]) == ("in", "formula")
     assert by_name["cat"]["label"] == "tabby cat"
-    assert by_name["gravel"]["verdict"] == "out (uncalibrated)"
+    assert by_name["gravel"]["verdict"] == "out"
     assert "images: " in result.stderr
     assert by_name["raccoon"]["words"]
     assert not any(r["error"] for r in rows)
@@ -191,11 +194,33 @@ def test_explain(saved):
     assert "in (uncalibrated)" in out
     assert "tabby cat" in out
     assert "known" in out
-    assert "wild word" in out
+    assert "wild word" in out and "group" not in out
     told = json.loads(call("explain", saved, PHOTOS / "cat.jpg", "--json", "--top", "2").stdout)
     assert [len(told["labels"]), len(told["words"])] == [2, 2]
     assert "'nowhere.jpg': no such file" in call("explain", saved, "nowhere.jpg", code=2).stderr
     assert "--audit" in call("explain", saved, code=2).stderr
+
+
+def test_explain_says_how_well_it_fits_and_what_it_looks_like(detector, tmp_path):
+    names = ["tabby", "brick wall"]
+    whole = detector.with_cut(fit_reference(np.arange(124) / 100, fpr=0.05), np.arange(124) / 100)
+    whole.vocabulary = Vocabulary(names, detector.encoder.encode_texts(names).astype(np.float16))
+    whole.save(tmp_path / "d")
+    photos = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
+    cat, wall = (call("explain", tmp_path / "d", photo).stdout.splitlines() for photo in photos)
+    fits = "fits better than 99.2 % of unrelated photos"
+    assert cat[:3] == [f"{photos[0]}: in, as tabby cat", fits, "looks like: tabby, brick wall"]
+    assert wall[0] == f"{photos[1]}: out, nearest to space shuttle" and wall[2] == "looks like: brick wall, tabby"
+    assert (
+        cat[3].startswith("score 6.4713, threshold 1.17 (lets in 5% of 124 unrelated photos), tau ")
+        and cat[4] == "what decided:"
+    )
+    told = json.loads(call("explain", tmp_path / "d", photos[0], "--json").stdout)
+    assert (told["verdict"], told["label"], told["kind"], told["basis"]) == ("in", "tabby cat", "", "reference")
+    assert (told["p"], told["fits"], told["looks_like"]) == (1 / 125, fits, names)
+    row = rows_of(call("score", tmp_path / "d", photos[1]).stdout)[0]
+    assert (row["verdict"], row["basis"], row["looks_like"]) == ("out", "reference", "brick wall")
+    assert float(row["p"]) == whole.p_values([float(row["score"])])[0]
 
 
 def test_explain_takes_what_score_takes(saved, tmp_path):
@@ -221,6 +246,12 @@ def test_audit(saved):
     assert "nearest label" in call("explain", saved, "--audit", "--top", "3").stdout
     rows = json.loads(call("explain", saved, "--audit", "--top", "3", "--json").stdout)
     assert [set(r) for r in rows] == [{"word", "label", "cosine"}] * 3
+
+
+def test_audit_without_words(tmp_path):
+    outword.fit(LABELS, method="mcm").save(tmp_path / "d")
+    assert "mcm has no wild words" in call("explain", tmp_path / "d", "--audit").stderr
+    assert call("explain", tmp_path / "d", "--audit", "--json").stdout == "[]\n"
 
 
 @pytest.mark.parametrize("kind", ["encoders", "corpora", "methods", "miners", "prompts"])
@@ -284,8 +315,7 @@ def test_completion_offers_methods():
 def test_demo(tmp_path):
     result = call("demo", "--html", tmp_path / "demo.html")
     lines = {line.split()[0]: line for line in result.stdout.splitlines() if ".jpg" in line}
-    assert "in (uncalibrated)" in lines["cat.jpg"]
-    assert "out (uncalibrated)" in lines["gravel.jpg"]
+    assert [lines[name].split()[1] for name in ("cat.jpg", "gravel.jpg")] == ["in", "out"]
     assert (tmp_path / "demo.html").read_text().count("<img") == len(lines) == len(list(PHOTOS.glob("*.jpg")))
 
 

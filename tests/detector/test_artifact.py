@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +15,26 @@ from outword.detector import artifact
 from outword.detector.artifact import Saved
 from outword.errors import ArtifactError
 
-SAVED = Saved({"method": {"name": "mcm"}}, {"labels": np.eye(2, dtype=np.float32)}, ["cat", "ü x"], ["dog"])
+SAVED = Saved(
+    {"method": {"name": "mcm"}}, {"labels": np.eye(2, dtype=np.float32)}, ["cat", "ü x"], ["dog"], ["cat", "ü x"], []
+)
 
 
 def test_round_trip(tmp_path):
     path = artifact.save(tmp_path / "a.outword", SAVED)
     back = artifact.load(path)
-    assert (back.labels, back.wild) == (SAVED.labels, SAVED.wild)
+    for name in artifact.TEXTS:
+        assert getattr(back, name) == getattr(SAVED, name)
     assert back.card["method"] == {"name": "mcm"}
     np.testing.assert_array_equal(back.arrays["labels"], SAVED.arrays["labels"])
-    assert sorted(os.listdir(path)) == ["detector.json", "labels.txt", "vectors.safetensors", "wild.txt"]
+    texts = ["labels.txt", "rows.txt", "vectors.safetensors", "vocabulary.txt", "wild.txt"]
+    assert sorted(os.listdir(path)) == ["detector.json", *texts]
     assert os.listdir(tmp_path) == ["a.outword"]
 
 
 def test_a_detector_is_replaced_and_nothing_else_is(tmp_path):
     artifact.save(tmp_path / "a", SAVED)
-    artifact.save(tmp_path / "a", Saved(SAVED.card, SAVED.arrays, ["one"], []))
+    artifact.save(tmp_path / "a", replace(SAVED, labels=["one"]))
     assert artifact.load(tmp_path / "a").labels == ["one"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
@@ -40,7 +45,7 @@ def test_a_detector_is_replaced_and_nothing_else_is(tmp_path):
         artifact.save(tmp_path / "no" / "a", SAVED)
 
 
-@pytest.mark.parametrize("name", ["labels.txt", "wild.txt", "vectors.safetensors"])
+@pytest.mark.parametrize("name", ["labels.txt", "rows.txt", "wild.txt", "vectors.safetensors"])
 def test_a_changed_or_missing_file_is_refused(tmp_path, name):
     path = artifact.save(tmp_path / "a", SAVED)
     (path / name).write_bytes((path / name).read_bytes() + b"x")
@@ -58,9 +63,14 @@ def test_a_changed_card_is_refused(tmp_path):
     with pytest.raises(ArtifactError, match="has changed"):
         artifact.load(path)
     (path / "detector.json").write_text(json.dumps({**card, "schema": 99}))
-    with pytest.raises(ArtifactError, match="schema 99, newer than 1") as error:
+    with pytest.raises(ArtifactError, match="schema 99, newer than 2") as error:
         artifact.load(path)
     assert error.value.hint == "upgrade outword"
+    before = {name: card["files"][name] for name in ("labels.txt", "wild.txt", "vectors.safetensors")}
+    (path / "detector.json").write_text(json.dumps({**card, "schema": 1, "files": before}))
+    with pytest.raises(ArtifactError, match="schema 1, older than 2") as error:
+        artifact.load(path)
+    assert error.value.hint == "fit it again"
     for text in ("", "{", "[]", "null", '{"schema": "x"}'):
         (path / "detector.json").write_text(text)
         with pytest.raises(ArtifactError, match="cannot be read"):
@@ -86,7 +96,7 @@ def test_no_detector_there(tmp_path):
 def test_a_failed_save_leaves_the_old_one(tmp_path):
     artifact.save(tmp_path / "a", SAVED)
     with pytest.raises(UnicodeEncodeError):
-        artifact.save(tmp_path / "a", Saved(SAVED.card, SAVED.arrays, ["\ud800"], []))
+        artifact.save(tmp_path / "a", replace(SAVED, labels=["\ud800"]))
     assert artifact.load(tmp_path / "a").labels == SAVED.labels
     assert os.listdir(tmp_path) == ["a"]
 
@@ -106,7 +116,8 @@ def test_whole_file_appears_whole_or_not_at_all(tmp_path):
 def test_two_writers_at_once(tmp_path):
     script = (
         "import sys, numpy as np; from outword.detector import artifact;"
-        "[artifact.save(sys.argv[1], artifact.Saved({}, {'a': np.zeros(5)}, [sys.argv[2]], [])) for _ in range(30)]"
+        "saved = artifact.Saved({}, {'a': np.zeros(5)}, [sys.argv[2]], [], [], []);"
+        "[artifact.save(sys.argv[1], saved) for _ in range(30)]"
     )
     target = str(tmp_path / "a")
     runs = [

@@ -79,7 +79,10 @@ def test_a_detector_whose_card_was_sealed_again(detector, tmp_path):
     threshold = {"value": 1.0, "method": "quantile", "tpr": 0.95, "n_photos": 9, "low": 0.8, "high": 1.0, "n_others": 0}
     own = {"method": method, "calibration": threshold, "coverage": {"a": "known"}, "label_prompts": {"a": "an a"}}
     own["corpus"] = {**detector.card["corpus"], "left_out": []}
-    path = artifact.save(tmp_path / "d", Saved({**detector.card, **own}, {"labels": np.eye(2, 512)}, ["a", "b"], []))
+    meaning = {"text": "a", "names": ["a"], "sense": "", "gloss": "", "kinds": []}
+    own |= {"cut": None, "meanings": [meaning, {**meaning, "text": "b", "names": ["b"]}]}
+    saved = Saved({**detector.card, **own}, {"labels": np.eye(2, 512)}, ["a", "b"], [], ["a", "b"], [])
+    path = artifact.save(tmp_path / "d", saved)
     use_detector(path)
     card = json.loads((path / artifact.CARD).read_text())
     seen = []

@@ -118,7 +118,7 @@ def test_verdicts_are_read_again_and_those_without_words_have_scores_alone():
     found = judge(judging, world.ood_images[:5])
     assert list(found) == list(found)
     assert [one.score for one in found] == judging.scorer.score(world.ood_images[:5]).tolist()
-    assert [one.verdict for one in found] == [judging.verdict(score) for score in found.scores]
+    assert [f"{one.verdict} (uncalibrated)" for one in found] == [judging.verdict(score) for score in found.scores]
     np.testing.assert_array_equal(found.vectors, world.ood_images[:5])
     one = next(iter(found))
     assert one.label == one.labels[0][0]

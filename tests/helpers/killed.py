@@ -18,7 +18,7 @@ from outword.base import files
 from outword.base.files import whole_file
 from outword.detector import artifact
 
-OLD, NEW = (artifact.Saved({}, {"labels": np.full(4, n)}, [name], []) for n, name in enumerate(("old", "new")))
+OLD, NEW = (artifact.Saved({}, {"labels": np.full(4, n)}, [name], [], [], []) for n, name in enumerate(("old", "new")))
 EVENTS = ("open", "os.", "shutil.", "fcntl.", "ctypes.", "tempfile.")
 COUNTDOWN = []  # steps that are left until the kill
 

@@ -105,7 +105,7 @@ def test_what_is_in_is_kept(photos, fitted):
     assert contents(kept) == original("cat", "coffee")
     assert sorted(os.listdir(kept)) == sorted(clean.NAMES)
     again = call("score", kept / "detector.outword", kept / "kept.txt").stdout
-    assert [line["verdict"] for line in csv.DictReader(io.StringIO(again))] == ["in (uncalibrated)"] * 2
+    assert [line["verdict"] for line in csv.DictReader(io.StringIO(again))] == ["in"] * 2
 
 
 @pytest.mark.parametrize("raw", [[], ["--raw-csv"]])
@@ -406,7 +406,7 @@ def fill(folder, source, row_of):
 
 
 def kept_row(path, label="cat", score=1.0):
-    return Row(str(path), score, "in (uncalibrated)", label)
+    return Row(str(path), score, "in", label=label)
 
 
 def test_labels_and_names_stay_inside(tmp_path):
@@ -451,7 +451,7 @@ def test_copies_of_every_kind_of_piece(tmp_path, monkeypatch):
 
     def row_of(path):
         is_out = "out.tar" in path or path.endswith("1.png")
-        return Row(path, 0.0, "out", "cat") if is_out else kept_row(path)
+        return Row(path, 0.0, "out", label="cat") if is_out else kept_row(path)
 
     source = Source([[str(tmp_path / name) for name in ("*.png", "a.tar", "out.tar", "b.parquet", "4.png")]])
     parts = fill(tmp_path / "scores", source, row_of)
@@ -461,7 +461,7 @@ def test_copies_of_every_kind_of_piece(tmp_path, monkeypatch):
     )
     images = Images(tmp_path / "images", ["cat"])
     done = [row.path for row, error in copy_kept(source, parts, images) if not error]
-    kept = [row.path for row in parts.rows() if row.kind == "in"]
+    kept = [row.path for row in parts.rows() if row.verdict == "in"]
     assert done == kept[:-1]  # the file that is there twice is copied once
     wanted = sorted(photo(n) for n in [0, 2, 3, 4, 10, 12, 13, *range(30, 37)])
     assert contents(tmp_path) == wanted
@@ -484,7 +484,7 @@ def test_of_a_table_of_urls_only_what_is_kept_is_fetched(tmp_path, monkeypatch, 
     parts = fill(
         tmp_path / "scores",
         source,
-        lambda path: kept_row(path) if path in (urls[2], urls[7]) else Row(path, 0.0, "out", "cat"),
+        lambda path: kept_row(path) if path in (urls[2], urls[7]) else Row(path, 0.0, "out", label="cat"),
     )
     read, read_file = [], filesystems.read_file
     monkeypatch.setattr(filesystems, "read_file", lambda path: read.append(path) or read_file(path))

@@ -34,14 +34,17 @@ def page_of(tmp_path, rows, summary=SUMMARY, title="photos", **limits):
 def test_the_page_holds_everything_and_asks_nobody(tmp_path):
     photo = thumbnail(open_image(picture()))
     rows = [
-        row(0.9, "cat.jpg", thumbnail=photo, note="known"),
-        row(0.1, "tea.jpg", words=[("teapot", 0.25), ("saucer", 0.004)]),
+        row(0.9, "cat.jpg", thumbnail=photo, note="known", p=0.008),
+        row(0.1, "tea.jpg", words=[("teapot", 0.25), ("saucer", 0.004)], looks_like="cup of tea"),
         row(None, "bad.jpg", error="truncated image"),
     ]
     text, page = page_of(tmp_path, rows)
     shown = " ".join(page.texts)
     for words in ("1,234", "mini", "debiased", "tabby cat", "(known)", "teapot", "25 %", "0.4 %", "truncated image"):
         assert words in shown
+    for line in ("as tabby cat", "looks like: cup of tea", "fits better than 99.2 % of unrelated photos"):
+        assert line in re.sub(r"\s+", " ", shown)
+    assert page.tags.count("details") == 2  # what decided is folded away
     images = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
     assert [base64.b64decode(source.removeprefix("data:image/jpeg;base64,")) for source in images] == [photo]
     assert [value for tag, name, value in page.attributes if (tag, name) == ("img", "alt")] == ["cat.jpg"]
@@ -57,7 +60,7 @@ def test_the_page_holds_everything_and_asks_nobody(tmp_path):
 def test_hostile_text_stays_text(tmp_path):
     rows = [
         row(0.9, HOSTILE, label=HOSTILE, words=[(HOSTILE, 0.5)], note=HOSTILE, verdict=f"in {HOSTILE}", thumbnail=b"x"),
-        row(0.1, HOSTILE, verdict=HOSTILE),
+        row(0.1, HOSTILE, looks_like=HOSTILE),
         row(None, HOSTILE, error=HOSTILE),
     ]
     summary = Summary(labels=1, encoder=HOSTILE, method=HOSTILE, threshold=0.5, calibration=HOSTILE)
@@ -81,7 +84,7 @@ def test_rows_are_sorted_and_errors_come_last(tmp_path):
 
 
 def test_uncalibrated_says_what_to_do(tmp_path):
-    text, _ = page_of(tmp_path, [row(0.9, verdict="in (uncalibrated)")])
+    text, _ = page_of(tmp_path, [row(0.9)])
     assert "0.5000 (uncalibrated)" in text
     assert "<small>(uncalibrated)</small>" in text
     assert "outword calibrate" in text

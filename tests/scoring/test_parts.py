@@ -48,7 +48,9 @@ def ten_rows_a_part(monkeypatch):
 
 
 def row(path):
-    return Row(path, len(path) / 7, "in", "cat", [("raccoon", 0.25)]) if path[-1] != "3" else Row(path, error="empty")
+    if path[-1] == "3":
+        return Row(path, error="empty")
+    return Row(path, len(path) / 7, "in", "batch", -0.5, 0.25, "cat (tabby)", "cat", [("raccoon", 0.25)])
 
 
 def chunks(pieces, progress, size=4):

@@ -52,7 +52,7 @@ def test_a_line_of_csv_is_made_once(monkeypatch):
     made = []
     monkeypatch.setattr(rows, "csv_line", lambda row: made.append(row) or csv_line(row))
     with rows.writing(io.BytesIO(), "csv") as write:
-        write(rows.Row("a.jpg", 1.5, "in", "cat"))
+        write(rows.Row("a.jpg", 1.5, "in", label="cat"))
     assert len(made) == 1
     assert write.totals() == Totals(1, {"in": 1}, rows.sha256_bytes(csv_line(made[0])))
 
@@ -80,4 +80,6 @@ def test_what_is_refused(detector, photos, tmp_path):
 
 def test_one_image_is_no_images(saved, tmp_path):
     told = call("score", saved, PHOTOS / "cat.jpg", "-o", tmp_path / "one.csv").stderr
-    assert told.startswith("1 image: 1 in") and "1 row, checksum " in told
+    cut, *counts = told.splitlines()
+    assert cut == "uncalibrated: in from a score of 1.534 on: the score's natural cut, not fitted to any photos"
+    assert counts[0] == "1 image: 1 in" and counts[1].startswith("1 row, checksum ")

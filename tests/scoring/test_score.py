@@ -230,7 +230,7 @@ def test_store_that_grows_after_it_was_opened_is_seen(detector, tmp_path):
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_odd_names_come_back(tmp_path, kind):
     names = ["a\rb", "a\nb", "a\r\nb", 'q"u,o', "x" * 200_000, " ", "caf\u00e9", "-o"]
-    rows = [Row(name, 0.5, "in", "cat, the", [("ice; cream", 0.25)]) for name in names]
+    rows = [Row(name, 0.5, "in", label="cat, the", words=[("ice; cream", 0.25)]) for name in names]
     with (tmp_path / "rows").open("wb") as file, writing(file, kind) as write:
         for row in rows:
             write(row)
@@ -271,7 +271,8 @@ def test_formulas_and_bytes_that_are_no_text_come_back(tmp_path, kind, raw_csv):
     rng = np.random.default_rng(0)
     alphabet = list("=+-@'; ,\t\r\n\\x5ce9\"\udce9\udc80a")
     names = [*FORMULAS, *ODD[:-1], *("".join(rng.choice(alphabet, 6)) for _ in range(2000))]
-    rows = [Row(name, -1.5, "in", f"a{name}", [(f"w{name}w", 0.25)], name) for name in names]
+    values = [-1.5, "in", "reference", 0.5, 0.125]
+    rows = [Row(name, *values, f"a{name}", f"b{name}", [(f"w{name}w", 0.25)], name) for name in names]
     with (tmp_path / "rows").open("wb") as file, writing(file, kind, raw_csv=raw_csv) as write:
         for row in rows:
             write(row)
@@ -285,7 +286,7 @@ def test_formulas_and_bytes_that_are_no_text_come_back(tmp_path, kind, raw_csv):
 def test_csv_is_text_and_has_no_formulas(tmp_path):
     with (tmp_path / "rows.csv").open("wb") as file, writing(file, "csv") as write:
         for name in [*FORMULAS, *ODD]:
-            write(Row(name, -1.5, "in", name, [(name, 0.25)], name))
+            write(Row(name, -1.5, "in", "", None, None, name, name, [(name, 0.25)], name))
     rows = rows_of((tmp_path / "rows.csv").read_bytes().decode("utf-8", "strict"))
     assert {row["score"] for row in rows} == {"-1.5"}
     cells = [row[column] for row in rows for column in ("path", "label", "words", "error")]

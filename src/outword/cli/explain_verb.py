@@ -34,7 +34,7 @@ def command(
     column: str | None,
     options: dict[str, Any],
 ) -> None:
-    """Say why each photo of SOURCES is in or out: nearest labels and wild words with their share of the mass.
+    """Say why each photo of SOURCES is in or out: how well it fits, what it looks like, and which words decided.
 
     SOURCES are all that "outword score" takes, stores of "outword embed" too. A photo that cannot be read is named on
     stderr, and the others are explained all the same.
@@ -65,7 +65,8 @@ def command(
             explained += 1
             told = found.explain_values(next(values), top)
             if as_json:
-                click.echo(json.dumps(finite({"path": path, **asdict(told)})))
+                named = {"path": path, "label": told.label, "fits": told.fits}
+                click.echo(json.dumps(finite({**named, **asdict(told)})))
             else:
                 _tell(path, told)
     if sources and not explained:
@@ -73,19 +74,33 @@ def command(
 
 
 def _tell(photo: str, told: Explanation) -> None:
+    from outword.detector.judge import UNCALIBRATED
+
+    seen = f", as {told.named}" if told.verdict == "in" else f", nearest to {told.named}"
+    note = f" ({UNCALIBRATED})" if told.basis == "formula" and told.verdict != UNCALIBRATED else ""
     threshold = "none" if told.threshold is None else f"{told.threshold:.4g}"
     used = "".join(f", {name} {value:.4g}" for name, value in told.in_use.items())
-    line = f"{photo}: {told.verdict}, score {told.score:.4f}, threshold {threshold}{used}"
-    console(stderr=False).print(line, markup=False, emoji=False, soft_wrap=True)
+    lines = [
+        f"{photo}: {told.verdict}{note}{seen}",
+        told.fits,
+        f"looks like: {', '.join(told.looks_like)}" if told.looks_like else "",
+        f"score {told.score:.4f}, threshold {threshold} ({told.cut}){used}",
+        "what decided:",
+    ]
+    for line in filter(None, lines):
+        console(stderr=False).print(line, markup=False, emoji=False, soft_wrap=True)
     rows = [(f"{share:.1%}", "label", label, told.coverage.get(label, "")) for label, share in told.labels]
     rows += [(f"{share:.1%}", "wild word", word, "") for word, share in told.words]
-    print_table(("share of its group", "kind", "name", "known to the encoder"), rows)
+    print_table(("share", "", "name", "known to the encoder"), rows)
 
 
 def _audit(detector: Detector, top: int, as_json: bool) -> None:
     rows = detector.audit(top)
     if as_json:
         click.echo(json.dumps([{"word": w, "label": y, "cosine": c} for w, y, c in rows]))
+        return
+    if not detector.wild:
+        say(f"{detector.method} has no wild words: there is nothing to list")
         return
     cells = [(f"{cosine:.3f}", word, label) for word, label, cosine in rows]
     print_table(("cosine", "wild word", "nearest label"), cells)

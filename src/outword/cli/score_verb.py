@@ -41,12 +41,13 @@ def command(
     engine: dict[str, Any],
     **given: Any,
 ) -> None:
-    """Score PATHS and write path, score, verdict, label, words, error.
+    """Score PATHS and write path, score, verdict, basis, threshold, p, label, looks_like, words, error.
 
     PATHS are images, folders, globs, text files of paths, tars, Parquet files, data sets of Hugging Face on disk, or
     URLs of any of these, such as s3://bucket/photos/. A store of "outword embed" is scored without encoding anything.
 
-    Higher scores mean more in-distribution. An image that cannot be read is a row with an error, and the run goes on.
+    Higher scores mean more in-distribution; p is the share of unrelated photos that score as high. An image that cannot
+    be read is a row with an error, and the run goes on.
 
     \b
     Example:

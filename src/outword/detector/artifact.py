@@ -2,9 +2,11 @@
 
 pets.outword/
   detector.json          what it is: schema, method and parameters, encoder, threshold, fingerprints of the rest
-  vectors.safetensors    the arrays; hashes of the photos that it was fitted on, if any
+  vectors.safetensors    the arrays; hashes of the photos that it was fitted on, scores of those of other things, if any
   labels.txt             the ID labels, one a line
+  rows.txt               the names and kinds that stand for them, one a line, in the order of the vectors
   wild.txt               the wild words, one a line, best first
+  vocabulary.txt         the names that say what a photo looks like, one a line; empty where there are none
 """
 
 from __future__ import annotations
@@ -27,19 +29,22 @@ from safetensors.numpy import save as serialize
 from outword.base.files import free_folder, parse_json, read_folder, sha256_bytes, sha256_file, whole_folder
 from outword.errors import ArtifactError
 
-SCHEMA = 1
-CARD, VECTORS, LABELS, WILD = "detector.json", "vectors.safetensors", "labels.txt", "wild.txt"
-FILES = {CARD, VECTORS, LABELS, WILD}
+SCHEMA = 2
+CARD, VECTORS = "detector.json", "vectors.safetensors"
+TEXTS = ("labels", "rows", "wild", "vocabulary")  # of `Saved`, each a text file
+FILES = {CARD, VECTORS, *(f"{name}.txt" for name in TEXTS)}
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What a directory holds: `card` is the JSON, `arrays` by name, labels and wild words in order."""
+    """What a directory holds: `card` is the JSON, `arrays` by name, and names in order, those of rows and all."""
 
     card: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     labels: list[str]
     wild: list[str]
+    rows: list[str]
+    vocabulary: list[str]
 
 
 def save(path: str | os.PathLike[str], saved: Saved) -> Path:
@@ -86,7 +91,7 @@ def _load(folder: Path) -> Saved:
             raise ArtifactError(f"{folder / name} has changed since it was saved", hint="save the detector again")
     try:
         arrays = load_file(folder / VECTORS)
-        return Saved(card, arrays, _read_lines(folder / LABELS), _read_lines(folder / WILD))
+        return Saved(card, arrays, **{name: _read_lines(folder / f"{name}.txt") for name in TEXTS})
     except (SafetensorError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{folder} cannot be read: {error}", hint="save the detector again") from error
 
@@ -94,11 +99,8 @@ def _load(folder: Path) -> Saved:
 def contents(saved: Saved) -> dict[str, bytes]:
     """The files of a saved detector by name."""
     arrays = {name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}
-    files = {
-        VECTORS: serialize(arrays),
-        LABELS: "".join(f"{label}\n" for label in saved.labels).encode(),
-        WILD: "".join(f"{word}\n" for word in saved.wild).encode(),
-    }
+    texts = {f"{name}.txt": "".join(f"{line}\n" for line in getattr(saved, name)).encode() for name in TEXTS}
+    files = {VECTORS: serialize(arrays), **texts}
     card = {"schema": SCHEMA, **saved.card, "files": {name: sha256_bytes(data) for name, data in files.items()}}
     card["fingerprint"] = _fingerprint(card)
     return {**files, CARD: (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()}
@@ -120,7 +122,8 @@ def _read_card(folder: Path) -> dict[str, Any]:
     try:
         card = parse_json((folder / CARD).read_bytes())
         schema, changed = card["schema"], card["fingerprint"] != _fingerprint(card)
-        whole = type(schema) is int and schema >= 1 and set(card["files"]) == FILES - {CARD}
+        known = type(schema) is int and schema >= 1
+        whole = known and (schema != SCHEMA or set(card["files"]) == FILES - {CARD})
         json.dumps(card, ensure_ascii=False).encode()  # as it is written: half a character cannot be
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"{folder / CARD} cannot be read: {error!r}", hint="save the detector again") from error
@@ -128,6 +131,8 @@ def _read_card(folder: Path) -> dict[str, Any]:
         raise ArtifactError(f"{folder / CARD} cannot be read: schema or files", hint="save the detector again")
     if schema > SCHEMA:
         raise ArtifactError(f"{folder} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
+    if schema < SCHEMA:
+        raise ArtifactError(f"{folder} has schema {schema}, older than {SCHEMA}", hint="fit it again")
     if changed:
         raise ArtifactError(f"{folder / CARD} has changed since it was saved", hint="save the detector again")
     return dict(card)

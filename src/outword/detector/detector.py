@@ -11,25 +11,29 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from outword.detector import artifact
-from outword.detector.judge import UNCALIBRATED, Explanation, judge, sides_of
+from outword.detector.judge import UNCALIBRATED, Explanation, judge, side, with_kind
+from outword.detector.predictions import Predictions, predict
 from outword.detector.recipe import resolve_card
 from outword.encoders import Encoder
 from outword.encoders.base import as_list
 from outword.errors import ArtifactError, InputError
+from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods import Need, VectorDetector
 from outword.maths.numerics import Array, unit_rows
+from outword.maths.reference import p_values
 from outword.maths.thresholds import CalibrationMethod, Threshold, fit_threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of_vectors
 from outword.vectors.id_images import a_few
+from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet
 from outword.words.corpora import is_named
 from outword.words.labels import Given
 
-FITTED_ON = "fitted_on"  # what an artifact calls the hashes of the photos
+FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
 NOTHING = collected()
 PathLike = str | os.PathLike[str]
 
@@ -40,9 +44,14 @@ class Detector:
     Attributes:
         scorer: the method, fitted: it sees vectors only.
         labels: the ID labels.
+        rows: names of the rows of `scorer.labels_`: the names of each label and its kinds; without kinds the labels.
         wild: the wild words, best first.
-        card: where it comes from: method, encoder, corpus, miner and prompts, with parameters and fingerprints.
-        calibration_: the fitted `Threshold`, or None.
+        card: where it comes from: method, encoder, corpus, miner and prompts, with parameters and fingerprints, and
+            what each label was taken for (`meanings`), where that is known.
+        calibration_: the `Threshold` that was fitted to photos of the user's, or None.
+        cut_: the `Threshold` from photos of other things, the reference or the batch itself, or None.
+        reference_scores: what photos score that show none of the labels, sorted, (n,) float64, or None.
+        vocabulary: names to say what a photo looks like, or None.
         encoder_override: whether the encoder was named anew when the detector was loaded.
         fitted_on: hashes of the photos that the method was fitted on (`vectors.fitted`); None where they are not known,
             since the detector was saved before they were kept.
@@ -59,18 +68,27 @@ class Detector:
         encoder: Callable[[], Encoder],
         encoder_override: bool = False,
         fitted_on: Hashes | None = NOTHING,
+        rows: Sequence[str] | None = None,
+        cut: Threshold | None = None,
+        reference_scores: ArrayLike | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
         self.scorer = scorer
         self.labels = list(labels)
+        self.rows = list(labels if rows is None else rows)
         self.wild = list(wild)
         self.card = card
         self.calibration_ = calibration
         self.encoder_override = encoder_override
         self.fitted_on = fitted_on
+        self.cut_ = cut
+        self.reference_scores = _sorted(reference_scores)
+        self.vocabulary = vocabulary
         self._get_encoder = encoder
+        self._whole = False
 
     def __repr__(self) -> str:
-        threshold = UNCALIBRATED if self.threshold_ is None else f"threshold {self.threshold_:.4g}"
+        threshold = f"{self.basis} threshold {self.cut.value:.4g}" if self.cut else UNCALIBRATED
         return f"<outword.Detector: {self.method}, {len(self.labels)} labels, {len(self.wild)} wild words, {threshold}>"
 
     @cached_property
@@ -106,9 +124,43 @@ class Detector:
         return None if self.calibration_ is None else self.calibration_.value
 
     @property
+    def cut(self) -> Threshold | None:
+        """The threshold from photos: the calibrated one, else that of the reference or the batch; None without any."""
+        return self.calibration_ or self.cut_
+
+    @property
+    def basis(self) -> str:
+        """What the threshold rests on: "calibrated", "reference", "batch", or "formula" where no photos were seen."""
+        return self.cut.basis if self.cut else "formula"
+
+    @property
     def threshold(self) -> float | None:
-        """The score from which a verdict is `in`: the calibrated threshold, else the method's own, if it has one."""
-        return self.scorer.default_threshold_ if self.calibration_ is None else self.calibration_.value
+        """The score from which a verdict is `in`: that of the cut, else the method's own, if it has one."""
+        return self.cut.value if self.cut else self.in_force.default_threshold_
+
+    @property
+    def cut_told(self) -> str:
+        """How the threshold was found, in words."""
+        if self.cut:
+            return self.cut.told
+        return "no threshold yet" if self.threshold is None else "the score's natural cut, not fitted to any photos"
+
+    @property
+    def in_force(self) -> VectorDetector:
+        """What scores. This is the one place that decides it.
+
+        As soon as there is a cut from photos, that is the whole method. Before, only a score that has a natural cut
+        can be judged by, so it is the part of the method that has one (`VectorDetector.relative`).
+        """
+        return self.scorer if self.cut or self._whole else self.scorer.relative()
+
+    def p_values(self, scores: ArrayLike) -> Array | None:
+        """The share of unrelated photos that score as high as each, (n_images,); None without a reference.
+
+        See `outword.maths.reference.p_values` for what that promises.
+        """
+        known = self.reference_scores
+        return None if known is None or self.cut is None else p_values(scores, known)
 
     def score(self, images: Iterable[ImageLike]) -> Array:
         """Score of each image, (n_images,) float64; higher means more in-distribution.
@@ -119,6 +171,13 @@ class Detector:
         scores = [judge(self, pixels, 0).scores for pixels in self.encoder.pixel_chunks(images)]
         return np.concatenate([np.zeros(0), *scores])
 
+    def predict(self, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
+        """A record for each photo, or for a single one: verdict, label, kind, p, score, what it looks like, and why.
+
+        A photo that cannot be read is a record with an error. `predict(photos).to_pandas()` is a table of them.
+        """
+        return predict(self, photos)
+
     def calibrate(
         self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
     ) -> Detector:
@@ -126,9 +185,9 @@ class Detector:
 
         The photos must be others than those that the method was fitted on.
         """
-        photos = as_list(images)
+        photos, whole = as_list(images), self.whole()
         with self.isolated():
-            judged = [judge(self, pixels, 0) for pixels in self.encoder.pixel_chunks(photos)]
+            judged = [judge(whole, pixels, 0) for pixels in self.encoder.pixel_chunks(photos)]
         self.check_unfitted(_hashed(photos, (part.vectors for part in judged)))
         scores = np.concatenate([np.zeros(0), *(part.scores for part in judged)])
         self.calibration_ = fit_threshold(scores, tpr, method)
@@ -161,8 +220,31 @@ class Detector:
             self.reset()
 
     def verdict(self, score: float) -> str:
-        """`in` or `out`; while no threshold was fitted the method's own is used, and the verdict says so."""
-        return sides_of(self)[self.threshold is not None and bool(score >= self.threshold)]
+        """`in` or `out`, by a cut that was found on photos.
+
+        Where there is only the method's own, the verdict says so: `in (uncalibrated)`, `out (uncalibrated)`. A method
+        that has none by itself says `uncalibrated`.
+        """
+        found = side(score, self.threshold)
+        return found if self.cut or found == UNCALIBRATED else f"{found} ({UNCALIBRATED})"
+
+    def kinds_of(self, evidence: Evidence) -> list[str]:
+        """The kind of the nearest label that matched, of each image; "" where it is the label itself."""
+        if self.scorer.owners_ is None or not evidence.labels.shape[1]:
+            return [""] * len(evidence.labels)
+        return [self._kinds[row] for row in cast(Any, evidence).kinds[:, 0].tolist()]
+
+    @cached_property
+    def _owners(self) -> list[int]:
+        """The label of each row."""
+        return list(range(len(self.rows))) if self.scorer.owners_ is None else self.scorer.owners_.tolist()
+
+    @cached_property
+    def _kinds(self) -> list[str]:
+        """The name of each row that is a kind; "" for a label's own names."""
+        meanings = self.card.get("meanings") or [{"names": []}] * len(self.labels)
+        own = [{label, *meaning["names"]} for label, meaning in zip(self.labels, meanings, strict=True)]
+        return ["" if name in own[label] else name for name, label in zip(self.rows, self._owners, strict=True)]
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
         """Verdict, nearest labels with their share, and the wild words that fired.
@@ -174,28 +256,28 @@ class Detector:
 
     def explain_values(self, values: NDArray[Any], top: int = 5) -> Explanation:
         """The same of an image that was decoded, (height, width, 3) as the encoder wants it, or encoded, (dim,)."""
-        pupil = copy.copy(self)
-        if self.scorer.sees_order:
-            pupil.scorer = copy.deepcopy(self.scorer)
+        pupil = self._with(scorer=copy.deepcopy(self.scorer)) if self.scorer.sees_order else self
         (found,) = judge(pupil, values[None], top)
         return Explanation(
-            found.score,
-            found.verdict,
-            found.labels,
-            found.words,
-            threshold=self.threshold,
-            calibrated=self.calibration_ is not None,
+            **vars(found),
+            cut=self.cut_told,
             coverage={label: self.coverage[label] for label, _ in found.labels if label in self.coverage},
-            in_use=self.scorer.in_use(),
+            in_use=self.in_force.in_use(),
         )
 
     def audit(self, top: int = 20) -> list[tuple[str, str, float]]:
-        """Mined words closest to an ID label, as (word, label, cosine): likely positives among the wild words."""
+        """Mined words closest to an ID label, as (word, label, cosine): likely positives among the wild words.
+
+        A label has its kind beside it, where that is what the word is closest to. Without words there are none.
+        """
         labels, wild = self.scorer.labels_, self.scorer.wild_
         cosines = unit_rows(labels[:0] if wild is None else wild) @ unit_rows(labels).T
         nearest, closest = cosines.argmax(axis=1), cosines.max(axis=1, initial=-1)
         order = np.argsort(-closest, kind="stable")[:top]
-        return [(self.wild[i], self.labels[nearest[i]], float(closest[i])) for i in order]
+        return [(self.wild[i], self._named(nearest[i]), float(closest[i])) for i in order]
+
+    def _named(self, row: int) -> str:
+        return with_kind(self.labels[self._owners[row]], self._kinds[row])
 
     def save(self, path: PathLike) -> None:
         """Write the detector to a directory, whole or not at all."""
@@ -206,16 +288,43 @@ class Detector:
         return artifact.zipped(self._saved(), folder)
 
     def _saved(self) -> artifact.Saved:
-        stored = artifact.finite(asdict(self.calibration_)) if self.calibration_ else None
+        cuts = {"calibration": self.calibration_, "cut": self.cut_}
+        stored = {name: artifact.finite(asdict(cut)) if cut else None for name, cut in cuts.items()}
         arrays = self.scorer.state()
         if self.fitted_on is not None and len(self.fitted_on):
             arrays[FITTED_ON] = self.fitted_on
-        return artifact.Saved({**self.card, "calibration": stored}, arrays, self.labels, self.wild)
+        if self.reference_scores is not None:
+            arrays[REFERENCE] = self.reference_scores
+        if self.vocabulary is not None:
+            arrays[VOCABULARY] = self.vocabulary.vectors
+        names = self.vocabulary.names if self.vocabulary else ()
+        return artifact.Saved({**self.card, **stored}, arrays, self.labels, self.wild, self.rows, list(names))
 
     def with_threshold(self, threshold: Threshold | None) -> Detector:
-        """The same detector with another threshold; vectors are shared, and this one stays as it is."""
+        """The same detector with another threshold, on its own scores; this one stays as it is, vectors are shared.
+
+        The scores stay what they are, too: where a part of the method is in force, as no cut was known so far, the new
+        detector is of that part.
+        """
+        if threshold is None or self.in_force is self.scorer:
+            return self._with(calibration_=threshold)
+        method = {**self.card["method"], "parameters": self.in_force.params()}
+        return self._with(calibration_=threshold, scorer=self.in_force, card={**self.card, "method": method})
+
+    def with_cut(self, threshold: Threshold, reference_scores: ArrayLike) -> Detector:
+        """The same detector with a cut from photos that show none of its labels, and their scores by its whole method.
+
+        Such scores are those of `whole()`. A calibrated threshold stays before it.
+        """
+        return self._with(cut_=threshold, reference_scores=_sorted(reference_scores))
+
+    def whole(self) -> Detector:
+        """The same detector, that scores by its whole method also where no cut is known: to find one."""
+        return self._with(_whole=True)
+
+    def _with(self, **changes: Any) -> Detector:
         other = copy.copy(self)
-        other.calibration_ = threshold
+        vars(other).update(changes)
         return other
 
     def relabel(self, labels: Given, report: Report = quiet) -> Detector:
@@ -234,6 +343,10 @@ class Detector:
         from outword.detector.fitting import prepare  # which makes detectors
 
         return prepare(resolve_card(self.card, self.encoder), labels, report=report).fit()
+
+
+def _sorted(scores: ArrayLike | None) -> Array | None:
+    return None if scores is None else np.sort(np.asarray(scores, dtype=np.float64))
 
 
 def _hashed(

@@ -1,10 +1,13 @@
-"""The judgement of images: score, verdict, labels and wild words with their shares, from one product."""
+"""The judgement of images: score, verdict, labels and wild words with their shares, from one product.
+
+One more product, with a readable vocabulary, says what an image looks like; it decides nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -35,20 +38,40 @@ class Perturbing(Protocol):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of one image: its score, the verdict in words, and labels and wild words with their shares.
+    """What is said of one image: its score, on which side of the threshold it lies, and why.
 
-    The largest shares come first. Higher scores mean more in-distribution.
+    Higher scores mean more in-distribution.
+
+    Attributes:
+        score: of the image.
+        verdict: "in" or "out"; "uncalibrated" where there is no threshold.
+        labels, words: labels and wild words with their shares, the largest first.
+        kind: the kind of the nearest label that matched; "" where that is the label itself.
+        basis: where the threshold comes from: "calibrated", "reference", "batch" or "formula".
+        threshold: the score from which on an image is in; None where there is none.
+        p: the share of unrelated photos that score as high (`outword.maths.reference.p_values`); None without such.
+        looks_like: names from the detector's vocabulary, best first; none where it has no vocabulary.
     """
 
     score: float
     verdict: str
     labels: Shares
     words: Shares
+    kind: str
+    basis: str
+    threshold: float | None
+    p: float | None
+    looks_like: list[str]
 
     @property
     def label(self) -> str:
         """The nearest label."""
         return self.labels[0][0]
+
+    @property
+    def named(self) -> str:
+        """The nearest label with the kind that matched: `dog (beagle)`."""
+        return with_kind(self.label, self.kind)
 
     @property
     def share(self) -> float:
@@ -65,14 +88,40 @@ class Verdict:
 class Explanation(Verdict):
     """A verdict with what it hangs on.
 
-    `coverage` says how well the encoder knows each of the labels named, `in_use` what became of parameters, such as
-    tau, that need not be used as they were given.
+    `cut` says in words how the threshold was found, `coverage` how well the encoder knows each of the labels named,
+    `in_use` what became of parameters, such as tau, that need not be used as they were given.
     """
 
-    threshold: float | None
-    calibrated: bool
+    cut: str
     coverage: dict[str, str]
     in_use: dict[str, float]
+
+    @property
+    def fits(self) -> str:
+        """What p says, in plain words; "" where there is none."""
+        return in_words(self.p)
+
+
+def with_kind(label: str, kind: str) -> str:
+    """A label with the kind of it that matched.
+
+    >>> with_kind("dog", "beagle"), with_kind("dog", "")
+    ('dog (beagle)', 'dog')
+    """
+    return f"{label} ({kind})" if kind else label
+
+
+def in_words(p: float | None) -> str:
+    """What a p-value says, as far as it can tell; "" for None.
+
+    >>> in_words(0.008), in_words(1 / 2001), in_words(1.0)
+    ('fits better than 99.2 % of unrelated photos', 'fits better than 99.95 % of unrelated photos', \
+'fits better than 0 % of unrelated photos')
+    """
+    if p is None:
+        return ""
+    share = f"{100 * (1 - p):.{1 if p >= 0.001 else 2}f}".rstrip("0").rstrip(".")
+    return f"fits better than {share} % of unrelated photos"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +130,7 @@ class Verdicts(Iterable[Verdict]):
 
     detector: Detector
     found: Callable[[], tuple[Array, Evidence]]  # waits for scores and evidence
+    named: Callable[[], NDArray[np.int64]]  # waits for what images look like, (n_images, most) places in the vocabulary
     encoded: Any  # what was scored, (n_images, dim), where the encoder left it
 
     @cached_property
@@ -101,16 +151,27 @@ class Verdicts(Iterable[Verdict]):
         return len(self.encoded)
 
     def __iter__(self) -> Iterator[Verdict]:
-        labels, wild, sides = self.detector.labels, self.detector.wild, sides_of(self.detector)
-        (scores, evidence), threshold = self._found, self.detector.threshold
-        inside = scores >= (np.nan if threshold is None else threshold)
-        columns = (column.tolist() for column in (scores, inside, *evidence))
-        for score, within, near, near_shares, _, fired, fired_shares in zip(*columns, strict=True):
+        detector, (scores, evidence) = self.detector, self._found
+        labels, wild, threshold = detector.labels, detector.wild, detector.threshold
+        names = detector.vocabulary.names if detector.vocabulary else ()
+        kinds = detector.kinds_of(evidence)
+        p_values = detector.p_values(scores)
+        ps = [None] * len(scores) if p_values is None else p_values.tolist()
+        near, fired = (evidence.labels, evidence.label_shares), (evidence.words, evidence.word_shares)
+        columns = (column.tolist() for column in (scores, *near, *fired, self.named()))
+        for p, kind, score, near_ids, near_shares, fired_ids, fired_shares, seen in zip(
+            ps, kinds, *columns, strict=True
+        ):
             yield Verdict(
                 score,
-                sides[within],
-                [(labels[i], share) for i, share in zip(near, near_shares, strict=True)],
-                [(wild[i], share) for i, share in zip(fired, fired_shares, strict=True)],
+                side(score, threshold),
+                [(labels[i], share) for i, share in zip(near_ids, near_shares, strict=True)],
+                [(wild[i], share) for i, share in zip(fired_ids, fired_shares, strict=True)],
+                kind,
+                detector.basis,
+                threshold,
+                p,
+                [names[i] for i in seen],
             )
 
 
@@ -120,14 +181,25 @@ def judge(
     """Judge images: on the device of the encoder where that is one, from one product of images and texts.
 
     Images are preprocessed pixels (n_images, height, width, 3), or vectors (n_images, dim). With `top`=0 there is the
-    score alone, without labels and words. `scores` are those of the images, where they are known already.
+    score alone, without labels, words and what an image looks like. `scores` are those of the images, where they are
+    known already.
     """
     vectors, patches = _encoded(detector, cast(Pixels, images)) if images.ndim == 4 else (images, None)
-    scorer, temperature = detector.scorer, detector.card["encoder"]["temperature"]
+    scorer, temperature = detector.in_force, detector.card["encoder"]["temperature"]
     if scores is None:
-        return Verdicts(detector, scorer.begin(vectors, top, temperature, patches=patches), vectors)
-    found = scores, scorer.evidence(vectors, top, temperature)
-    return Verdicts(detector, lambda: found, vectors)
+        found = scorer.begin(vectors, top, temperature, patches=patches)
+    else:
+        found = partial(_known, scores, scorer.evidence(vectors, top, temperature))
+    named = detector.vocabulary.begin(vectors, top) if top and detector.vocabulary else partial(_nothing, len(vectors))
+    return Verdicts(detector, found, named, vectors)
+
+
+def _known(scores: Array, evidence: Evidence) -> tuple[Array, Evidence]:
+    return scores, evidence
+
+
+def _nothing(n_images: int) -> NDArray[np.int64]:
+    return np.zeros((n_images, 0), np.int64)
 
 
 def takes_vectors(detector: Detector) -> bool:
@@ -135,12 +207,15 @@ def takes_vectors(detector: Detector) -> bool:
     return not {Need.PATCHES, Need.PIXELS} & set(detector.scorer.wants())
 
 
-def sides_of(detector: Detector) -> tuple[str, str]:
-    """What is said of images below the threshold, and of the others; before it is calibrated that is said too."""
-    if detector.threshold is None:
-        return UNCALIBRATED, UNCALIBRATED
-    note = "" if detector.calibration_ else f" ({UNCALIBRATED})"
-    return f"out{note}", f"in{note}"
+def side(score: float, threshold: float | None) -> str:
+    """On which side of a threshold a score lies: "in" or "out"; "uncalibrated" where there is none.
+
+    >>> side(0.5, 0.5), side(0.4, 0.5), side(0.5, None)
+    ('in', 'out', 'uncalibrated')
+    """
+    if threshold is None:
+        return UNCALIBRATED
+    return "in" if score >= threshold else "out"
 
 
 def _encoded(detector: Detector, pixels: Pixels) -> tuple[Any, Vectors | None]:

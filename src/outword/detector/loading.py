@@ -12,15 +12,17 @@ import numpy as np
 from outword.base.checks import number
 from outword.base.records import mistyped
 from outword.detector import artifact
-from outword.detector.detector import FITTED_ON, NOTHING, Detector
+from outword.detector.detector import FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
 from outword.detector.recipe import checked_params
 from outword.encoders import Precision, get_encoder
 from outword.encoders.base import PATCHES
 from outword.encoders.names import canonical, parse
 from outword.errors import ArtifactError, OutwordError
-from outword.maths.methods import DETECTORS, Need
+from outword.maths.methods import DETECTORS, Need, VectorDetector
+from outword.maths.numerics import Array
 from outword.maths.thresholds import read_threshold
 from outword.vectors.fitted import Hashes
+from outword.vectors.vocabulary import Vocabulary
 
 _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.records.mistyped`)
     "method": {"name": str, "parameters": dict},
@@ -39,6 +41,8 @@ _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.
     "miner?": {"name": str, "parameters": dict},
     "keep_label_words?": bool,
     "calibration": (None, dict),
+    "cut": (None, dict),
+    "meanings?": [{"text": str, "names": [str], "sense": (None, str), "gloss": str, "kinds": [str]}],
 }
 PathLike = str | os.PathLike[str]
 
@@ -87,27 +91,62 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         )
     kind, given = DETECTORS[card["method"]["name"]], card["method"]["parameters"]
     checked_params(card["method"]["name"], kind, given, {}, "outword list methods --long")
-    arrays = {name: array for name, array in saved.arrays.items() if name != FITTED_ON}
+    arrays = {name: array for name, array in saved.arrays.items() if name not in (FITTED_ON, REFERENCE, VOCABULARY)}
     vectors = kind(**given).restore(arrays)
     if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
         raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
-    n_wild = 0 if vectors.wild_ is None else len(vectors.wild_)
-    learned = vectors.class_logits(np.eye(1, vectors.labels_.shape[1]))
-    foreign = learned is not None and not set(learned[0].tolist()) <= set(range(len(saved.labels)))
-    if (len(vectors.labels_), n_wild) != (len(saved.labels), len(saved.wild)) or foreign:
+    if not _agree(vectors, saved):
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
-    stored = card.pop("calibration")
-    threshold = read_threshold(stored) if stored is not None else None
+    stored = [card.pop(key) for key in ("calibration", "cut")]
+    calibration, cut = (None if one is None else read_threshold(one) for one in stored)
     return Detector(
         vectors,
         saved.labels,
         saved.wild,
         card,
-        threshold,
+        calibration,
         encoder=partial(get_encoder, used, **options, **runtime),
         encoder_override=encoder is not None,
         fitted_on=_fitted_on(saved),
+        rows=saved.rows,
+        cut=cut,
+        reference_scores=_reference(saved),
+        vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
     )
+
+
+def _agree(vectors: VectorDetector, saved: artifact.Saved) -> bool:
+    """Whether names are as many as vectors, each label has a row, and all that is learned is of a label."""
+    n_labels, n_wild = len(saved.labels), 0 if vectors.wild_ is None else len(vectors.wild_)
+    owners = np.arange(len(saved.rows)) if vectors.owners_ is None else vectors.owners_
+    learned = vectors.class_logits(np.eye(1, vectors.labels_.shape[1]))
+    meanings = saved.card.get("meanings", saved.labels)
+    return (
+        (len(vectors.labels_), n_wild, len(meanings)) == (len(saved.rows), len(saved.wild), n_labels)
+        and len(owners) == len(saved.rows)
+        and set(owners.tolist()) == set(range(n_labels))
+        and (learned is None or set(learned[0].tolist()) <= set(range(n_labels)))
+    )
+
+
+def _reference(saved: artifact.Saved) -> Array | None:
+    """The scores of photos that show none of the labels."""
+    found = saved.arrays.get(REFERENCE)
+    if found is not None and (found.dtype != np.float64 or found.ndim != 1 or np.isnan(found).any()):
+        raise ValueError(f"{REFERENCE} must be numbers in one row, got {found.dtype} {found.shape}")
+    return found
+
+
+def _vocabulary(saved: artifact.Saved, dim: int) -> Vocabulary | None:
+    """The names that say what a photo looks like."""
+    found = saved.arrays.get(VOCABULARY)
+    if found is None and not saved.vocabulary:
+        return None
+    if found is None or found.dtype != np.float16 or found.ndim != 2 or found.shape[1] != dim:
+        raise ValueError(f"{VOCABULARY} must be a float16 vector of {dim} numbers a name")
+    if not np.isfinite(found).all() or not found.any(axis=1).all():
+        raise ValueError(f"{VOCABULARY} must be finite and not zero")
+    return Vocabulary(saved.vocabulary, found)
 
 
 def _fitted_on(saved: artifact.Saved) -> Hashes | None:

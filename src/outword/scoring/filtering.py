@@ -24,6 +24,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby, islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from outword.photos.sources.filesystems import Link, fetched, is_remote
 from outword.scoring import runs
 from outword.scoring.page import Borderline, page_row
 from outword.scoring.parts import MANIFEST, Parts, check_place
-from outword.scoring.rows import Row, csv_text
+from outword.scoring.rows import Row, csv_text, label_of
 from outword.scoring.runs import PathLike, Report, Say, Scoring, silent
 from outword.scoring.stream import open_source
 from outword.vectors.source import Source, Stored
@@ -136,9 +137,9 @@ def _count(scoring: Scoring, parts: Parts, folder: Path, *, missed: int) -> Tall
             if tally.rows % 1000 == 0:
                 scoring.report("count", tally.rows, total)
             sample.add(page_row(scoring.detector, row))
-            if row.kind == "in" and _is_line(row.path):
+            if row.verdict == "in" and _is_line(row.path):
                 file.write(os.fsencode(row.path) + b"\n")
-            elif row.kind == "in":
+            elif row.verdict == "in":
                 unlisted += 1
                 if unlisted <= SAID:
                     scoring.say(f"warning: {row.path!r} is kept, but cannot stand in {LIST}")
@@ -189,7 +190,7 @@ class Images:
         A file that is there is whole, and is told by its size where that of the original can be known at once. It also
         counts where the original is gone.
         """
-        if row.kind != "in":
+        if row.verdict != "in":
             return False
         stem, suffix = self._place(row)
         suffixes = [suffix] if suffix else [kind.suffix for kind in FORMATS]  # of its name, or else by its content
@@ -219,7 +220,8 @@ class Images:
         last = re.split(r"[/\\]", row.path)[-1]
         suffix = next((end for end in SUFFIXES if last.lower().endswith(end)), "")
         name = safe_name(last[: len(last) - len(suffix)])
-        return str(self.folder / self._folders[row.label] / f"{name}-{_hash(row.path)}"), suffix
+        folder = self.folder / self._folders[label_of(row.label, self._folders)]
+        return str(folder / f"{name}-{_hash(row.path)}"), suffix
 
     def _put(self, place: Path, make: Callable[[Path], object]) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -260,7 +262,7 @@ def copy_kept(source: Source, parts: Parts, images: Images) -> Iterator[Done]:
 
 def link_kept(parts: Parts, images: Images) -> Iterator[Done]:
     """Link to the photos that are kept, in order; what is gone is passed over."""
-    for row in (row for row in parts.rows() if row.kind == "in"):
+    for row in (row for row in parts.rows() if row.verdict == "in"):
         try:
             images.link(row)
             yield row, None
@@ -356,7 +358,11 @@ class Tally:
         if row.error:
             self.errors += 1
         else:
-            (self.kept if row.kind == "in" else self.left_out)[row.label] += 1
+            (self.kept if row.verdict == "in" else self.left_out)[label_of(row.label, self._known)] += 1
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.labels)
 
     @property
     def rows(self) -> int:

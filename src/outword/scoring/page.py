@@ -22,10 +22,11 @@ from PIL import Image
 from outword.base.files import whole_file
 from outword.base.html import render
 from outword.detector.detector import Detector
+from outword.detector.judge import in_words
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, OutwordError
 from outword.photos.decode import thumbnail, with_image
-from outword.scoring.rows import Row
+from outword.scoring.rows import Row, label_of
 
 _BINS = 48
 _FINE = 4096  # bins in which scores are counted that are too many to be kept
@@ -39,11 +40,25 @@ class PageRow(Row):
     thumbnail: bytes = b""
     note: str = ""
 
+    @property
+    def seen(self) -> tuple[str, str]:
+        """What the image is taken for, and in which sense: as a label, or what it looks like, or what is nearest."""
+        if self.verdict == "out" and self.looks_like:
+            return "looks like:", self.looks_like
+        return "as" if self.verdict == "in" else "nearest", self.label
+
+    @property
+    def fits(self) -> str:
+        """What p says, in plain words."""
+        return in_words(self.p)
+
 
 def page_row(detector: Detector, row: Row, pixels: Pixels | None = None) -> PageRow:
     """What the page shows of a row; the remark is on how well the encoder knows the label."""
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
-    return PageRow(**vars(row), thumbnail=view, note=detector.coverage.get(row.label, ""))
+    made = PageRow(**vars(row), thumbnail=view)
+    note = detector.coverage.get(label_of(row.label, detector.coverage), "")
+    return replace(made, note=note) if made.seen[1] == row.label else made
 
 
 def thumbnails(photos: Iterable[tuple[str, bytes | ImageError]]) -> dict[str, bytes]:
@@ -64,12 +79,12 @@ class Summary:
     encoder: str
     method: str
     threshold: float | None  # the score at which "in" begins; None while the method has none
-    calibration: str = ""  # how the threshold was found, such as "95 % of 200 photos"; "" where it was not calibrated
+    calibration: str = ""  # how the threshold was found, such as "95 % of 200 photos"; "" where no photos were seen
 
     @classmethod
     def of(cls, detector: Detector) -> Summary:
         """What there is to say of a detector."""
-        how = detector.calibration_.told if detector.calibration_ else ""
+        how = detector.cut.told if detector.cut else ""
         return cls(len(detector.labels), detector.card["encoder"]["name"], detector.method, detector.threshold, how)
 
 
@@ -117,7 +132,7 @@ class _Shown(ABC):
     def add(self, row: PageRow) -> None:
         """Count a row, and keep it if it is among those to show so far."""
         if row.score is not None:
-            self.counts[row.kind] += 1
+            self.counts[row.verdict] += 1
             self._take(row, row.score)
             return
         self.counts["error"] += 1
@@ -209,8 +224,8 @@ class Borderline(_Shown):
 
     def _take(self, row: PageRow, score: float) -> None:
         self.scores.add(score)
-        near = self._heaps[("in", "out").index(row.kind)]
-        heapq.heappush(near, (-score if row.kind == "in" else score, -self.counts[row.kind], row))
+        near = self._heaps[("in", "out").index(row.verdict)]
+        heapq.heappush(near, (-score if row.verdict == "in" else score, -self.counts[row.verdict], row))
         if len(near) > self.limit:
             heapq.heappop(near)
 
@@ -262,7 +277,7 @@ def write_page(path: Path, sample: Sample | Borderline, *, title: str, summary: 
         summary=summary,
         sample=sample,
         histogram=sample.histogram(summary.threshold),
-        sections=[(kind, list(group)) for kind, group in groupby(sample.rows(), key=attrgetter("kind"))],
+        sections=[(kind, list(group)) for kind, group in groupby(sample.rows(), key=attrgetter("verdict"))],
     )
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")

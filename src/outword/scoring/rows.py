@@ -13,19 +13,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import IO, Any
 
 from outword.base.extras import pyarrow
 from outword.base.files import sha256_bytes
-from outword.detector.judge import Shares
+from outword.detector.judge import Shares, Verdict
 
-COLUMNS = ["path", "score", "verdict", "label", "words", "error"]
 ROWS_A_GROUP = 10_000
 LONGEST = 1 << 30  # characters of a cell that is read back
 _ODD_BYTE = re.compile(r"[\udc80-\udcff]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
@@ -37,19 +37,46 @@ _SHARE = re.compile(r"(.+?) (\d\.\d\d)(?:; |\Z)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Row:
-    """One line of output; `error` is empty when the image was scored, the other fields are when it was not."""
+    """One line of output; `error` is empty when the image was scored, the other fields are when it was not.
+
+    The fields are the columns. What they say is told at `outword.detector.judge.Verdict`; `label` has the kind that
+    matched, and `looks_like` the best name alone.
+    """
 
     path: str
     score: float | None = None
-    verdict: str = ""
+    verdict: str = ""  # "in", "out", or "uncalibrated" where there is no threshold
+    basis: str = ""
+    threshold: float | None = None  # None also where it accepts everything
+    p: float | None = None
     label: str = ""
+    looks_like: str = ""
     words: Shares = field(default_factory=list)
     error: str = ""
 
-    @property
-    def kind(self) -> str:
-        """The first word of the verdict: "in", "out" or "uncalibrated"; "" where there is an error."""
-        return self.verdict.partition(" ")[0]
+    @classmethod
+    def of(cls, path: str, found: Verdict) -> Row:
+        """What is said of an image."""
+        return cls(
+            path,
+            found.score,
+            found.verdict,
+            found.basis,
+            finite_or_none(found.threshold),
+            found.p,
+            found.named,
+            next(iter(found.looks_like), ""),
+            found.fired,
+        )
+
+
+COLUMNS = [column.name for column in fields(Row)]
+NUMBERS = ("score", "threshold", "p")
+
+
+def finite_or_none(threshold: float | None) -> float | None:
+    """A threshold as JSON can have it."""
+    return None if threshold is None or math.isinf(threshold) else threshold
 
 
 Put = Callable[[Row, bytes], object]
@@ -99,6 +126,18 @@ class Writer:
         return Totals() + Totals(self._counts.total(), self._counts, f"{self._sum:x}")
 
 
+def label_of(text: str, labels: Container[str]) -> str:
+    """The label of a row, which may have a kind behind it; what is no label at all is left as it is.
+
+    >>> [label_of(text, {"dog", "crane (bird)"}) for text in ("dog (beagle)", "crane (bird)", "dog (Rex (mine))")]
+    ['dog', 'crane (bird)', 'dog']
+    """
+    known = text
+    while known not in labels and " (" in known:
+        known = known.rpartition(" (")[0]
+    return known if known in labels else text
+
+
 def flat_words(row: Row) -> str:
     """The wild words that fired, as `raccoon 0.41; coati 0.20`."""
     return "; ".join(f"{word} {share:.2f}" for word, share in row.words)
@@ -125,19 +164,24 @@ def _restored(text: str) -> str:
 
 
 def _each_text(row: Row, change: Callable[[str], str]) -> Row:
-    words = [(change(word), share) for word, share in row.words]
-    return Row(change(row.path), row.score, row.verdict, change(row.label), words, change(row.error))
+    changed: dict[str, Any] = {name: change(value) for name, value in vars(row).items() if isinstance(value, str)}
+    return replace(row, **changed, words=[(change(word), share) for word, share in row.words])
 
 
 def csv_line(row: Row, *, raw: bool = False) -> bytes:
     """A row as CSV has it.
 
-    >>> csv_line(Row("a, b.jpg", -0.5, "in", "cat", [("raccoon", 0.41)]))
-    b'"a, b.jpg",-0.5,in,cat,raccoon 0.41,\\n'
+    >>> csv_line(Row("a, b.jpg", -0.5, "in", "batch", -1.0, 0.04, "dog (beagle)", "beagle", [("raccoon", 0.41)]))
+    b'"a, b.jpg",-0.5,in,batch,-1.0,0.04,dog (beagle),beagle,raccoon 0.41,\\n'
     """
-    score = "" if row.score is None else repr(row.score)
-    path, *texts = (csv_text(text, raw=raw) for text in (row.path, row.verdict, row.label, flat_words(row), row.error))
-    return _csv_line([path, score, *texts])
+    cells = {**vars(row), "words": flat_words(row)}
+    return _csv_line([_cell(cells[name], raw) for name in COLUMNS])
+
+
+def _cell(value: str | float | None, raw: bool) -> str:
+    if isinstance(value, str):
+        return csv_text(value, raw=raw)
+    return "" if value is None else repr(value)
 
 
 def _csv_line(cells: list[str]) -> bytes:
@@ -171,8 +215,10 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
         lines = csv.reader(file)
         next(lines)
         for line in lines:
-            name, score, verdict, label, words, error = line if raw else [_QUOTE.sub("", cell) for cell in line]
-            yield Row(name, float(score) if score else None, verdict, label, _shares(words), error)
+            cells = dict(zip(COLUMNS, line, strict=True))
+            texts = {name: cell if raw else _QUOTE.sub("", cell) for name, cell in cells.items() if name not in NUMBERS}
+            numbers = {name: float(cells[name]) if cells[name] else None for name in NUMBERS}
+            yield Row(**{**texts, **numbers, "words": _shares(texts["words"])})  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -194,7 +240,7 @@ def _read_jsonl(path: Path) -> Iterator[Row]:
 @contextmanager
 def _parquet(file: IO[bytes]) -> Iterator[Put]:
     pa, parquet = pyarrow()
-    schema = pa.schema([(name, pa.float64() if name == "score" else pa.string()) for name in COLUMNS])
+    schema = pa.schema([(name, pa.float64() if name in NUMBERS else pa.string()) for name in COLUMNS])
     rows: list[tuple[Any, ...]] = []
     with parquet.ParquetWriter(file, schema) as writer:
 
@@ -205,7 +251,8 @@ def _parquet(file: IO[bytes]) -> Iterator[Put]:
 
         def put(row: Row, _: bytes) -> None:
             row = _each_text(row, _portable)
-            rows.append((row.path, row.score, row.verdict, row.label, flat_words(row), row.error))
+            cells = {**vars(row), "words": flat_words(row)}
+            rows.append(tuple(cells[name] for name in COLUMNS))
             if len(rows) == ROWS_A_GROUP:
                 flush()
 

@@ -90,6 +90,7 @@ def run(
     opened = open_source(detector, given, column=column)
     engine_there = engine_of(engine, address, options or {}, say)
     scoring = Scoring(detector, opened, engine_there, options or {}, strict, report, say)
+    say(_cut_told(detector))
     if engine_there is None and not in_parts:
         return _to_file(scoring, partial(_opened, output, kind, raw_csv), html)
     check_resumable(detector, hint="write to a file, with --engine local")
@@ -98,6 +99,14 @@ def run(
     with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
         parts = Parts(Path(scratch) / "scores", "jsonl", scoring.about())
         return _to_parts(scoring, parts, html, copy=partial(_opened, output, kind, raw_csv))
+
+
+def _cut_told(detector: Detector) -> str:
+    """What verdicts rest on."""
+    if detector.threshold is None:
+        return f"no verdicts: {detector.method} has no threshold before it is calibrated"
+    note = "uncalibrated: " if detector.basis == "formula" else ""
+    return f"{note}in from a score of {detector.threshold:.4g} on: {detector.cut_told}"
 
 
 @dataclass(frozen=True)

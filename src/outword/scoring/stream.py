@@ -95,6 +95,6 @@ def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
     rows, views = list[Row](), list[Pixels | None]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
         one = None if error else next(verdicts)
-        rows.append(Row(path, one.score, one.verdict, one.label, one.fired) if one else Row(path, error=error))
+        rows.append(Row.of(path, one) if one else Row(path, error=error))
         views.append(next(pixels, None) if one else None)
     return Scored(chunk.span, rows, views)

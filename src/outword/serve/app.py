@@ -23,12 +23,13 @@ from outword.detector.judge import takes_vectors
 from outword.errors import ImageError
 from outword.maths.thresholds import Threshold, by_hand, fit_marks
 from outword.photos.decode import Blob
+from outword.scoring.rows import finite_or_none
 from outword.serve import refusals, schemas
 from outword.serve.bodies import read_images
 from outword.serve.guard import Guard
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
-from outword.serve.service import Judged, Service, Vector, finite_or_none
+from outword.serve.service import Judged, Service, Vector
 from outword.words.labels import check_labels
 
 PACKAGE = Path(str(files("outword")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -25,6 +24,7 @@ from outword.detector.judge import Verdict, judge, takes_vectors
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.photos.decode import Blob, with_image
+from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import Limits
@@ -174,8 +174,3 @@ def judge_jobs(jobs: Sequence[Job]) -> list[Judged]:
 
 def _stacked(jobs: Sequence[Job]) -> Pixels:
     return np.stack([job.pixels for job in jobs if job.pixels is not None])
-
-
-def finite_or_none(threshold: float | None) -> float | None:
-    """A threshold as JSON can have it."""
-    return None if threshold is None or math.isinf(threshold) else threshold

@@ -1,0 +1,106 @@
+"""Verdicts of a list of photos as records, for Python; a photo that cannot be read is one with an error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from PIL import Image
+
+from outword.base.processors import usable_cpus
+from outword.detector.judge import Verdict, judge
+from outword.encoders.base import Pixels, as_list
+from outword.errors import MissingExtraError, OutwordError
+from outword.photos.ahead import decode_ahead
+from outword.photos.decode import ImageLike
+
+if TYPE_CHECKING:
+    from outword.detector.detector import Detector
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is said of one photo; see `outword.detector.judge.Verdict`. With an `error` the rest is empty.
+
+    `photo` is its path, or its place in the list, such as `photos[3]`; `looks_like` is the best name alone.
+    """
+
+    photo: str
+    verdict: str = ""
+    label: str = ""
+    kind: str = ""
+    p: float | None = None
+    score: float | None = None
+    looks_like: str = ""
+    basis: str = ""
+    threshold: float | None = None
+    error: str = ""
+
+    @classmethod
+    def of(cls, photo: str, found: Verdict) -> Prediction:
+        """What a verdict says."""
+        seen = next(iter(found.looks_like), "")
+        where = found.basis, found.threshold
+        return cls(photo, found.verdict, found.label, found.kind, found.p, found.score, seen, *where)
+
+
+class Predictions(Sequence[Prediction]):
+    """Records in the order of the photos; a slice is one of these, too."""
+
+    def __init__(self, records: Iterable[Prediction]) -> None:
+        self._records = tuple(records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> Prediction: ...
+    @overload
+    def __getitem__(self, place: slice) -> Predictions: ...
+    def __getitem__(self, place: int | slice) -> Prediction | Predictions:
+        return Predictions(self._records[place]) if isinstance(place, slice) else self._records[place]
+
+    def __repr__(self) -> str:
+        return f"Predictions({list(self._records)!r})"
+
+    def to_pandas(self) -> Any:
+        """A DataFrame, a row a photo: `table[table.verdict == "in"]`."""
+        try:
+            pandas = import_module("pandas")
+        except ImportError as error:
+            message = f"to_pandas needs pandas, which cannot be imported: {error}"
+            raise MissingExtraError(message, hint="pip install pandas") from None
+        return pandas.DataFrame(list(map(asdict, self)), columns=list(Prediction.__dataclass_fields__))
+
+
+def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
+    """Judge photos, or a single one; see `Detector.predict`."""
+    one = isinstance(photos, str | bytes | os.PathLike | Image.Image) or (
+        isinstance(photos, np.ndarray) and photos.ndim < 4
+    )
+    return Predictions(_records(detector, [photos] if one else as_list(photos)))  # type: ignore[list-item, arg-type]
+
+
+def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
+    encoder = detector.encoder
+    loaded = enumerate(decode_ahead(photos, encoder.loader, workers=usable_cpus(), ahead=2 * encoder.chunk))
+    while part := list(islice(loaded, encoder.chunk)):
+        pixels = [result for _, (_, result) in part if not isinstance(result, OutwordError)]
+        verdicts = iter(judge(detector, np.stack(pixels), 1) if pixels else ())
+        for place, (photo, result) in part:
+            yield _record(_name(photo, place), result, verdicts)
+
+
+def _record(name: str, result: Pixels | OutwordError, verdicts: Iterator[Verdict]) -> Prediction:
+    if isinstance(result, OutwordError):
+        return Prediction(name, error=result.message)
+    return Prediction.of(name, next(verdicts))
+
+
+def _name(photo: ImageLike, place: int) -> str:
+    return os.fspath(photo) if isinstance(photo, str | os.PathLike) else f"photos[{place}]"

@@ -1,0 +1,182 @@
+"""What a verdict rests on: the order of cuts, the method in force, p-values, kinds, looks like, records."""
+
+import copy
+import pickle
+import sys
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import outword
+from conftest import PHOTOS
+from outword.detector import artifact
+from outword.detector.artifact import Saved
+from outword.detector.detector import Detector
+from outword.detector.judge import judge
+from outword.detectors import MCM
+from outword.errors import ArtifactError, InputError, MissingExtraError
+from outword.maths.thresholds import by_hand, fit_reference
+from outword.vectors.vocabulary import Vocabulary
+
+CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
+EYE = np.eye(3, dtype=np.float64)
+NAMES = Vocabulary(["sea lion", "seal", "brick"], np.eye(3, dtype=np.float16))
+
+
+@dataclass
+class Lifted(MCM):
+    """A method with a part that has a natural cut."""
+
+    lift: float = 10.0
+
+    def _score(self, images):
+        return super()._score(images) + self.lift
+
+    def relative(self):
+        part = copy.copy(self)
+        part.lift, part.default_threshold_ = 0.0, 0.5
+        return part
+
+
+def made(scorer=None, **options):
+    card = {"method": {"name": "lifted", "parameters": {"lift": 10.0}}, "encoder": {"temperature": 0.5}, "coverage": {}}
+    scorer = scorer or Lifted(temperature=0.5).fit(EYE)
+    return Detector(scorer, ["cat", "dog", "cow"], [], {**card, **options.pop("card", {})}, encoder=None, **options)
+
+
+def test_the_order_of_cuts():
+    reference, batch = fit_reference([10.0, 10.2]), fit_reference([10.1], method="batch")
+    plain = made()
+    assert (plain.cut, plain.basis, plain.threshold) == (None, "formula", 0.5)
+    assert plain.verdict(0.6) == "in (uncalibrated)" and plain.verdict(0.4) == "out (uncalibrated)"
+    cut = plain.with_cut(batch, [10.1])
+    assert (cut.basis, cut.threshold, plain.basis) == ("batch", batch.value, "formula")
+    fitted = made(cut=reference, reference_scores=[10.2, 10.0])
+    assert (fitted.basis, fitted.threshold) == ("reference", reference.value)
+    assert (fitted.verdict(99.0), fitted.verdict(0.0)) == ("in", "out")
+    chosen = fitted.with_threshold(by_hand(10.5))
+    assert (chosen.basis, chosen.threshold, chosen.cut_) == ("calibrated", 10.5, reference)
+    assert made(MCM().fit(EYE)).verdict(0.5) == "uncalibrated"
+
+
+def test_the_whole_method_scores_as_soon_as_there_is_a_cut():
+    plain = made()
+    alone = judge(plain, EYE).scores
+    np.testing.assert_array_equal(judge(plain.whole(), EYE).scores, alone + 10)
+    np.testing.assert_array_equal(judge(plain.with_cut(fit_reference([10.0]), [10.0]), EYE).scores, alone + 10)
+    by_marks = plain.with_threshold(by_hand(0.7))  # on the scores that the page shows
+    np.testing.assert_array_equal(judge(by_marks, EYE).scores, alone)
+    assert by_marks.card["method"]["parameters"]["lift"] == 0 and plain.card["method"]["parameters"]["lift"] == 10
+    assert plain.with_threshold(None).scorer is plain.scorer
+
+
+def test_p_values_against_a_slow_twin():
+    reference = [10.3, 10.1, 10.1, 10.2]
+    detector = made().with_cut(fit_reference(reference), reference)
+    scores = np.array([9.0, 10.1, 10.15, 10.3, 11.0])
+    slow = [(1 + sum(r >= s for r in reference)) / 5 for s in scores]
+    assert detector.p_values(scores).tolist() == slow
+    assert made().p_values(scores) is None
+    assert made(reference_scores=reference).p_values(scores) is None  # the part in force has other scores
+    found = list(judge(detector, EYE))
+    assert [one.p for one in found] == detector.p_values([one.score for one in found]).tolist()
+
+
+def test_kinds_are_named_and_own_names_are_not():
+    class Rows(MCM):
+        def begin(self, images, top, temperature, *, patches=None):
+            column = np.array([[0], [0], [1]])
+            shares, none = np.ones((3, 1)), np.zeros((3, 0), np.int64)
+            found = SimpleNamespace(labels=column, label_shares=shares, words=none, word_shares=none)
+            found.kinds = np.array([[1], [0], [2]])
+            return lambda: (np.ones(3), found)
+
+    scorer = Rows().fit(EYE)
+    scorer.owners_ = np.array([0, 0, 1])
+    meanings = [{"names": ["sofa", "couch"]}, {"names": ["dog"]}]
+    detector = made(scorer, rows=["couch", "davenport", "dog"], card={"meanings": meanings})
+    detector.labels = ["sofa", "dog"]
+    found = list(judge(detector, EYE))
+    assert [one.named for one in found] == ["sofa (davenport)", "sofa", "dog"]
+    assert [(one.label, one.kind) for one in found] == [("sofa", "davenport"), ("sofa", ""), ("dog", "")]
+
+
+def test_looks_like_by_hand_and_in_any_company():
+    x = np.array([[0.9, 0.4, 0.1], [0.1, 0.2, 0.9], [0.5, 0.5, 0.1]])
+    detector = made(vocabulary=NAMES)
+    told = [one.looks_like for one in judge(detector, x, 2)]
+    assert told == [["sea lion", "seal"], ["brick", "seal"], ["sea lion", "seal"]]  # ties in order
+    assert [next(iter(judge(detector, row[None], 2))).looks_like for row in x] == told
+    assert next(one.looks_like for one in judge(detector, x, 9)) == ["sea lion", "seal", "brick"]
+    assert all(one.looks_like == [] for one in judge(detector, x, 0))
+    assert all(one.looks_like == [] for one in judge(made(), x, 2))
+    assert NAMES._banks and not pickle.loads(pickle.dumps(NAMES))._banks
+    with pytest.raises(InputError, match="a row of vectors a name, got 1 names"):
+        Vocabulary(["one"], np.eye(2, dtype=np.float16))
+
+
+@pytest.fixture(scope="module")
+def whole(words_file):
+    """A detector of the embedded encoder that has it all."""
+    detector = outword.fit(["tabby cat", "pizza"], corpus=words_file, method="debiased", n_groups=3)
+    meaning = {"text": "cat#animal", "names": ["tabby cat"], "sense": "n02123045", "gloss": "a cat", "kinds": []}
+    detector.card["meanings"] = [meaning, {**meaning, "text": "pizza", "names": ["pizza"], "sense": None}]
+    names = ["cat", "wall"]
+    detector.vocabulary = Vocabulary(names, detector.encoder.encode_texts(names).astype(np.float16))
+    return detector.with_cut(fit_reference([0.5, 0.1, 0.2]), [0.5, 0.1, 0.2])
+
+
+def test_all_of_it_is_saved(whole, tmp_path):
+    whole.save(tmp_path / "d")
+    back = outword.load(tmp_path / "d")
+    assert (back.basis, back.cut, back.rows) == ("reference", whole.cut, whole.rows)
+    assert back.card["meanings"] == whole.card["meanings"]
+    assert back.reference_scores.tolist() == [0.1, 0.2, 0.5]
+    assert back.vocabulary.names == ["cat", "wall"]
+    assert back.fingerprint == whole.fingerprint
+    assert back.explain(CAT) == whole.explain(CAT)
+
+
+def test_what_does_not_agree_is_refused(whole, tmp_path):
+    saved = whole._saved()
+    change = lambda **new: replace(saved, **new)  # noqa: E731
+    arrays = saved.arrays
+    for wrong in (
+        change(rows=saved.rows[1:]),
+        change(vocabulary=[]),
+        change(vocabulary=["cat"]),
+        change(arrays={**arrays, "vocabulary": arrays["vocabulary"][:, :5]}),
+        change(arrays={**arrays, "vocabulary": 0 * arrays["vocabulary"]}),
+        change(arrays={**arrays, "vocabulary": arrays["vocabulary"].astype(np.float32)}),
+        change(arrays={name: array for name, array in arrays.items() if name != "vocabulary"}),
+        change(arrays={**arrays, "reference_scores": np.array([np.nan])}),
+        change(arrays={**arrays, "reference_scores": np.array([1, 2])}),
+        change(card={**saved.card, "meanings": saved.card["meanings"][:1]}),
+        change(card={**saved.card, "cut": {}}),
+    ):
+        artifact.save(tmp_path / "d", Saved(**vars(wrong)))
+        with pytest.raises(ArtifactError, match=r"cannot be understood|different number"):
+            outword.load(tmp_path / "d")
+
+
+def test_predict_gives_a_record_a_photo(whole, tmp_path, monkeypatch):
+    (tmp_path / "bad.jpg").write_bytes(b"none")
+    found = whole.predict([CAT, str(tmp_path / "bad.jpg"), WALL.read_bytes()])
+    assert [(one.photo, one.verdict, one.looks_like) for one in found] == [
+        (str(CAT), "in", "cat"),
+        (str(tmp_path / "bad.jpg"), "", ""),
+        ("photos[2]", "out", "wall"),
+    ]
+    cat, bad, _ = found
+    assert (cat.label, cat.kind, cat.p) == ("tabby cat", "", 0.25)
+    assert (cat.basis, cat.threshold) == ("reference", whole.threshold)
+    assert bad.error and bad.score is None
+    assert [one.photo for one in found[1:]] == [one.photo for one in found][1:]
+    assert whole.predict(CAT)[0] == cat and len(whole.predict([])) == 0
+    table = found.to_pandas()
+    assert table[table.verdict == "in"].photo.tolist() == [str(CAT)]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match="to_pandas needs pandas"):
+        found.to_pandas()
