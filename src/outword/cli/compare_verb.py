@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.cli.choices import Named, named
-from outword.cli.options import corpus_option, encoder_options, id_images_option
+from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option
 from outword.cli.progress import Progress, say, warn
 from outword.errors import InputError
 
 if TYPE_CHECKING:
     from outword.benchmark.run.results import Row
+    from outword.benchmark.run.suite import Entry
 
 TITLES = {
     "method": "method",
@@ -41,6 +42,7 @@ TITLES = {
 @click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="See: outword list encoders")
 @corpus_option
 @click.option("--words", type=click.Path(), help="A word list of yours, one a line, for the methods that want one.")
+@kinds_option
 @click.option("--by-set", is_flag=True, help="One row for each method and OOD set, not their mean.")
 @click.option("--format", "kind", default="table", show_default=True, type=click.Choice(["table", "csv", "md", "json"]))
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -54,6 +56,7 @@ def command(
     encoder: str,
     corpus: str | None,
     words: str | None,
+    kinds: str | None,
     by_set: bool,
     kind: str,
     as_json: bool,
@@ -72,7 +75,6 @@ def command(
       outword compare labels.txt --id pets/ --ood textures/ --ood places/ --id-images train/
     """
     from outword.benchmark.run.compare import applicable, compare, open_sets
-    from outword.benchmark.run.suite import Entry
     from outword.encoders import get_encoder
     from outword.maths.methods import DETECTORS
     from outword.photos.sources.patterns import is_there
@@ -92,12 +94,20 @@ def command(
     photos: dict[str, Any] = {}
     if id_images:
         photos = {"id_images": id_images, "stray": find_stray(used, id_images, [*names])}
-    recipes = applicable(map(Entry, chosen), used, corpus=corpus, words=words, sets=sets, tell=_tell, **photos)
+    recipes = applicable(_entries(chosen, kinds), used, corpus=corpus, words=words, sets=sets, tell=_tell, **photos)
     meter = Progress("items")
     found = compare(recipes, names, sets, id_images=id_images, report=meter, tell=_tell)
     shown = {"method": [*recipes], "ood": [*_set_names(outside)] if by_set else []}
     for line in _lines("json" if as_json else kind, _metered(found, meter, by_set), shown):
         click.echo(line)
+
+
+def _entries(methods: Iterable[str], kinds: str | None) -> list[Entry]:
+    """The methods with the kinds that were asked for; those that learn the classes from photos have none."""
+    from outword.benchmark.run.suite import Entry
+    from outword.maths.methods import DETECTORS, Need
+
+    return [Entry(name, kinds=None if Need.ID_LABELS in DETECTORS[name].needs else kinds) for name in methods]
 
 
 def _metered(found: Iterator[list[Row]], meter: Progress, by_set: bool) -> Iterator[Row]:

@@ -10,14 +10,16 @@ import click
 
 from outword.base.files import parse_json
 from outword.cli.choices import Named
-from outword.cli.options import corpus_option, encoder_options, id_images_option
+from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option
 from outword.cli.progress import Progress, console, say
 from outword.errors import ParameterError
 
 MINER = "miner."  # what the parameters of the miner begin with
+NAMED = 20  # labels that something is said of
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
+    from outword.words.kinds import Meaning
     from outword.words.labels import Label
 
 
@@ -27,7 +29,11 @@ if TYPE_CHECKING:
 @click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="See: outword list encoders")
 @corpus_option
 @click.option(
-    "--method", default="debiased", show_default=True, type=Named("methods"), help="See: outword list methods"
+    "--method",
+    default="grounded",
+    show_default=True,
+    type=Named("methods"),
+    help="See: outword list methods; the paper's is debiased",
 )
 @click.option("--miner", type=Named("miners"), help="How wild words are chosen.  [default: the method's own]")
 @click.option(
@@ -36,7 +42,13 @@ if TYPE_CHECKING:
     help="A name, or \"a photo of a {}\".  [default: the method's own, else the encoder's]",
 )
 @id_images_option
-@click.option("--keep-label-words", is_flag=True, help="Keep wild words that equal a label.")
+@kinds_option
+@click.option(
+    "--fpr",
+    type=click.FloatRange(0, 1, max_open=True),
+    help="The share of unrelated photos that may get in.  [default: balances both errors]",
+)
+@click.option("--keep-label-words", is_flag=True, help="Keep wild words that equal a label, or are kinds of one.")
 @click.option(
     "--set",
     "settings",
@@ -63,7 +75,8 @@ def command(
 
     \b
     Example:
-      outword fit labels.txt -o pets.outword --set tau=0.4
+      outword fit labels.txt -o pets.outword
+      echo "cat, dog" | outword fit - -o pets.outword --method debiased --set tau=0.4
       outword fit labels.txt --method knn --id-images my-photos/
     """
     from outword.detector.artifact import check_target
@@ -94,7 +107,7 @@ def command(
         )
     detector.save(target)
     if Need.LABELS in detector.scorer.wants():
-        tell_coverage(detector.coverage, labels)
+        tell(detector, labels)
     for name, used in detector.scorer.in_use().items():
         if used != (set_to := detector.scorer.params()[name]):
             say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
@@ -122,8 +135,51 @@ def fit_plainly(labels: str, names: dict[str, Label], encoder: str | None, optio
     loaded = get_encoder(encoder or "mini", **runtime)
     with Progress("words") as meter:
         made = fit(names, encoder=loaded, report=meter)
-    tell_coverage(made.coverage, labels)
+    tell(made, labels)
     return made
+
+
+def tell(detector: Detector, labels: str) -> None:
+    """Say what a new detector makes of its labels, how well the encoder knows them, and what to expect of it."""
+    for meaning in detector.meanings[:NAMED]:
+        for line in _told(meaning):
+            say(line)
+    if len(detector.meanings) > NAMED:
+        say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
+    tell_coverage(detector.coverage, labels)
+    if detector.cut:
+        say(_expected(detector))
+    else:
+        name = detector.card["encoder"]["name"]
+        say(
+            f"no reference for {name}: from 100 photos on, those that are scored tell the cut; for fewer it is a formula's"
+            f' ("outword reference PHOTOS --encoder {name}" makes a reference)'
+        )
+
+
+def _told(meaning: Meaning) -> list[str]:
+    """Lines about one label, where there is something to say."""
+    lines = []
+    if meaning.suggestions:
+        lines.append(f"{meaning.label}: WordNet does not know it; did you mean {' or '.join(meaning.suggestions)}?")
+    if meaning.gloss:
+        lines.append(f"{meaning.label}: {meaning.gloss} (1 of {meaning.n_senses} senses; docs/labels.md)")
+    if meaning.kinds:
+        shown = ", ".join(meaning.kinds[:3]) + (", ..." if len(meaning.kinds) > 3 else "")
+        lines.append(f"{meaning.label}: {len(meaning.kinds):,} kind{'s' * (len(meaning.kinds) > 1)} ({shown})")
+    return lines
+
+
+def _expected(detector: Detector) -> str:
+    """What the cut is expected to do, as far as that is known."""
+    cut = detector.cut
+    assert cut is not None and cut.fpr is not None
+    unknown = [label for label, flag in detector.coverage.items() if flag == "unknown"]
+    told = f"expected: {100 * (1 - cut.fpr):.0f} % of unrelated photos out"
+    if cut.tpr is None:
+        return f"{told}; how many of yours are in is not known ({cut.told})"
+    whose = f", unknown for {', '.join(unknown[:3])}" if unknown else ""
+    return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {cut.told})"
 
 
 def tell_coverage(coverage: dict[str, str], labels: str) -> None:

@@ -27,6 +27,12 @@ id_images_option = click.option(
     type=click.Path(),
     help="Photos of the classes, all that score takes; the nearest folder is the label. May be repeated.",
 )
+kinds_option = click.option(
+    "--kinds",
+    type=click.Choice(["auto", "known", "all", "off"]),
+    help="What stands for a label beside its name: its kinds in WordNet, those that the encoder knows, or all.  "
+    "[default: the method's own]",
+)
 raw_csv_option = click.option(
     "--raw-csv",
     is_flag=True,

@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from outword.base.records import read_record
 from outword.detector import artifact
 from outword.detector.judge import UNCALIBRATED, Explanation, judge, side, with_kind
 from outword.detector.predictions import Predictions, predict
@@ -31,6 +32,7 @@ from outword.vectors.id_images import a_few
 from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet
 from outword.words.corpora import is_named
+from outword.words.kinds import Meaning
 from outword.words.labels import Given
 
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
@@ -117,6 +119,11 @@ class Detector:
     def coverage(self) -> dict[str, str]:
         """How well the encoder knows each label; empty when it cannot tell."""
         return cast("dict[str, str]", self.card["coverage"])
+
+    @cached_property
+    def meanings(self) -> list[Meaning]:
+        """What each label was taken for."""
+        return [read_record(Meaning, meaning, "meanings") for meaning in self.card["meanings"]]
 
     @property
     def threshold_(self) -> float | None:
@@ -242,8 +249,7 @@ class Detector:
     @cached_property
     def _kinds(self) -> list[str]:
         """The name of each row that is a kind; "" for a label's own names."""
-        meanings = self.card.get("meanings") or [{"names": []}] * len(self.labels)
-        own = [{label, *meaning["names"]} for label, meaning in zip(self.labels, meanings, strict=True)]
+        own = [{meaning.label, *meaning.names} for meaning in self.meanings]
         return ["" if name in own[label] else name for name, label in zip(self.rows, self._owners, strict=True)]
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
@@ -318,6 +324,10 @@ class Detector:
         """
         return self._with(cut_=threshold, reference_scores=_sorted(reference_scores))
 
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Detector:
+        """The same detector with other names to say what a photo looks like."""
+        return self._with(vocabulary=vocabulary)
+
     def whole(self) -> Detector:
         """The same detector, that scores by its whole method also where no cut is known: to find one."""
         return self._with(_whole=True)
@@ -342,7 +352,7 @@ class Detector:
             )
         from outword.detector.fitting import prepare  # which makes detectors
 
-        return prepare(resolve_card(self.card, self.encoder), labels, report=report).fit()
+        return prepare(resolve_card(self.card, self.encoder), labels, report=report).finish(report=report)
 
 
 def _sorted(scores: ArrayLike | None) -> Array | None:

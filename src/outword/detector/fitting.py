@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.inputs import missing_inputs
-from outword.detector.recipe import Recipe, resolve
+from outword.detector.positives import Positives, make_positives, make_wild
+from outword.detector.recipe import METHOD, Recipe, resolve
 from outword.encoders import Encoder, get_encoder
-from outword.encoders.base import Vectors
-from outword.errors import InputError, ParameterError
+from outword.errors import ParameterError
 from outword.maths.methods import Need
 from outword.vectors.fitted import Hashes
 from outword.vectors.id_images import IdImages, read_id_images
-from outword.vectors.wild import Report, encode_words, mine, quiet
-from outword.words.corpora import Corpus
-from outword.words.forms import drop_labels
-from outword.words.labels import Given, Label, check_labels
-from outword.words.prompts import Prompts
+from outword.vectors.names import name_vectors, vocabulary
+from outword.vectors.reference import find_reference
+from outword.vectors.vocabulary import Vocabulary
+from outword.vectors.wild import Report, quiet
+from outword.words.labels import Given, check_labels
+from outword.words.prompts import Prompts, get_prompts
 
 PathLike = str | os.PathLike[str]
+LabelCache = dict[tuple[Prompts, str, bool], Positives]  # by prompts, kinds, and whether a label is one row
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,31 @@ class Prepared:
 
     recipe: Recipe
     labels: list[str]
+    rows: list[str]
     wild: list[str]
     given: dict[str, NDArray[Any] | None]
     card: dict[str, Any]
     fitted_on: Hashes
 
     def fit(self) -> Detector:
-        """Fit the method."""
+        """Fit the method; there is neither a cut yet nor a vocabulary."""
         encoder, fitted = self.recipe.encoder, self.recipe.make_scorer().fit(**self.given)
-        return Detector(fitted, self.labels, self.wild, self.card, encoder=lambda: encoder, fitted_on=self.fitted_on)
+        made = {"encoder": lambda: encoder, "fitted_on": self.fitted_on, "rows": self.rows}
+        return Detector(fitted, self.labels, self.wild, self.card, **made)
+
+    def finish(self, fpr: float | None = None, report: Report = quiet) -> Detector:
+        """Fit the method, with what photos look like and the cut of the encoder's reference, if it has one."""
+        encoder = self.recipe.encoder
+        names = list(vocabulary(encoder))
+        vectors = name_vectors(encoder, get_prompts(encoder.prompts), names, report).astype(np.float16)
+        detector = self.fit().with_vocabulary(Vocabulary(names, vectors))
+        reference = find_reference(encoder)
+        if fpr is not None and (reference is None or not can_be_cut(detector)):
+            raise ParameterError(
+                f"fpr is for a cut from a reference, and {encoder.name if reference is None else detector.method} has none",
+                hint=f'make one from ordinary photos: "outword reference PHOTOS --encoder {encoder.name}"',
+            )
+        return detector if reference is None else cut_by_reference(detector, reference, fpr)
 
 
 def fit(
@@ -50,11 +69,13 @@ def fit(
     *,
     encoder: str | Encoder = "mini",
     corpus: PathLike | None = None,
-    method: str = "debiased",
+    method: str = METHOD,
     miner: str | None = None,
     prompts: str | None = None,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
     keep_label_words: bool = False,
+    kinds: str | None = None,
+    fpr: float | None = None,
     miner_params: Mapping[str, Any] | None = None,
     report: Report = quiet,
     **params: Any,
@@ -75,6 +96,10 @@ def fit(
         id_images: photos that show the classes: folders, whose sub-folders are labels, or stores of "outword embed",
             one or several; or what `outword.vectors.id_images.read_id_images` gave.
         keep_label_words: keep wild words that equal a label; they are left out by default, and `card` says which.
+        kinds: what stands for a label beside its name: "known", what WordNet has below it and the encoder knows; "all" of
+            that; "off"; or "auto", the best of these. The method's own by default: "auto" for "grounded".
+        fpr: the share of unrelated photos, those of the encoder's reference, that may get in; by default both errors
+            are balanced, as far as they are known.
         miner_params: of the miner, for example `{"alpha": 50}`.
         report: called with (task, done, total) during long work.
         params: of the method, for example `tau=0.4`.
@@ -88,10 +113,11 @@ def fit(
         miner_params=miner_params,
         prompts=prompts,
         keep_label_words=keep_label_words,
+        kinds=kinds,
     )
     if miner_params and Need.WILD not in recipe.wants:
         raise ParameterError(f"{method} mines no words, and {min(miner_params)} is of a miner", hint="leave it out")
-    return prepare(recipe, labels, id_images=id_images, report=report).fit()
+    return prepare(recipe, labels, id_images=id_images, report=report).finish(fpr, report)
 
 
 def prepare(
@@ -100,12 +126,12 @@ def prepare(
     *,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
     report: Report = quiet,
-    label_cache: dict[Prompts, Vectors] | None = None,
+    label_cache: LabelCache | None = None,
 ) -> Prepared:
     """Encode what a recipe is fitted on; labels, ID images and report are those of `fit`.
 
-    `label_cache` keeps the label vectors of each template set from one call to the next, for several recipes with the
-    same encoder and labels.
+    `label_cache` keeps what stands for the labels from one call to the next, for several recipes with the same encoder
+    and labels.
     """
     typed, card, encoder = check_labels(labels), recipe.card, recipe.encoder
     if missing := missing_inputs(recipe, id_images):
@@ -124,40 +150,19 @@ def prepare(
         }
         given |= {"images": found.vectors, "image_labels": found.classes}
         fitted_on = found.hashes
-    label_cache = {} if label_cache is None else label_cache
-    if recipe.prompts not in label_cache:
-        sentences = [_sentences(label, recipe.prompts) for label in typed.values()]
-        label_cache[recipe.prompts] = encode_words(encoder, sentences, report)
-    given["labels"] = y = label_cache[recipe.prompts]
+    cache, key = (
+        {} if label_cache is None else label_cache,
+        (recipe.prompts, recipe.kinds, Need.ID_LABELS in recipe.wants),
+    )
+    if key not in cache:
+        cache[key] = make_positives(recipe, typed, card["coverage"], report)
+    positives = cache[key]
+    card["meanings"] = [asdict(meaning) for meaning in positives.meanings]
+    given |= {"labels": positives.vectors, "owners": positives.owners}
     words: list[str] = []
     if recipe.corpus is not None:
-        words, given["wild"] = _wild(recipe, recipe.corpus, [*typed.values()], y, card, report)
-    return Prepared(recipe, names, words, given, card, fitted_on)
-
-
-def _sentences(label: Label, prompts: Prompts) -> list[str]:
-    """What the encoder reads of a label: its own prompt, or its names in all templates."""
-    rendered = prompts.render(label.names, ["label"] * len(label.names))
-    return [label.prompt] if label.prompt else [text for texts in rendered for text in texts]
-
-
-def _wild(
-    recipe: Recipe, corpus: Corpus, labels: Sequence[Label], y: Vectors, card: dict[str, Any], report: Report
-) -> tuple[list[str], NDArray[np.float16]]:
-    """The wild words and their vectors; the card is told which were left out."""
-    wild = mine(recipe.encoder, corpus, recipe.prompts, recipe.make_miner(), y, report)
-    every = list(range(len(wild.words)))
-    names = [name for label in labels for name in label.names]
-    kept, left_out = (every, []) if recipe.keep_label_words else drop_labels(wild.words, names)
-    card["corpus"]["left_out"] = left_out
-    card["miner"]["fingerprint"] = wild.fingerprint
-    if not kept:
-        raise InputError(
-            f"{recipe.method} is left without words: the miner keeps {len(wild.words)} of {len(corpus)} in "
-            f"{corpus.name}, and {len(left_out)} of them equal a label",
-            hint="give a longer list, --miner all, or --keep-label-words",
-        )
-    return [wild.words[i] for i in kept], wild.vectors[kept]
+        words, given["wild"] = make_wild(recipe, positives, card, report)
+    return Prepared(recipe, names, positives.rows, words, given, card, fitted_on)
 
 
 def _id_images(recipe: Recipe, given: Any, labels: Sequence[str], report: Report) -> IdImages:

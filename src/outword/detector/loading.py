@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from outword.base.checks import number
-from outword.base.records import mistyped
+from outword.base.records import mistyped, read_record
 from outword.detector import artifact
 from outword.detector.detector import FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
 from outword.detector.recipe import checked_params
@@ -23,6 +23,7 @@ from outword.maths.numerics import Array
 from outword.maths.thresholds import read_threshold
 from outword.vectors.fitted import Hashes
 from outword.vectors.vocabulary import Vocabulary
+from outword.words.kinds import Meaning
 
 _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.records.mistyped`)
     "method": {"name": str, "parameters": dict},
@@ -42,7 +43,8 @@ _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.
     "keep_label_words?": bool,
     "calibration": (None, dict),
     "cut": (None, dict),
-    "meanings?": [{"text": str, "names": [str], "sense": (None, str), "gloss": str, "kinds": [str]}],
+    "kinds": str,
+    "meanings": list,
 }
 PathLike = str | os.PathLike[str]
 
@@ -120,9 +122,10 @@ def _agree(vectors: VectorDetector, saved: artifact.Saved) -> bool:
     n_labels, n_wild = len(saved.labels), 0 if vectors.wild_ is None else len(vectors.wild_)
     owners = np.arange(len(saved.rows)) if vectors.owners_ is None else vectors.owners_
     learned = vectors.class_logits(np.eye(1, vectors.labels_.shape[1]))
-    meanings = saved.card.get("meanings", saved.labels)
+    meanings = [read_record(Meaning, meaning, "meanings") for meaning in saved.card["meanings"]]
     return (
-        (len(vectors.labels_), n_wild, len(meanings)) == (len(saved.rows), len(saved.wild), n_labels)
+        (len(vectors.labels_), n_wild) == (len(saved.rows), len(saved.wild))
+        and [meaning.label for meaning in meanings] == saved.labels
         and len(owners) == len(saved.rows)
         and set(owners.tolist()) == set(range(n_labels))
         and (learned is None or set(learned[0].tolist()) <= set(range(n_labels)))

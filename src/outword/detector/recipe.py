@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from outword.errors import ParameterError, unknown
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.mining import MINERS, Miner
 from outword.words.corpora import Corpus, get_corpus
+from outword.words.kinds import Kinds
 from outword.words.prompts import Prompts, get_prompts
 
 PathLike = str | os.PathLike[str]
-CORPUS = "wordnet"
+METHOD, CORPUS = "grounded", "wordnet"  # the library's own choice
 _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "float": (int, float, np.number),
     "int": (int, np.integer),
@@ -48,6 +49,7 @@ class Recipe:
     corpus: Corpus | None
     prompts: Prompts
     keep_label_words: bool  # whether wild words that equal a label are kept
+    kinds: Kinds | Literal["auto"]  # which kinds of a label stand beside it; "auto": by what the encoder knows
     on_vectors: Mapping[str, Any]  # what was set so that a method which looks at pixels is content with vectors
 
     def make_scorer(self) -> VectorDetector:
@@ -83,6 +85,7 @@ class Recipe:
         if self.corpus is not None:
             card["corpus"] = {"name": self.corpus.name, "fingerprint": self.corpus.fingerprint}
             card["miner"] = {"name": self.miner, "parameters": dict(self.miner_params)}
+        card["kinds"] = self.kinds
         return {**card, "keep_label_words": True} if self.keep_label_words else card
 
 
@@ -97,6 +100,7 @@ def resolve(
     prompts: str | None = None,
     seed: int | None = None,
     keep_label_words: bool = False,
+    kinds: str | None = None,
     vectors_only: bool = False,
 ) -> Recipe:
     """Fill in what is left open by what the method is published with, and check names and parameters.
@@ -121,8 +125,21 @@ def resolve(
         corpus=get_corpus(named) if named and Need.WILD in scorer.wants() else None,
         prompts=get_prompts(prompts or scorer.prompts or encoder.prompts),
         keep_label_words=keep_label_words,
+        kinds=_kinds(method, scorer, kinds),
         on_vectors=on_vectors,
     )
+
+
+def _kinds(method: str, scorer: VectorDetector, kinds: str | None) -> Kinds | Literal["auto"]:
+    """The kinds that were asked for, or else the method's own choice."""
+    chosen, known = kinds or scorer.kinds, ("auto", *get_args(Kinds))
+    if chosen not in known:
+        raise unknown("value of kinds", chosen, known, "outword fit --help")
+    if chosen != "off" and Need.ID_LABELS in scorer.wants():
+        if kinds is None:
+            return "off"
+        raise ParameterError(f"{method} learns its classes from ID images, got kinds={kinds}", hint="leave kinds out")
+    return cast("Kinds", chosen)
 
 
 def resolve_card(card: Mapping[str, Any], encoder: Encoder) -> Recipe:
@@ -137,6 +154,7 @@ def resolve_card(card: Mapping[str, Any], encoder: Encoder) -> Recipe:
         miner_params=miner.get("parameters"),
         prompts=card["prompts"]["name"],
         keep_label_words=card.get("keep_label_words", False),
+        kinds=card["kinds"],
     )
 
 

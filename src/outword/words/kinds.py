@@ -256,6 +256,14 @@ def are_below(wnids: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
     return [row is not None and bool(inside[row]) for row in rows]
 
 
+def are_above(wnids: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
+    """Which senses, by their numbers, are what a label is a kind of."""
+    net = nouns()
+    own = [net.by_wnid(meaning.sense) for meaning in meanings]
+    above = {net.wnid(up) for sense in own if sense is not None for up in net.above(sense)}
+    return [wnid in above for wnid in wnids]
+
+
 def _inside(meanings: Sequence[Meaning]) -> NDArray[np.bool_]:
     """Whether each sense is at or below that of a label (n_senses,); with kinds by hand, at or below these."""
     net = nouns()

@@ -14,10 +14,10 @@ from outword.benchmark.run.photos import Photos
 from outword.benchmark.run.results import Place, Row
 from outword.benchmark.run.suite import Entry
 from outword.benchmark.run.task import Task
+from outword.detector.fitting import LabelCache
 from outword.detector.inputs import check_store, missing_inputs
 from outword.detector.recipe import PathLike, Recipe
 from outword.encoders import Encoder
-from outword.encoders.base import Vectors
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import DETECTORS, Need
 from outword.vectors.fitted import any_of, hashes_of_vectors, short
@@ -26,7 +26,6 @@ from outword.vectors.reader import vectors_of
 from outword.vectors.source import Source
 from outword.vectors.wild import Report, quiet
 from outword.words.labels import Label
-from outword.words.prompts import Prompts
 
 INSIDE = "ID"  # what the ID set is called
 SEED = 0  # of all that is drawn by chance
@@ -123,7 +122,8 @@ def _slowness(recipe: Recipe) -> tuple[bool, bool, bool]:
 
 def run_cells(cells: Iterable[Cell], *, report: Report = quiet, tell: Tell = silent) -> Iterator[list[Row]]:
     """The rows of each cell, as soon as they are ready; labels and encoder are the same in all."""
-    label_cache, failed = dict[Prompts, Vectors](), True
+    label_cache: LabelCache = {}
+    failed = True
     for cell in cells:
         try:
             rows, _ = cell.rows(cell.measure(label_cache, report))

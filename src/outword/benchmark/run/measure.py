@@ -19,7 +19,7 @@ from outword.benchmark.run.photos import Indices, Photos, below
 from outword.benchmark.run.results import Place, Row, Worst, commit, versions
 from outword.benchmark.run.task import Task
 from outword.detector.detector import Detector
-from outword.detector.fitting import prepare
+from outword.detector.fitting import LabelCache, prepare
 from outword.detector.judge import judge
 from outword.detector.recipe import Recipe
 from outword.encoders import Encoder
@@ -32,7 +32,6 @@ from outword.vectors.id_images import IdImages
 from outword.vectors.reader import vectors_of
 from outword.vectors.source import find_source
 from outword.vectors.wild import Report, quiet
-from outword.words.prompts import Prompts
 
 WORST = 6  # images of the ID set, and of each OOD set, that are told as the worst
 UNKNOWN = (math.nan, math.nan)  # an interval that was not asked for
@@ -127,7 +126,7 @@ class Cell:
         """What the file with the scores is called."""
         return sha256_bytes("".join(self.keys.values()).encode())[:16]
 
-    def measure(self, label_cache: dict[Prompts, Vectors] | None = None, report: Report = quiet) -> Measured:
+    def measure(self, label_cache: LabelCache | None = None, report: Report = quiet) -> Measured:
         """Fit the method and let it score; `label_cache` is for cells with the same labels and encoder."""
         prepared = prepare(
             self.recipe, self.task.labels, id_images=self.id_images, report=report, label_cache=label_cache

@@ -18,14 +18,13 @@ from outword.benchmark.run.photos import Photos, below, encoded
 from outword.benchmark.run.results import Condition, Outcome, Place, Results, Row, Skipped
 from outword.benchmark.run.suite import FOLDER, SWEPT, Entry, Suite
 from outword.benchmark.run.task import Task, half, make_task
+from outword.detector.fitting import LabelCache
 from outword.detector.inputs import missing_inputs
 from outword.detector.recipe import make_detector
 from outword.encoders import Encoder
-from outword.encoders.base import Vectors
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import Need
 from outword.vectors.wild import Report
-from outword.words.prompts import Prompts
 
 UNREAD = 10  # photos of a set that are named
 
@@ -60,7 +59,7 @@ class Runner:
         self._unread: dict[str, list[tuple[str, str]]] = {}
         self._done = self.results.read()
         self._rows: list[Row] = []
-        self._label_caches: dict[str, dict[Prompts, Vectors]] = {}  # by list of labels
+        self._label_caches: dict[str, LabelCache] = {}  # by list of labels
         words = self.root / "words.txt"
         self._words = words if words.exists() else None
 

@@ -39,7 +39,7 @@ WHOLE = ("B", "alpha", "L", "K")
 
 @dataclass(frozen=True)
 class Entry:
-    """A method as it takes part; prompts, miner and corpus are as for `outword.fit`."""
+    """A method as it takes part; prompts, miner, corpus and kinds are as for `outword.fit`."""
 
     method: str  # as in `outword list methods`
     name: str = ""  # of its rows; the method's by default
@@ -47,6 +47,7 @@ class Entry:
     prompts: str | None = None
     miner: str | None = None
     corpus: str | None = None
+    kinds: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     miner_params: Mapping[str, Any] = field(default_factory=dict)
     encoders: tuple[str, ...] = ()  # those of the suite that it takes part with; none stands for all
@@ -79,6 +80,7 @@ class Entry:
             miner=self.miner,
             miner_params=self.miner_params,
             prompts=self.prompts or kind.prompts or prompts,
+            kinds=self.kinds,
             vectors_only=True,
             **rest,
         )

@@ -68,7 +68,8 @@ class VectorDetector(ABC):
     in_pipeline: ClassVar[Mapping[str, Any]] = {}  # what `outword.fit` sets unless told otherwise, if not the paper's
     on_vectors: ClassVar[Mapping[str, Any]] = {}  # what makes a method that looks at pixels content with vectors
     in_small_world: ClassVar[Mapping[str, Any]] = {}  # what suits the planted world of `outword.testing`
-    kinds: ClassVar[str] = "off"  # whether `outword.fit` gives it the kinds of a label as rows of its own
+    kinds: ClassVar[str] = "off"  # which kinds of a label `outword.fit` gives it as rows of their own
+    rivals: ClassVar[bool] = False  # whether `outword.fit` lets readable names compete beside the mined words
     sees_order: ClassVar[bool] = False  # whether a score depends on the images scored before; then there is a `reset`
     sees_axes: ClassVar[bool] = False  # whether turning all vectors together changes the scores
 

@@ -53,6 +53,7 @@ class Grounded(WordsDetector):
     b: float = parameter(1.0, least=0, most=1e6, hint="1 is the natural weight, 0 leaves the log-odds alone")
     summary: ClassVar[str] = "log-odds of labels against words, plus the largest logit: relative and absolute evidence"
     kinds: ClassVar[str] = "auto"
+    rivals: ClassVar[bool] = True
     _peak: ClassVar[bool] = True
 
     def _prepare(self) -> None:

@@ -1,0 +1,136 @@
+"""Cuts without a photo of the user's: from the reference of the encoder, or from the very photos that are asked about.
+
+docs/verdicts.md tells how these rules were found, and on which photos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.detector.positives import kin_of, mostly_unknown
+from outword.maths.methods import Need
+from outword.maths.methods.grounded import Grounded
+from outword.maths.numerics import Array, log_sum_exp, unit_rows
+from outword.maths.thresholds import fit_reference
+from outword.vectors.reference import Reference
+from outword.words.forms import fold
+from outword.words.kinds import are_below, is_kind
+from outword.words.nouns import nouns
+
+if TYPE_CHECKING:
+    from outword.detector.detector import Detector
+
+FEWEST = 100  # photos that show none of the labels; with fewer, no cut is made from them
+Flags = NDArray[np.bool_]
+
+
+def can_be_cut(detector: Detector) -> bool:
+    """Whether scores of vectors tell what photos score: not for methods that see more of a photo, or other photos."""
+    wants = detector.scorer.wants()
+    return not (detector.scorer.sees_order or Need.PATCHES in wants or Need.PIXELS in wants)
+
+
+def cut_by_reference(detector: Detector, reference: Reference, fpr: float | None = None) -> Detector:
+    """The detector with the cut that its encoder's reference gives; as it is where the reference cannot tell.
+
+    Photos that show a label are left out: by their name, or if nobody named them by what they look like. With `fpr`
+    that share of the rest gets in. Otherwise both errors are balanced: what the rest scores, and what photos of a
+    label would score (`pseudo_id`). That needs labels that the encoder knows; where it does not know most of them, one
+    in twenty of the rest gets in.
+    """
+    if not can_be_cut(detector):
+        return detector
+    vectors = reference.vectors.astype(np.float32)
+    unrelated = ~_shown(detector, reference, vectors)
+    if unrelated.sum() < FEWEST:
+        return detector
+    scores = detector.scorer.score(vectors)[unrelated]
+    pseudo = np.zeros(0)
+    if fpr is None and isinstance(detector.scorer, Grounded) and not mostly_unknown(detector.coverage):
+        pseudo = pseudo_id(detector, vectors[unrelated], np.array(reference.wnids)[unrelated].tolist())
+    return detector.with_cut(fit_reference(scores, pseudo, fpr), scores)
+
+
+def cut_by_batch(detector: Detector, vectors: NDArray[np.floating]) -> tuple[Detector, float]:
+    """The detector with a cut from the photos that are to be judged, (n, dim), and the share named like a label.
+
+    Each photo is named by the readable name, label or kind that is nearest. What is named like a label is left out;
+    one in twenty of the rest gets in. The detector is as it was where the rest is too small.
+    """
+    like = named_like_labels(detector, vectors)
+    if (~like).sum() < FEWEST or not can_be_cut(detector):
+        return detector, float(like.mean())
+    scores = detector.scorer.score(vectors)[~like]
+    return detector.with_cut(fit_reference(scores, method="batch"), scores), float(like.mean())
+
+
+def named_like_labels(detector: Detector, vectors: NDArray[np.floating]) -> Flags:
+    """Which photos look more like a label or a kind of one than like any other readable name."""
+    x = unit_rows(vectors)
+    best = (x @ unit_rows(detector.scorer.labels_).T).max(axis=1)
+    if detector.vocabulary is None:
+        return np.zeros(len(x), bool)
+    kin = is_kind(detector.vocabulary.names, detector.meanings)
+    cosines = x @ unit_rows(detector.vocabulary.vectors).T
+    return np.asarray((np.array(kin)[cosines.argmax(axis=1)]) | (best >= cosines.max(axis=1)))
+
+
+def _shown(detector: Detector, reference: Reference, vectors: NDArray[np.float32]) -> Flags:
+    """Which photos of a reference show a label."""
+    rows = set(map(fold, detector.rows))
+    named = np.array(are_below(reference.wnids, detector.meanings))
+    named |= [bool(name) and fold(name) in rows for name in reference.names]
+    nameless = np.array([not name and not wnid for name, wnid in zip(reference.names, reference.wnids, strict=True)])
+    if nameless.any():
+        named[nameless] = named_like_labels(detector, vectors[nameless])
+    return named
+
+
+def pseudo_id(detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[str]) -> Array:
+    """What photos of one more label would score: each photo with a label of its own, as broad as the others.
+
+    The label of a photo is a readable name at or above what it shows, the one that has about as many known kinds as
+    the detector's labels have on average (of logs), kin of labels apart. Its kinds are positives for that photo and
+    compete no longer, nor does what lies above it: `P' = P + sum e^h`, `Q' = Q - sum e^h`, the largest logit likewise.
+    """
+    assert isinstance(scorer := detector.scorer, Grounded)
+    names = {name: nouns().wnid(nouns().readable()[name]) for name in detector.wild if name in nouns().readable()}
+    related = np.array(kin_of(names, detector.meanings))
+    rival_names = [name for name, kin in zip(names, related, strict=True) if not kin]
+    below = _below([names[name] for name in rival_names])
+    places = {names[name]: place for place, name in enumerate(rival_names)}
+    known = np.array([wnid in places for wnid in wnids])
+    own = np.array([places[wnid] for wnid in wnids if wnid in places], np.int64)
+    if not len(own):
+        return np.zeros(0)
+    owners = np.arange(len(detector.rows)) if scorer.owners_ is None else scorer.owners_
+    breadth = np.log(np.bincount(owners)).mean()
+    label = np.where(below[own], np.abs(np.log(below.sum(axis=0)) - breadth), np.inf).argmin(axis=1)
+    row = {word: place for place, word in enumerate(detector.wild)}
+    rivals = unit_rows(scorer.wild_[[row[name] for name in rival_names]])  # type: ignore[index]
+    logits = unit_rows(vectors[known]) @ rivals.T / scorer.temperature
+    return np.asarray(scorer.combine(_moved(scorer.masses(vectors[known]), logits, below[:, label].T, below[label])))
+
+
+def _below(wnids: Sequence[str]) -> Flags:
+    """Whether the i-th sense is the j-th, or lies below it, (n, n)."""
+    net, place = nouns(), {wnid: at for at, wnid in enumerate(wnids)}
+    found = np.eye(len(wnids), dtype=bool)
+    for at, wnid in enumerate(wnids):
+        for sense in net.above(net.by_wnid(wnid)):  # type: ignore[arg-type]
+            if (above := place.get(net.wnid(sense))) is not None:
+                found[at, above] = True
+    return found
+
+
+def _moved(masses: Array, logits: Array, kinds: Flags, above: Flags) -> Array:
+    """Log P, log Q and the largest logit, once kinds are labels, and neither they nor what is above them compete."""
+    log_p, log_q, peak = masses.T
+    own = np.where(kinds, logits, -np.inf)
+    gone = log_sum_exp(np.where(kinds | above, logits, -np.inf))
+    left = log_q + np.log(np.maximum(-np.expm1(np.minimum(gone - log_q, 0)), np.finfo(float).eps))
+    return np.stack([np.logaddexp(log_p, log_sum_exp(own)), left, np.maximum(peak, own.max(axis=1))], axis=1)

@@ -1,0 +1,141 @@
+"""What stands for the labels: their names and kinds as rows, which label each belongs to, and the words that compete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.detector.recipe import Recipe
+from outword.encoders import Encoder
+from outword.encoders.base import Vectors
+from outword.errors import InputError
+from outword.maths.methods import DETECTORS, Need
+from outword.vectors.names import name_vectors, vocabulary
+from outword.vectors.wild import Report, encode_words, mine, quiet
+from outword.words.forms import drop_labels, fold
+from outword.words.kinds import Kinds, Meaning, are_above, are_below, is_kind, understand
+from outword.words.labels import Label
+from outword.words.prompts import Prompts
+
+UNKNOWN = "unknown"  # what coverage says of a label that the encoder does not know
+
+
+@dataclass(frozen=True, eq=False)
+class Positives:
+    """Rows of names, (n_rows, dim) vectors, and the label of each; `owners` is None where every row is a label."""
+
+    meanings: list[Meaning]
+    rows: list[str]
+    owners: NDArray[np.int64] | None
+    vectors: Vectors
+
+
+def mostly_unknown(coverage: Mapping[str, str]) -> bool:
+    """Whether the encoder does not know more than half of the labels; without coverage it is taken to know them.
+
+    >>> mostly_unknown({"forest": "unknown", "sea": "unknown", "dog": "known"}), mostly_unknown({})
+    (True, False)
+    """
+    return sum(flag == UNKNOWN for flag in coverage.values()) > len(coverage) / 2
+
+
+def make_positives(
+    recipe: Recipe, labels: Mapping[str, Label], coverage: Mapping[str, str], report: Report = quiet
+) -> Positives:
+    """Find what the labels mean, and encode their names and kinds.
+
+    A method that learns the classes of ID images has one row a label, for all of its names.
+    """
+    meanings = understand(labels, kinds_in_use(recipe, coverage), lambda names: _known(recipe.encoder, names))
+    if Need.ID_LABELS in recipe.wants:
+        sentences = [_sentences(label, recipe.prompts) for label in labels.values()]
+        return Positives(meanings, list(labels), None, encode_words(recipe.encoder, sentences, report))
+    named = [[*meaning.names, *meaning.kinds] for meaning in meanings]
+    rows = [name for names in named for name in names]
+    vectors = name_vectors(recipe.encoder, recipe.prompts, rows, report)
+    first = np.cumsum([0, *map(len, named[:-1])])
+    for place, label in zip(first, labels.values(), strict=True):
+        if label.prompt:
+            vectors[place] = encode_words(recipe.encoder, [[label.prompt]], report)[0]
+    if len(rows) == len(meanings):
+        return Positives(meanings, [meaning.label for meaning in meanings], None, vectors)
+    return Positives(meanings, rows, np.repeat(np.arange(len(named)), [*map(len, named)]), vectors)
+
+
+def kinds_in_use(recipe: Recipe, coverage: Mapping[str, str]) -> Kinds:
+    """Which kinds labels are given: "auto" is for the known ones where the encoder tells, else for all.
+
+    Where it does not know most of the labels, it is for none: the kinds of the few that it knows would drown the rest.
+    """
+    if recipe.kinds != "auto":
+        return recipe.kinds
+    return "off" if mostly_unknown(coverage) else "known" if coverage else "all"
+
+
+def _known(encoder: Encoder, names: Sequence[str]) -> list[bool]:
+    found = encoder.coverage(names)
+    return [one.flag == "known" for one in found] if found else [True] * len(names)
+
+
+def _sentences(label: Label, prompts: Prompts) -> list[str]:
+    """What the encoder reads of a label: its own prompt, or its names in all templates."""
+    rendered = prompts.render(label.names, ["label"] * len(label.names))
+    return [label.prompt] if label.prompt else [text for texts in rendered for text in texts]
+
+
+def make_wild(
+    recipe: Recipe, positives: Positives, card: dict[str, Any], report: Report = quiet
+) -> tuple[list[str], NDArray[np.float16]]:
+    """The wild words and their vectors; the card is told which were left out.
+
+    Words that equal a label are, and where labels have kinds, words that are kinds of one. For a method that says so
+    (`VectorDetector.rivals`) the readable names that are no kin of a label come first, and mined words fill up to as
+    many as were mined.
+    """
+    assert recipe.corpus is not None
+    mined = mine(recipe.encoder, recipe.corpus, recipe.prompts, recipe.make_miner(), positives.vectors, report)
+    kept, left_out = _dropped(recipe, positives, mined.words)
+    card["corpus"]["left_out"] = left_out
+    card["miner"]["fingerprint"] = mined.fingerprint
+    rivals = _rivals(recipe, positives) if DETECTORS[recipe.method].rivals else []
+    taken = set(map(fold, rivals))
+    kept = [i for i in kept if fold(mined.words[i]) not in taken][: max(0, len(mined.words) - len(rivals))]
+    if not rivals and not kept:
+        raise InputError(
+            f"{recipe.method} is left without words: the miner keeps {len(mined.words)} of {len(recipe.corpus)} in "
+            f"{recipe.corpus.name}, and {len(left_out)} of them equal a label",
+            hint="give a longer list, --miner all, or --keep-label-words",
+        )
+    vectors = mined.vectors[kept]
+    if rivals:
+        own = name_vectors(recipe.encoder, recipe.prompts, rivals, report).astype(np.float16)
+        vectors = np.concatenate([own, vectors])
+    return [*rivals, *(mined.words[i] for i in kept)], vectors
+
+
+def _dropped(recipe: Recipe, positives: Positives, words: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Indices of the words that are kept, and the words that are not."""
+    if recipe.keep_label_words:
+        return list(range(len(words))), []
+    if positives.owners is None:
+        return drop_labels(words, [name for meaning in positives.meanings for name in meaning.names])
+    kin = is_kind(words, positives.meanings)
+    return [i for i, left in enumerate(kin) if not left], [word for word, left in zip(words, kin, strict=True) if left]
+
+
+def _rivals(recipe: Recipe, positives: Positives) -> list[str]:
+    """The readable names that the encoder knows and that are no kin of a label: no kind of one, nor one of it."""
+    names = vocabulary(recipe.encoder)
+    kin = kin_of(names, positives.meanings)
+    return [name for name, related in zip(names, kin, strict=True) if not related]
+
+
+def kin_of(names: Mapping[str, str], meanings: Sequence[Meaning]) -> list[bool]:
+    """Which names, with their wnids, are a label's, or a kind of one, or what a label is a kind of."""
+    spelled = is_kind(list(names), meanings)
+    below, above = are_below(list(names.values()), meanings), are_above(list(names.values()), meanings)
+    return [any(related) for related in zip(spelled, below, above, strict=True)]
