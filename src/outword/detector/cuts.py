@@ -6,7 +6,7 @@ docs/verdicts.md tells how these rules were found, and on which photos.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,24 +34,27 @@ def can_be_cut(detector: Detector) -> bool:
     return not (detector.scorer.sees_order or Need.PATCHES in wants or Need.PIXELS in wants)
 
 
-def cut_by_reference(detector: Detector, reference: Reference, fpr: float | None = None) -> Detector:
+def cut_by_reference(
+    detector: Detector, reference: Reference, fpr: float | None = None, *, unrelated: Flags | None = None
+) -> Detector:
     """The detector with the cut that its encoder's reference gives; as it is where the reference cannot tell.
 
     Photos that show a label are left out: by their name, or if nobody named them by what they look like. With `fpr`
     that share of the rest gets in. Otherwise both errors are balanced: what the rest scores, and what photos of a
     label would score (`pseudo_id`). That needs labels that the encoder knows; where it does not know most of them, one
-    in twenty of the rest gets in.
+    in twenty of the rest gets in. `unrelated` says which photos may stand for unrelated ones, (n,), by default all.
     """
     if not can_be_cut(detector):
         return detector
     vectors = reference.vectors.astype(np.float32)
-    unrelated = ~_shown(detector, reference, vectors)
-    if unrelated.sum() < FEWEST:
+    rest = ~_shown(detector, reference, vectors)
+    counted = rest if unrelated is None else rest & unrelated
+    if counted.sum() < FEWEST:
         return detector
-    scores = detector.scorer.score(vectors)[unrelated]
+    scores = detector.scorer.score(vectors[counted])
     pseudo = np.zeros(0)
     if fpr is None and isinstance(detector.scorer, Grounded) and not mostly_unknown(detector.coverage):
-        pseudo = pseudo_id(detector, vectors[unrelated], np.array(reference.wnids)[unrelated].tolist())
+        pseudo = pseudo_id(detector, vectors[rest], np.array(reference.wnids)[rest].tolist())
     return detector.with_cut(fit_reference(scores, pseudo, fpr), scores)
 
 
@@ -97,12 +100,13 @@ def pseudo_id(detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[
     the detector's labels have on average (of logs), kin of labels apart. Its kinds are positives for that photo and
     compete no longer, nor does what lies above it: `P' = P + sum e^h`, `Q' = Q - sum e^h`, the largest logit likewise.
     """
-    assert isinstance(scorer := detector.scorer, Grounded)
-    names = {name: nouns().wnid(nouns().readable()[name]) for name in detector.wild if name in nouns().readable()}
+    scorer, readable = cast(Grounded, detector.scorer), nouns().readable()
+    names = {name: nouns().wnid(readable[name]) for name in detector.wild if name in readable}
     related = np.array(kin_of(names, detector.meanings))
     rival_names = [name for name, kin in zip(names, related, strict=True) if not kin]
     below = _below([names[name] for name in rival_names])
-    places = {names[name]: place for place, name in enumerate(rival_names)}
+    leaves = below.sum(axis=0) == 1  # a photo that only shows a "building" is none of any kind that is known
+    places = {names[name]: place for place, name in enumerate(rival_names) if leaves[place]}
     known = np.array([wnid in places for wnid in wnids])
     own = np.array([places[wnid] for wnid in wnids if wnid in places], np.int64)
     if not len(own):

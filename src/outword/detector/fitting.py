@@ -46,8 +46,15 @@ class Prepared:
     def fit(self) -> Detector:
         """Fit the method; there is neither a cut yet nor a vocabulary."""
         encoder, fitted = self.recipe.encoder, self.recipe.make_scorer().fit(**self.given)
-        made = {"encoder": lambda: encoder, "fitted_on": self.fitted_on, "rows": self.rows}
-        return Detector(fitted, self.labels, self.wild, self.card, **made)
+        return Detector(
+            fitted,
+            self.labels,
+            self.wild,
+            self.card,
+            encoder=lambda: encoder,
+            fitted_on=self.fitted_on,
+            rows=self.rows,
+        )
 
     def finish(self, fpr: float | None = None, report: Report = quiet) -> Detector:
         """Fit the method, with what photos look like and the cut of the encoder's reference, if it has one."""
@@ -57,8 +64,9 @@ class Prepared:
         detector = self.fit().with_vocabulary(Vocabulary(names, vectors))
         reference = find_reference(encoder)
         if fpr is not None and (reference is None or not can_be_cut(detector)):
+            whose = encoder.name if reference is None else detector.method
             raise ParameterError(
-                f"fpr is for a cut from a reference, and {encoder.name if reference is None else detector.method} has none",
+                f"fpr is for a cut from a reference, and {whose} has none, got {fpr}",
                 hint=f'make one from ordinary photos: "outword reference PHOTOS --encoder {encoder.name}"',
             )
         return detector if reference is None else cut_by_reference(detector, reference, fpr)
@@ -96,8 +104,8 @@ def fit(
         id_images: photos that show the classes: folders, whose sub-folders are labels, or stores of "outword embed",
             one or several; or what `outword.vectors.id_images.read_id_images` gave.
         keep_label_words: keep wild words that equal a label; they are left out by default, and `card` says which.
-        kinds: what stands for a label beside its name: "known", what WordNet has below it and the encoder knows; "all" of
-            that; "off"; or "auto", the best of these. The method's own by default: "auto" for "grounded".
+        kinds: what stands for a label beside its name: "known", what WordNet has below it and the encoder knows; "all"
+            of that; "off"; or "auto", the best of these. The method's own by default: "auto" for "grounded".
         fpr: the share of unrelated photos, those of the encoder's reference, that may get in; by default both errors
             are balanced, as far as they are known.
         miner_params: of the miner, for example `{"alpha": 50}`.
@@ -157,12 +165,17 @@ def prepare(
     if key not in cache:
         cache[key] = make_positives(recipe, typed, card["coverage"], report)
     positives = cache[key]
-    card["meanings"] = [asdict(meaning) for meaning in positives.meanings]
+    card["meanings"] = [_listed(asdict(meaning)) for meaning in positives.meanings]
     given |= {"labels": positives.vectors, "owners": positives.owners}
     words: list[str] = []
     if recipe.corpus is not None:
         words, given["wild"] = make_wild(recipe, positives, card, report)
     return Prepared(recipe, names, positives.rows, words, given, card, fitted_on)
+
+
+def _listed(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with lists for tuples, which JSON does not have."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
 def _id_images(recipe: Recipe, given: Any, labels: Sequence[str], report: Report) -> IdImages:

@@ -1,4 +1,4 @@
-"""What stands for the labels: their names and kinds as rows, which label each belongs to, and the words that compete."""
+"""What stands for the labels, names and kinds as rows, which label each belongs to, and the words that compete."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Positives:
 
 
 def mostly_unknown(coverage: Mapping[str, str]) -> bool:
-    """Whether the encoder does not know more than half of the labels; without coverage it is taken to know them.
+    """Whether the encoder does not know half of the labels, or more; without coverage it is taken to know them.
 
-    >>> mostly_unknown({"forest": "unknown", "sea": "unknown", "dog": "known"}), mostly_unknown({})
+    >>> mostly_unknown({"forest": "unknown", "dog": "known"}), mostly_unknown({})
     (True, False)
     """
-    return sum(flag == UNKNOWN for flag in coverage.values()) > len(coverage) / 2
+    return bool(coverage) and sum(flag == UNKNOWN for flag in coverage.values()) >= len(coverage) / 2
 
 
 def make_positives(

@@ -1,0 +1,191 @@
+"""Verdicts from names alone, on the photos of the shipped reference: how many are right on either side.
+
+    python benchmarks/verdicts.py [--draws 20] [--only broad,exact,scenes] [--batch]
+
+Photos are those of bench-mini, as vectors (the reference that comes with `mini`). They are split into halves: the cut
+is made from the one, verdicts are counted on the other, then the other way round. "without" leaves the set of unrelated
+photos that is counted out of the reference; what stands for photos of the labels stays. A photo is of a label if
+WordNet has what it shows at or below the label's sense. With --batch the photos of the other half are their own
+reference, as for an encoder that has none. Balanced accuracy is the mean of the share of own photos that are in and the
+share of others that are out; the latter is the mean over sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common import table
+from outword.detector.cuts import cut_by_batch, cut_by_reference
+from outword.detector.detector import Detector
+from outword.detector.fitting import prepare
+from outword.detector.recipe import METHOD, resolve
+from outword.encoders import get_encoder
+from outword.maths.numerics import Array
+from outword.metrics import auroc
+from outword.vectors.names import name_vectors, vocabulary
+from outword.vectors.reference import Reference, find_reference
+from outword.vectors.vocabulary import Vocabulary
+from outword.words.kinds import are_below
+from outword.words.prompts import get_prompts
+
+BROAD = [
+    "cat, dog",
+    "dog, bird, snake, insect, crustacean, vehicle, musical instrument, furniture, garment, vegetable",
+    "dog, cat, bird, fish, insect",
+    "car, boat, chair, bottle, instrument, tool, hat, clock",
+    "fruit, vegetable, bread, drink",
+    "monkey, bear, spider, lizard, truck, ship, keyboard, lamp, shoe, bag, bicycle, butterfly",
+]
+SCENES, FLOWERS = "forest, glacier, mountain, sea, street, building", "dandelion, tulip, sunflower, rose"
+SIZES = (5, 10, 20, 50, 100, 200, 400)
+SETS = ("imagenet", "textures", "scenes", "flowers")
+
+
+@dataclass(frozen=True)
+class Photos:
+    """The reference as photos to be judged, and the half that each is of."""
+
+    reference: Reference
+    half: Array
+
+    @property
+    def sets(self) -> Array:
+        return np.array(self.reference.sets)
+
+    def part(self, rows: Array) -> Reference:
+        """A reference of some of the photos."""
+        places, all_of = np.flatnonzero(rows), self.reference
+        names, wnids, sets = (
+            tuple(of[i] for i in places) for of in (all_of.names, all_of.wnids, all_of.sets)
+        )
+        return Reference(all_of.vectors[places], names, wnids, sets, all_of.source)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A list of labels, and which photos are of it, which are not, and which do not count."""
+
+    detector: Detector
+    inside: Array
+    outside: Array
+    scores: Array
+
+
+def read_photos(seed: int = 0) -> Photos:
+    """The photos, each set cut in halves by chance."""
+    reference = find_reference(get_encoder("mini"))
+    assert reference is not None
+    sets, half = np.array(reference.sets), np.zeros(len(reference), bool)
+    for one in SETS:
+        rows = np.random.default_rng([seed, SETS.index(one)]).permutation(np.flatnonzero(sets == one))
+        half[rows[: len(rows) // 2]] = True
+    return Photos(reference, half)
+
+
+def make_task(photos: Photos, labels: Sequence[str], method: str, own: Array | None = None, **options) -> Task:
+    """A detector for a list, without a cut; `own` are the photos of the labels, by default those below their senses."""
+    encoder = get_encoder("mini")
+    detector = prepare(resolve(encoder, method, {}, **options), list(labels)).fit()
+    names = list(vocabulary(encoder))
+    vectors = name_vectors(encoder, get_prompts(encoder.prompts), names).astype(np.float16)
+    detector = detector.with_vocabulary(Vocabulary(names, vectors))
+    below = np.array(are_below(photos.reference.wnids, detector.meanings))
+    inside = below & (photos.sets == "imagenet") if own is None else own
+    scores = detector.scorer.score(photos.reference.vectors.astype(np.float32))
+    return Task(detector, inside, ~below & ~inside, scores)
+
+
+def tasks(photos: Photos, draws: int, only: Sequence[str], method: str = METHOD, **options) -> Iterator[tuple[str, Task]]:
+    """The lists, each with its name; draws of a size have the same name."""
+    if "broad" in only:
+        for labels in BROAD:
+            yield labels, make_task(photos, labels.split(", "), method, **options)
+    if "scenes" in only:
+        for labels, of in ((SCENES, "scenes"), (FLOWERS, "flowers")):
+            yield labels, make_task(photos, labels.split(", "), method, photos.sets == of, **options)
+    rows = np.flatnonzero(photos.sets == "imagenet")
+    for size in SIZES if "exact" in only else ():
+        for seed in range(draws):
+            chosen = np.sort(np.random.default_rng([seed, size]).choice(rows, size, replace=False))
+            names = [photos.reference.names[i] for i in chosen]
+            if len(set(names)) == size:  # two classes are called crane
+                own = np.isin(np.arange(len(photos.sets)), chosen)
+                yield f"{size} names", make_task(photos, names, method, own, **options)
+
+
+def shares(task: Task, detector: Detector, photos: Photos, tested: Array, one: str | None = None) -> tuple[float, float]:
+    """Own photos that are in, and others that are out, of a half; the latter of a set, or their mean over sets."""
+    scores, cut = task.scores, detector.threshold
+    inside = scores[task.inside & tested] >= cut
+    sets = [one] if one else [name for name in SETS if (task.outside & tested & (photos.sets == name)).any()]
+    out = [np.mean(scores[task.outside & tested & (photos.sets == name)] < cut) for name in sets]
+    return float(inside.mean()) if len(inside) else np.nan, float(np.mean(out))
+
+
+def measure(task: Task, photos: Photos, batch: bool) -> dict[str, tuple[float, float]]:
+    """TPR and TNR with the reference, without the set that is counted, and the best that a cut could do."""
+    found = {"with": [], "without": [], "best": []}
+    for given in (photos.half, ~photos.half):
+        tested = ~given
+        if batch:
+            cut, _ = cut_by_batch(task.detector, photos.reference.vectors[tested].astype(np.float32))
+            found["with"].append(shares(task, cut, photos, tested))
+        else:
+            found["with"].append(shares(task, cut_by_reference(task.detector, photos.part(given)), photos, tested))
+            sets = [one for one in SETS if (task.outside & tested & (photos.sets == one)).any()]
+            apart = [
+                shares(task, _without(task, photos, given, one), photos, tested, one) for one in sets
+            ]
+            found["without"].append(tuple(np.mean(apart, axis=0)))
+        found["best"].append(_best(task, photos, tested))
+    return {name: tuple(np.nanmean(pairs, axis=0)) for name, pairs in found.items() if pairs}
+
+
+def _without(task: Task, photos: Photos, given: Array, one: str) -> Detector:
+    """The cut where photos of a set are no reference; those of ImageNet still stand for photos of a label."""
+    return cut_by_reference(task.detector, photos.part(given), unrelated=photos.sets[given] != one)
+
+
+def _best(task: Task, photos: Photos, tested: Array) -> tuple[float, float]:
+    scores = task.scores
+    own = scores[task.inside & tested]
+    others = [scores[task.outside & tested & (photos.sets == name)] for name in SETS]
+    cuts = np.quantile(scores, np.linspace(0, 1, 500))
+    pairs = [((own >= cut).mean(), np.mean([(some < cut).mean() for some in others if len(some)])) for cut in cuts]
+    return max(pairs, key=sum) if len(own) else (np.nan, np.nan)
+
+
+def ranked(task: Task, photos: Photos) -> float:
+    """AUROC, mean over sets."""
+    scores = task.scores
+    others = [scores[task.outside & (photos.sets == name)] for name in SETS]
+    return float(np.mean([auroc(scores[task.inside], some) for some in others if len(some)]))
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--only", default="broad,exact,scenes")
+    parser.add_argument("--method", default=METHOD)
+    parser.add_argument("--batch", action="store_true")
+    args = parser.parse_args()
+    photos, found, ranks = read_photos(), dict[str, list](), dict[str, list]()
+    for name, task in tasks(photos, args.draws, args.only.split(","), args.method):
+        found.setdefault(name, []).append(measure(task, photos, args.batch))
+        ranks.setdefault(name, []).append(ranked(task, photos))
+    ways = [way for way in ("with", "without", "best") if way in next(iter(found.values()))[0]]
+    rows = []
+    for name, measured in found.items():
+        means = {way: 100 * np.nanmean([one[way] for one in measured], axis=0) for way in ways}
+        cells = [f"{tpr:.1f} / {tnr:.1f} = {(tpr + tnr) / 2:.1f}" for tpr, tnr in means.values()]
+        rows.append([name, *cells, f"{100 * np.mean(ranks[name]):.2f}"])
+    print(table(["labels", *(f"{way}: in / out = balanced" for way in ways), "AUROC"], rows))
+
+
+if __name__ == "__main__":
+    main()
