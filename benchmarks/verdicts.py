@@ -59,9 +59,7 @@ class Photos:
     def part(self, rows: Array) -> Reference:
         """A reference of some of the photos."""
         places, all_of = np.flatnonzero(rows), self.reference
-        names, wnids, sets = (
-            tuple(of[i] for i in places) for of in (all_of.names, all_of.wnids, all_of.sets)
-        )
+        names, wnids, sets = (tuple(of[i] for i in places) for of in (all_of.names, all_of.wnids, all_of.sets))
         return Reference(all_of.vectors[places], names, wnids, sets, all_of.source)
 
 
@@ -99,7 +97,9 @@ def make_task(photos: Photos, labels: Sequence[str], method: str, own: Array | N
     return Task(detector, inside, ~below & ~inside, scores)
 
 
-def tasks(photos: Photos, draws: int, only: Sequence[str], method: str = METHOD, **options) -> Iterator[tuple[str, Task]]:
+def tasks(
+    photos: Photos, draws: int, only: Sequence[str], method: str = METHOD, **options
+) -> Iterator[tuple[str, Task]]:
     """The lists, each with its name; draws of a size have the same name."""
     if "broad" in only:
         for labels in BROAD:
@@ -117,7 +117,9 @@ def tasks(photos: Photos, draws: int, only: Sequence[str], method: str = METHOD,
                 yield f"{size} names", make_task(photos, names, method, own, **options)
 
 
-def shares(task: Task, detector: Detector, photos: Photos, tested: Array, one: str | None = None) -> tuple[float, float]:
+def shares(
+    task: Task, detector: Detector, photos: Photos, tested: Array, one: str | None = None
+) -> tuple[float, float]:
     """Own photos that are in, and others that are out, of a half; the latter of a set, or their mean over sets."""
     scores, cut = task.scores, detector.threshold
     inside = scores[task.inside & tested] >= cut
@@ -137,9 +139,7 @@ def measure(task: Task, photos: Photos, batch: bool) -> dict[str, tuple[float, f
         else:
             found["with"].append(shares(task, cut_by_reference(task.detector, photos.part(given)), photos, tested))
             sets = [one for one in SETS if (task.outside & tested & (photos.sets == one)).any()]
-            apart = [
-                shares(task, _without(task, photos, given, one), photos, tested, one) for one in sets
-            ]
+            apart = [shares(task, _without(task, photos, given, one), photos, tested, one) for one in sets]
             found["without"].append(tuple(np.mean(apart, axis=0)))
         found["best"].append(_best(task, photos, tested))
     return {name: tuple(np.nanmean(pairs, axis=0)) for name, pairs in found.items() if pairs}

@@ -50,6 +50,7 @@ EMBEDDED = [
             "words/corpora/data/*.safetensors",
             "benchmark/data/imagenet.tsv",
             "encoders/data/mini/lexicon.safetensors",
+            "encoders/data/names/*.safetensors",
             "encoders/data/wild/*.safetensors",
             "encoders/data/reference/*.safetensors",
         ),

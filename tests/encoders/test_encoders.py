@@ -737,4 +737,4 @@ def test_options_of_a_wrong_type(option, value, folders):
 def test_a_cache_that_is_full_costs_a_warning(tmp_path, monkeypatch):
     monkeypatch.setattr(wild, "save_file", lambda *args: (_ for _ in ()).throw(SafetensorError("No space left")))
     with pytest.warns(UserWarning, match="the cache cannot be written"):
-        wild._write(tmp_path / "x.safetensors", {"vectors": np.zeros((1, 2), np.float32)})
+        wild.write_arrays(tmp_path / "x.safetensors", {"vectors": np.zeros((1, 2), np.float32)})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outword.errors import InputError
+from outword.errors import InputError, ParameterError
 from outword.words.kinds import Meaning, are_below, is_kind, understand
 from outword.words.labels import check_labels
 from outword.words.nouns import nouns
@@ -64,6 +64,7 @@ def test_a_word_with_one_sense_has_no_gloss_and_one_without_has_suggestions():
     assert (poodle.sense, poodle.n_senses, poodle.gloss) == ("n02113335", 1, "")
     assert slip == Meaning("daschund", "daschund", ("daschund",), "", "", 0, (), False, ("dachshund",))
     assert (phrase.sense, phrase.kinds, phrase.suggestions) == ("", (), ())
+    assert not understand(check_labels([*(f"zzz{i}" for i in range(20)), "daschund"]))[-1].suggestions
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,9 @@ def test_kinds_known_off_and_bounded():
     known = meanings("dog", kinds="known", known=lambda names: [name in ("beagle", "terrier") for name in names])
     assert known[0].kinds == ("terrier", "beagle")
     assert meanings("dog", kinds="off")[0].kinds == ()
+    for kinds, message in (("known", "needs to be told what is known"), ("some", 'must be "all", "known" or "off"')):
+        with pytest.raises(ParameterError, match=message):
+            meanings("dog", kinds=kinds)
     assert meanings("dog", most=2)[0].kinds == ("hound", "puppy")
 
 

@@ -51,11 +51,11 @@ def mine(
     """Mine the wild words of a corpus. A rule that does not look at the labels is computed once and then read back."""
     key = wild_key(encoder, corpus, prompts, miner)
     kept = cache_dir() / "mined" / f"{key}.safetensors"
-    found = None if miner.needs_labels else _read_shipped(key) or _read(kept)
+    found = None if miner.needs_labels else _read_shipped(key) or read_arrays(kept)
     if found is None:
         found = rank(encoder, corpus, prompts, miner, labels, report)
         if not miner.needs_labels:
-            _write(kept, found)
+            write_arrays(kept, found)
     return Wild(tuple(found["words"].tobytes().decode().split("\n")), found["vectors"], key)
 
 
@@ -72,10 +72,10 @@ def rank(
     if isinstance(miner, Density) and miner.preset == "paper":  # all words are ranked anyway: keep that for other sizes
         whole = replace(miner, size=len(corpus))
         path = cache_dir() / "ranking" / f"{wild_key(encoder, corpus, prompts, whole)}.safetensors"
-        order = (_read(path) or {}).get("index")
+        order = (read_arrays(path) or {}).get("index")
         if order is None or len(order) != len(corpus):
             order = select(whole)
-            _write(path, {"index": order})
+            write_arrays(path, {"index": order})
         chosen = miner.first(order)
     else:
         chosen = select(miner)
@@ -98,10 +98,10 @@ def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: R
             part = _kept(file, len(here), encoder.dim)
             if part is None:
                 part = encode_words(encoder, here, _from(f"words of {corpus.name}", start, len(sentences), report))
-                _write(file, {"vectors": part})
+                write_arrays(file, {"vectors": part})
             parts.append(part)
         vectors = np.concatenate(parts)
-        _write(path, {"vectors": vectors})
+        write_arrays(path, {"vectors": vectors})
     for file in path.parent.glob(f"{path.stem}.*.part") if path.exists() else ():
         file.unlink(missing_ok=True)
     return vectors
@@ -109,7 +109,7 @@ def encoded_corpus(encoder: Encoder, corpus: Corpus, prompts: Prompts, report: R
 
 def _kept(path: Path, rows: int, dim: int) -> Vectors | None:
     """The vectors of a file, if it is there, whole, and of this many rows."""
-    found = (_read(path) or {}).get("vectors")
+    found = (read_arrays(path) or {}).get("vectors")
     return found if found is not None and found.shape == (rows, dim) else None
 
 
@@ -146,11 +146,11 @@ def shipped_path(key: str) -> Path:
 
 def _read_shipped(key: str) -> Arrays | None:
     """A ranking that comes with the package; its vectors are int8 with a scale a row, to keep the install small."""
-    found = _read(shipped_path(key))
+    found = read_arrays(shipped_path(key))
     return found and {**found, "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}
 
 
-def _read(path: Path) -> Arrays | None:
+def read_arrays(path: Path) -> Arrays | None:
     """The arrays of a file; None when it is not there or not whole."""
     try:
         return dict(load_file(path))
@@ -158,7 +158,7 @@ def _read(path: Path) -> Arrays | None:
         return None
 
 
-def _write(path: Path, arrays: Arrays) -> None:
+def write_arrays(path: Path, arrays: Arrays) -> None:
     """Keep arrays in the cache; where that cannot be written the work is done again next time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -45,8 +45,9 @@ sabre saber, saviour savior, savour savor, sceptic skeptic, sceptre scepter, ski
 sulphur sulfur, theatre theater, traveller traveler, tumour tumor, tyre tire, vapour vapor, waggon wagon,
 whisky whiskey, woollen woolen, yoghurt yogurt, isation ization, iser izer
 """
-_AMERICAN = dict(pair.split() for pair in _BRITISH.split(","))
-_ISLES = {american: british for british, american in _AMERICAN.items()}
+_PIECES = dict(pair.split() for pair in _BRITISH.split(","))
+_TO_AMERICAN = re.compile("|".join(_PIECES)), _PIECES
+_TO_BRITISH = re.compile("|".join(_PIECES.values())), {american: british for british, american in _PIECES.items()}
 
 
 def normalise(text: str) -> str:
@@ -111,7 +112,7 @@ def spellings(text: str) -> Iterator[str]:
     """
     seen = dict[str, None]()
     for form in numbers(text):
-        seen |= dict.fromkeys((form, _respelled(form, _AMERICAN), _respelled(form, _ISLES)))
+        seen |= dict.fromkeys((form, _respelled(form, *_TO_AMERICAN), _respelled(form, *_TO_BRITISH)))
     yield from seen
 
 
@@ -123,8 +124,8 @@ def numbers(text: str) -> list[str]:
     return forms
 
 
-def _respelled(form: str, pieces: dict[str, str]) -> str:
-    return re.sub("|".join(pieces), lambda found: pieces[found[0]], form)
+def _respelled(form: str, pattern: re.Pattern[str], pieces: dict[str, str]) -> str:
+    return pattern.sub(lambda found: pieces[found[0]], form)
 
 
 def drop_labels(words: Sequence[str], labels: Iterable[str]) -> tuple[list[int], list[str]]:

@@ -7,18 +7,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.errors import InputError
+from outword.base.checks import one_of
+from outword.errors import InputError, ParameterError
 from outword.words.forms import numbers, spellings, squeeze
 from outword.words.labels import Label
 from outword.words.nouns import PHYSICAL, nouns
 from outword.words.suggest import suggestions
 
-Kinds = Literal["off", "known", "all"]
+Kinds = Literal["all", "known", "off"]
 Known = Callable[[Sequence[str]], Sequence[bool]]
 
 # How likely a label means a sense, in points: what photos show, how the word is used, what the other labels are. Set by
@@ -42,6 +43,7 @@ TELLING = 0.5  # information; what tells more counts no more: two poultry meats 
 VAGUE = 0.12  # information; what tells less does not count: that both are objects
 NEAREST = 3  # of the other labels are a label's company
 FITS = 0.25  # information that a hint must share with a sense: in "crane#machine" both are devices
+SLIPS = 20  # names that suggestions are looked for: a long list of strange names is no list of slips
 ROUNDS = 5  # of choosing senses by the senses that the others have chosen
 
 
@@ -94,10 +96,15 @@ def understand(
     >>> understand(check_labels(["Poodles"]))[0].kinds
     ('toy poodle', 'miniature poodle', 'standard poodle', 'large poodle')
     """
+    one_of("kinds", kinds, get_args(Kinds))
+    if kinds == "known" and known is None:
+        raise ParameterError('kinds="known" needs to be told what is known', hint='pass known=..., or kinds="all"')
     net = nouns()
     choices = [choices_of(label.names) for label in labels.values()]
     fixed = [by_hint(label) for label in labels.values()]
     senses = by_company([every if hand is None else {hand: 0.0} for every, hand in zip(choices, fixed, strict=True)])
+    strange = [shown for shown, sense in zip(labels, senses, strict=True) if sense is None]
+    slips = {shown: _slips(labels[shown].name) for shown in strange[:SLIPS]}
     found = _kinds_of([*labels.values()], senses, kinds, known, most)
     return [
         Meaning(
@@ -109,16 +116,17 @@ def understand(
             n_senses=len(every),
             kinds=below,
             by_hand=bool(label.kinds),
-            suggestions=() if sense is not None or _head_known(label.name) else tuple(suggestions(label.name)),
+            suggestions=slips.get(shown, ()),
         )
         for (shown, label), every, sense, below in zip(labels.items(), choices, senses, found, strict=True)
     ]
 
 
-def _head_known(name: str) -> bool:
-    """Whether WordNet knows the end of a name: a "red car" is no slip of the pen."""
+def _slips(name: str) -> tuple[str, ...]:
+    """What a name that WordNet does not know may be a slip for; nothing where its end is known, as in "red car"."""
     words = name.split()
-    return any(nouns().senses(" ".join(words[start:])) for start in range(1, len(words)))
+    known = any(nouns().senses(" ".join(words[start:])) for start in range(1, len(words)))
+    return () if known else tuple(suggestions(name))
 
 
 def choices_of(names: Sequence[str]) -> dict[int, float]:

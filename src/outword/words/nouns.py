@@ -47,6 +47,7 @@ class Nouns:
         self._is_instance = np.unpackbits(arrays["instance"], count=len(self._parents)).astype(bool)
         self._sense_tags = arrays["sense_tags"]
         self.information = arrays["information"] / 255  # (n_senses,), 0 for entity, 1 for what has nothing below it
+        self._readable, self._readable_names = _three(arrays["readable"]), arrays["readable_names"]
         self.offsets: Ints = np.cumsum(arrays["steps"], dtype=np.int64)
         self._tags = np.bincount(self._senses, self._sense_tags, len(self.offsets)).astype(np.int64)
 
@@ -157,6 +158,16 @@ class Nouns:
         """The squeezed lemmas of the senses that are marked, `inside` (n_senses,)."""
         edges = np.repeat(inside, np.diff(self._name_ends, prepend=0))
         return {self._key(row).decode() for row in self._names[edges].tolist()}
+
+    def readable(self) -> dict[str, int]:
+        """Plain names that a photo may be said to look like, each with its sense.
+
+        >>> names = nouns().readable()
+        >>> "sea lion" in names, "dog" in names, "artifact" in names
+        (True, True, False)
+        """
+        pairs = zip(self._readable.tolist(), self._readable_names.tolist(), strict=True)
+        return {self.names(sense)[place]: sense for sense, place in pairs}
 
     def _rows(self, key: str) -> list[int]:
         """The lemmas of a squeezed form."""

@@ -1,0 +1,76 @@
+"""Names as vectors: those that come with the package, those that were encoded before, and the rest; and plain names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from outword.base.files import cache_dir, sha256_bytes
+from outword.encoders import Encoder
+from outword.encoders.base import Vectors
+from outword.vectors.wild import Report, encode_words, quiet, read_arrays, write_arrays
+from outword.words.nouns import nouns
+from outword.words.prompts import Prompts
+
+SHIPPED_NAMES = Path(str(files("outword"))) / "encoders" / "data" / "names"
+
+
+def vocabulary(encoder: Encoder) -> dict[str, str]:
+    """The plain names that an encoder knows, each with WordNet's number; all of them where it cannot tell which."""
+    net, every = nouns(), nouns().readable()
+    unknown = {told.label for told in encoder.coverage([*every]) if told.flag != "known"}
+    return {name: net.wnid(sense) for name, sense in every.items() if name not in unknown}
+
+
+def name_vectors(encoder: Encoder, prompts: Prompts, names: Sequence[str], report: Report = quiet) -> Vectors:
+    """Vectors of names in the templates of labels, (n_names, dim), unit rows; what is new is encoded and kept."""
+    key = names_key(encoder, prompts)
+    found = _kept(shipped_names(key), names, encoder.dim)
+    cached, left = cache_dir() / "names" / f"{key}.safetensors", [name for name in names if name not in found]
+    if left:
+        found |= _kept(cached, left, encoder.dim)
+    if new := [*dict.fromkeys(name for name in left if name not in found)]:
+        vectors = encode_words(encoder, prompts.render(new, ["label"] * len(new)), report)
+        found |= dict(zip(new, vectors, strict=True))
+        _keep(cached, dict(zip(new, vectors, strict=True)), encoder.dim)
+    return np.stack([found[name] for name in names]) if names else np.zeros((0, encoder.dim), np.float32)
+
+
+def names_key(encoder: Encoder, prompts: Prompts) -> str:
+    """sha256 of all that the vectors of names depend on."""
+    return sha256_bytes(json.dumps([encoder.fingerprint, prompts.label]).encode())
+
+
+def shipped_names(key: str) -> Path:
+    """Where the package keeps the vectors of a key, if it has them."""
+    return SHIPPED_NAMES / f"{key[:16]}.safetensors"
+
+
+def write_names(path: Path, vectors: dict[str, Vectors]) -> None:
+    """Write `names`, a line each in UTF-8 and sorted, and `vectors` (n_names, dim); the file appears whole."""
+    names = sorted(vectors)
+    text = np.frombuffer("\n".join(names).encode(), np.uint8)
+    write_arrays(path, {"names": text, "vectors": np.stack([vectors[name] for name in names])})
+
+
+def _kept(path: Path, wanted: Sequence[str], dim: int) -> dict[str, Vectors]:
+    """Of the names of a file, those that are wanted, with their vectors; none where it is not there or not whole."""
+    arrays = read_arrays(path) or {}
+    names, vectors = arrays.get("names"), arrays.get("vectors")
+    if names is None or vectors is None:
+        return {}
+    rows = {name: row for row, name in enumerate(names.tobytes().decode().split("\n"))}
+    if vectors.shape != (len(rows), dim) or vectors.dtype != np.float32:
+        return {}
+    return {name: vectors[rows[name]] for name in wanted if name in rows}
+
+
+def _keep(path: Path, new: dict[str, Vectors], dim: int) -> None:
+    """Add names to a file; of two processes that do so at once one may win, and the other's are encoded again."""
+    arrays = read_arrays(path) or {}
+    before = arrays["names"].tobytes().decode().split("\n") if "names" in arrays else []
+    write_names(path, _kept(path, before, dim) | new)
