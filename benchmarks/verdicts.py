@@ -26,7 +26,7 @@ from outword.detector.recipe import METHOD, resolve
 from outword.encoders import get_encoder
 from outword.maths.numerics import Array
 from outword.metrics import auroc
-from outword.vectors.names import name_vectors, vocabulary
+from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.vocabulary import Vocabulary
 from outword.words.kinds import are_below
@@ -54,6 +54,7 @@ class Photos:
 
     @property
     def sets(self) -> Array:
+        """The set of each photo."""
         return np.array(self.reference.sets)
 
     def part(self, rows: Array) -> Reference:
@@ -88,7 +89,7 @@ def make_task(photos: Photos, labels: Sequence[str], method: str, own: Array | N
     """A detector for a list, without a cut; `own` are the photos of the labels, by default those below their senses."""
     encoder = get_encoder("mini")
     detector = prepare(resolve(encoder, method, {}, **options), list(labels)).fit()
-    names = list(vocabulary(encoder))
+    names = readable_names(encoder)
     vectors = name_vectors(encoder, get_prompts(encoder.prompts), names).astype(np.float16)
     detector = detector.with_vocabulary(Vocabulary(names, vectors))
     below = np.array(are_below(photos.reference.wnids, detector.meanings))

@@ -11,7 +11,8 @@ case tells it from the lemma before), and these, most frequent first (`senses`),
 concordance tags the lemma in it (`sense_tags`). For each sense its lemmas (`n_names`, `names`), what it is a kind or an
 instance of (`n_parents`, `parents`, and a bit for each of these, `instance`), the step from one offset to the next
 (`steps`), and its information, 255 (1 - log(1 + n) / log N), where n of all N senses are below it. The senses that a
-photo may be said to look like (`readable`), each with the place of its plainest name (`readable_names`).
+photo may be said to look like (`readable`), each with the place of its plainest name (`readable_names`); and the other
+senses above ImageNet's classes (`general`).
 glosses: the definitions without the examples, a line a sense, in blocks of BLOCK senses (`n_bytes` each), by LZMA.
 """
 
@@ -59,6 +60,7 @@ def nouns(net: WordNet) -> Arrays:
     ]
     parents = [(*s.hypernyms, *s.instance_of) for s in synsets]
     plain = readable(net)
+    general = {up for offset in imagenet(net) for up in lineage(net, offset)} - {*plain.values()}
     return {
         "lemmas": np.frombuffer("\n".join(spelled).encode("ascii"), np.uint8),
         "n_senses": np.array([len(found) for found in senses], np.uint8),
@@ -74,6 +76,7 @@ def nouns(net: WordNet) -> Arrays:
         "steps": np.diff([0, *rows]).astype(np.uint16),
         "information": np.array(information(net), np.uint8),
         "readable": three([rows[offset] for offset in plain.values()]),
+        "general": three([rows[offset] for offset in sorted(general)]),
         "readable_names": np.array([net.synsets[o].lemmas.index(name) for name, o in plain.items()], np.uint8),
     }
 
@@ -87,20 +90,26 @@ def readable(net: WordNet) -> dict[str, int]:
     for found in net.senses.values():
         tags.update(dict(found))
     telling = {o for o, bits in zip(sorted(net.synsets), information(net), strict=True) if bits >= 255 * TELLING}
-    classes = [int(line[1:9]) for line in IMAGENET.read_text(encoding="utf-8").splitlines()]
-    parents = {up for offset in classes if offset in net.synsets for up in lineage(net, offset)}
+    classes = imagenet(net)
+    parents = {up for offset in classes for up in lineage(net, offset)}
     common = {o for o, count in tags.items() if count >= TAGGED and not ROOTS.keys().isdisjoint(lineage(net, o))}
     common |= {o for o, count in tags.items() if count >= PERSON_TAGGED and PERSON in lineage(net, o)}
     parents -= {offset for offset in parents if PERSON in lineage(net, offset)}
     others = sorted(o for o in (parents | common) & telling - {*classes} if tags[o])
     names, taken = dict[str, int](), set[str]()
-    for offset in [o for o in (*classes, *others) if o in net.synsets]:
+    for offset in (*classes, *others):
         for name in sorted(net.synsets[offset].lemmas, key=lambda lemma: -dict(net.senses[lemma.lower()])[offset]):
             if name.lower() not in taken:
                 names[name] = offset
                 taken.add(name.lower())
                 break
     return names
+
+
+def imagenet(net: WordNet) -> list[int]:
+    """The synsets of ImageNet's classes, in their order."""
+    offsets = [int(line[1:9]) for line in IMAGENET.read_text(encoding="utf-8").splitlines()]
+    return [offset for offset in offsets if offset in net.synsets]
 
 
 def lineage(net: WordNet, offset: int) -> set[int]:

@@ -152,7 +152,7 @@ def tell(detector: Detector, labels: str) -> None:
     else:
         name = detector.card["encoder"]["name"]
         say(
-            f"no reference for {name}: from 100 photos on, those that are scored tell the cut, for fewer it is a formula's "
+            f"no reference for {name}: 100 photos or more that are scored tell the cut, for fewer it is a formula's "
             f'("outword reference PHOTOS --encoder {name}" makes a reference)'
         )
 

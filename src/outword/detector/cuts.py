@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.detector.positives import kin_of, mostly_unknown
+from outword.detector.positives import mostly_unknown
 from outword.maths.methods import Need
 from outword.maths.methods.grounded import Grounded
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
 from outword.maths.thresholds import fit_reference
+from outword.vectors.names import rival_names
 from outword.vectors.reference import Reference
 from outword.words.forms import fold
 from outword.words.kinds import are_below, is_kind
@@ -100,13 +101,13 @@ def pseudo_id(detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[
     the detector's labels have on average (of logs), kin of labels apart. Its kinds are positives for that photo and
     compete no longer, nor does what lies above it: `P' = P + sum e^h`, `Q' = Q - sum e^h`, the largest logit likewise.
     """
-    scorer, readable = cast(Grounded, detector.scorer), nouns().readable()
-    names = {name: nouns().wnid(readable[name]) for name in detector.wild if name in readable}
-    related = np.array(kin_of(names, detector.meanings))
-    rival_names = [name for name, kin in zip(names, related, strict=True) if not kin]
-    below = _below([names[name] for name in rival_names])
+    scorer, senses = cast(Grounded, detector.scorer), nouns().visible()
+    row = {word: place for place, word in enumerate(detector.wild)}
+    rivals = [name for name in rival_names(detector.encoder) if name in row]
+    shown = [nouns().wnid(senses[name]) for name in rivals]
+    below = _below(shown)
     leaves = below.sum(axis=0) == 1  # a photo that only shows a "building" is none of any kind that is known
-    places = {names[name]: place for place, name in enumerate(rival_names) if leaves[place]}
+    places = {wnid: place for place, wnid in enumerate(shown) if leaves[place]}
     known = np.array([wnid in places for wnid in wnids])
     own = np.array([places[wnid] for wnid in wnids if wnid in places], np.int64)
     if not len(own):
@@ -114,9 +115,8 @@ def pseudo_id(detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[
     owners = np.arange(len(detector.rows)) if scorer.owners_ is None else scorer.owners_
     breadth = np.log(np.bincount(owners)).mean()
     label = np.where(below[own], np.abs(np.log(below.sum(axis=0)) - breadth), np.inf).argmin(axis=1)
-    row = {word: place for place, word in enumerate(detector.wild)}
-    rivals = unit_rows(scorer.wild_[[row[name] for name in rival_names]])  # type: ignore[index]
-    logits = unit_rows(vectors[known]) @ rivals.T / scorer.temperature
+    words = unit_rows(scorer.wild_[[row[name] for name in rivals]])  # type: ignore[index]
+    logits = unit_rows(vectors[known]) @ words.T / scorer.temperature
     return np.asarray(scorer.combine(_moved(scorer.masses(vectors[known]), logits, below[:, label].T, below[label])))
 
 

@@ -20,7 +20,7 @@ from outword.errors import ParameterError
 from outword.maths.methods import Need
 from outword.vectors.fitted import Hashes
 from outword.vectors.id_images import IdImages, read_id_images
-from outword.vectors.names import name_vectors, vocabulary
+from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import find_reference
 from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet
@@ -59,7 +59,7 @@ class Prepared:
     def finish(self, fpr: float | None = None, report: Report = quiet) -> Detector:
         """Fit the method, with what photos look like and the cut of the encoder's reference, if it has one."""
         encoder = self.recipe.encoder
-        names = list(vocabulary(encoder))
+        names = readable_names(encoder)
         vectors = name_vectors(encoder, get_prompts(encoder.prompts), names, report).astype(np.float16)
         detector = self.fit().with_vocabulary(Vocabulary(names, vectors))
         reference = find_reference(encoder)

@@ -14,11 +14,12 @@ from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need
-from outword.vectors.names import name_vectors, vocabulary
+from outword.vectors.names import name_vectors, rival_names
 from outword.vectors.wild import Report, encode_words, mine, quiet
 from outword.words.forms import drop_labels, fold
 from outword.words.kinds import Kinds, Meaning, are_above, are_below, is_kind, understand
 from outword.words.labels import Label
+from outword.words.nouns import nouns
 from outword.words.prompts import Prompts
 
 UNKNOWN = "unknown"  # what coverage says of a label that the encoder does not know
@@ -128,14 +129,14 @@ def _dropped(recipe: Recipe, positives: Positives, words: Sequence[str]) -> tupl
 
 
 def _rivals(recipe: Recipe, positives: Positives) -> list[str]:
-    """The readable names that the encoder knows and that are no kin of a label: no kind of one, nor one of it."""
-    names = vocabulary(recipe.encoder)
-    kin = kin_of(names, positives.meanings)
-    return [name for name, related in zip(names, kin, strict=True) if not related]
+    """The names of what photos can show that the encoder knows and that are no kin of a label."""
+    names = rival_names(recipe.encoder)
+    return [name for name, kin in zip(names, kin_of(names, positives.meanings), strict=True) if not kin]
 
 
-def kin_of(names: Mapping[str, str], meanings: Sequence[Meaning]) -> list[bool]:
-    """Which names, with their wnids, are a label's, or a kind of one, or what a label is a kind of."""
-    spelled = is_kind(list(names), meanings)
-    below, above = are_below(list(names.values()), meanings), are_above(list(names.values()), meanings)
-    return [any(related) for related in zip(spelled, below, above, strict=True)]
+def kin_of(names: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
+    """Which of `nouns().visible()` are a label's names, or a kind of one, or what a label is a kind of."""
+    senses = nouns().visible()
+    wnids = [nouns().wnid(senses[name]) for name in names]
+    related = is_kind(names, meanings), are_below(wnids, meanings), are_above(wnids, meanings)
+    return [any(of_name) for of_name in zip(*related, strict=True)]

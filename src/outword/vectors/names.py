@@ -19,11 +19,19 @@ from outword.words.prompts import Prompts
 SHIPPED_NAMES = Path(str(files("outword"))) / "encoders" / "data" / "names"
 
 
-def vocabulary(encoder: Encoder) -> dict[str, str]:
-    """The plain names that an encoder knows, each with WordNet's number; all of them where it cannot tell which."""
-    net, every = nouns(), nouns().readable()
-    unknown = {told.label for told in encoder.coverage([*every]) if told.flag != "known"}
-    return {name: net.wnid(sense) for name, sense in every.items() if name not in unknown}
+def readable_names(encoder: Encoder) -> list[str]:
+    """The plain names that an encoder knows; all of them where it cannot tell which."""
+    return _known(encoder, [*nouns().readable()])
+
+
+def rival_names(encoder: Encoder) -> list[str]:
+    """The names of what photos can show that an encoder knows; all of them where it cannot tell which."""
+    return _known(encoder, [*nouns().visible()])
+
+
+def _known(encoder: Encoder, names: list[str]) -> list[str]:
+    unknown = {told.label for told in encoder.coverage(names) if told.flag != "known"}
+    return [name for name in names if name not in unknown]
 
 
 def name_vectors(encoder: Encoder, prompts: Prompts, names: Sequence[str], report: Report = quiet) -> Vectors:

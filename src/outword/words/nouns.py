@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from outword.words.forms import SQUEEZED, fold, spellings
+from outword.words.forms import SQUEEZED, fold, spellings, squeeze
 
 DATA = Path(str(files("outword"))) / "words" / "corpora" / "data"
 NOUNS, GLOSSES = "nouns.safetensors", "glosses.safetensors"
@@ -48,6 +48,7 @@ class Nouns:
         self._sense_tags = arrays["sense_tags"]
         self.information = arrays["information"] / 255  # (n_senses,), 0 for entity, 1 for what has nothing below it
         self._readable, self._readable_names = _three(arrays["readable"]), arrays["readable_names"]
+        self._general = _three(arrays["general"])
         self.offsets: Ints = np.cumsum(arrays["steps"], dtype=np.int64)
         self._tags = np.bincount(self._senses, self._sense_tags, len(self.offsets)).astype(np.int64)
 
@@ -168,6 +169,17 @@ class Nouns:
         """
         pairs = zip(self._readable.tolist(), self._readable_names.tolist(), strict=True)
         return {self.names(sense)[place]: sense for sense, place in pairs}
+
+    def visible(self) -> dict[str, int]:
+        """Readable names, and those of all else that lies above ImageNet's classes, each with its sense.
+
+        >>> "canine" in nouns().visible()
+        True
+        """
+        found = self.readable()
+        taken = set(map(squeeze, found))
+        named = {self.names(sense)[0]: sense for sense in self._general.tolist()}
+        return found | {name: sense for name, sense in named.items() if squeeze(name) not in taken}
 
     def _rows(self, key: str) -> list[int]:
         """The lemmas of a squeezed form."""
