@@ -124,7 +124,8 @@ def score(model: str):
 def write():
     """Rows of a piece without end, as the driver gets them."""
     rows = [
-        Row(f"shard.tar/{n:08d}.jpg", n / 7, "out", "tabby cat", [("raccoon", 0.5), ("lynx", 0.2)]) for n in range(1024)
+        Row(f"shard.tar/{n:08d}.jpg", n / 7, "out", label="tabby cat", words=[("raccoon", 0.5), ("lynx", 0.2)])
+        for n in range(1024)
     ]
     with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}) as parts:
         for first in count(0, len(rows)):

@@ -70,20 +70,30 @@ class Info:
     dim: int
     wild_words: int
     threshold: float | None = field(metadata={"description": "In from this score on; null if there is none."})
-    calibrated: bool
-    calibration: str = field(metadata={"description": "How the threshold was found, in words."})
+    basis: str = field(metadata={"description": "Of the threshold: calibrated, reference, batch or formula."})
+    calibration: str = field(metadata={"description": "How the threshold was found on photos, in words."})
     takes_embeddings: bool
     limits: Limits
 
 
 @dataclass(frozen=True)
 class Result:
-    """One image; a higher score means more in-distribution. `labels` and `words` are pairs of a name and its share."""
+    """One image; a higher score means more in-distribution. `labels` and `words` are pairs of a name and its share.
+
+    `p` is the share of unrelated photos that score as high, and `fits` says it in words; `kind` is the kind of `label`
+    that matched, if it is one; `looks_like` are readable names, best first.
+    """
 
     name: str
     score: float | None
     verdict: str
+    basis: str
+    threshold: float | None
+    p: float | None
+    fits: str
     label: str
+    kind: str
+    looks_like: tuple[str, ...]
     labels: tuple[tuple[str, float], ...]
     words: tuple[tuple[str, float], ...]
     error: str
@@ -96,7 +106,7 @@ class Scores:
 
     detector: str
     threshold: float | None
-    calibrated: bool
+    basis: str
     results: tuple[Result, ...]
 
 
@@ -351,4 +361,5 @@ def _result(answer: Mapping[str, Any]) -> Result:
     labels = tuple((found["label"], found["share"]) for found in answer["labels"])
     words = tuple((found["word"], found["share"]) for found in answer["words"])
     vector = answer.get("embedding")
-    return _take(Result, answer, labels=labels, words=words, embedding=None if vector is None else tuple(vector))
+    made = {"labels": labels, "words": words, "looks_like": tuple(answer["looks_like"])}
+    return _take(Result, answer, **made, embedding=None if vector is None else tuple(vector))

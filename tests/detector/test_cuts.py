@@ -17,6 +17,7 @@ from outword.detector.detector import Detector
 from outword.detector.judge import judge
 from outword.detectors import MCM
 from outword.errors import ArtifactError, InputError, MissingExtraError
+from outword.kernels import using
 from outword.maths.thresholds import by_hand, fit_reference
 from outword.vectors.vocabulary import Vocabulary
 
@@ -112,6 +113,9 @@ def test_looks_like_by_hand_and_in_any_company():
     assert next(one.looks_like for one in judge(detector, x, 9)) == ["sea lion", "seal", "brick"]
     assert all(one.looks_like == [] for one in judge(detector, x, 0))
     assert all(one.looks_like == [] for one in judge(made(), x, 2))
+    pytest.importorskip("torch")
+    with using("torch-cpu"):
+        assert [one.looks_like for one in judge(detector, x, 2)] == told
     assert NAMES._banks and not pickle.loads(pickle.dumps(NAMES))._banks
     with pytest.raises(InputError, match="a row of vectors a name, got 1 names"):
         Vocabulary(["one"], np.eye(2, dtype=np.float16))

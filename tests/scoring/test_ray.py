@@ -19,6 +19,7 @@ from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
 from outword.encoders import get_encoder
 from outword.encoders.onnx.export import export
+from outword.maths.thresholds import fit_reference
 from outword.scoring import parts
 from outword.vectors.embed import embed
 
@@ -156,3 +157,13 @@ def test_what_is_wrong_is_one_line(cluster, light, tmp_path, words_file):
     call("fit", tmp_path / "l.txt", "-o", tmp_path / "d", *options)
     told = call("score", tmp_path / "d", PHOTOS, "--engine", "ray", code=2).stderr
     assert "adaneg learns from the images that it scores" in told and "hint: " in told
+
+
+def test_a_cut_from_the_batch_goes_along(detector):
+    from outword.scoring.ray import FOLDER, Model
+
+    scores = [0.3, 0.1, 0.2]
+    here = detector.with_cut(fit_reference(scores, method="batch"), scores)
+    there = Model(here.zipped(FOLDER), {}).load()
+    assert (there.basis, there.cut, there.fingerprint) == ("batch", here.cut, here.fingerprint)
+    assert there.p_values([0.25]).tolist() == [0.5]

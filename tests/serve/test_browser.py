@@ -8,6 +8,7 @@ import shutil
 import zipfile
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the service needs outword[serve]")
@@ -22,8 +23,10 @@ import outword
 from conftest import LABELS, PHOTOS
 from helpers import served
 from helpers.served import ask, process
-from outword.maths.thresholds import fit_marks
+from outword.maths.thresholds import fit_marks, fit_reference
+from outword.scoring.rows import COLUMNS
 from outword.serve.app import create_app
+from outword.vectors.vocabulary import Vocabulary
 
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 DRIVER = shutil.which("chromedriver")
@@ -51,7 +54,8 @@ const read = () => [...document.querySelectorAll(".card")].map((card) => {
   const text = (selector) => card.querySelector(selector).textContent.trim();
   const [verdict, score, remark] = [...card.querySelector(".verdict").children].map((each) => each.textContent);
   const words = [...card.querySelectorAll(".words li")].map((item) => item.firstChild.textContent);
-  return {name: text(".name"), verdict, score, remark, label: text(".label").replace(/^nearest /, ""), words,
+  return {name: text(".name"), verdict, score, remark, label: text(".label").replace(/^(nearest|as) /, ""),
+    fits: text(".fits"), near: text(".near"), folded: !card.querySelector("details").open, words,
     error: text(".why"), again: !card.querySelector(".again").hidden,
     pictures: card.querySelectorAll(".photo img").length, tags: card.querySelectorAll(".text img").length};
 });
@@ -259,13 +263,34 @@ def test_a_dropped_photo_gets_its_verdict_and_why(page, detector):
         told = detector.explain(PHOTOS / name, top=3)
         sign = "≥" if told.score >= told.threshold else "<"
         assert card["score"] == f"{told.score:.2f} {sign} {told.threshold:.2f}"
-        assert f"{card['verdict']} {card['remark']}" == told.verdict
+        assert (card["verdict"], card["remark"]) == (told.verdict, "(uncalibrated)")
         assert card["label"] == told.labels[0][0]
         assert card["words"] == [word for word, share in told.words if share >= 0.01]
         assert card["pictures"] == 1
     assert page["tallies"].text.split() == ["2", "in", "1", "out"]
     assert page["said"].get_attribute("textContent") == "3 photos: 2 in, 1 out"
     assert page["notice"].text.startswith("uncalibrated")
+
+
+def test_what_it_looks_like_and_how_well_it_fits_are_said_and_the_rest_is_folded(browser, detector):
+    names, reference = ["tabby", "brick wall"], np.arange(124) / 100
+    whole = detector.with_cut(fit_reference(reference, fpr=0.05), reference)
+    whole.vocabulary = Vocabulary(names, detector.encoder.encode_texts(names).astype(np.float16))
+    with served.in_thread(whole) as address:
+        page = Page(browser[0], f"{address}/", browser[1]).open().ready()
+        cards = page.choose("cat", "brick").settled().cards()
+        cat, wall = cards["cat.jpg"], cards["brick.jpg"]
+        assert (cat["verdict"], cat["label"], cat["near"]) == ("in", "tabby cat", "nearest label tabby cat")
+        assert (wall["verdict"], wall["label"]) == ("out", "looks like: brick wall")
+        assert wall["near"] == "nearest label space shuttle"
+        assert (cat["fits"], cat["remark"]) == ("fits better than 99.2 % of unrelated photos", "")
+        assert cat["folded"] and wall["folded"] and not page["notice"].is_displayed()
+        assert page["threshold-text"].text == "Threshold 1.17, lets in 5% of 124 unrelated photos."
+        page["threshold"].send_keys(Keys.HOME)
+        assert page.cards()["brick.jpg"]["label"] == "space shuttle"  # as that, now that it is in
+        rows = list(csv.DictReader(io.StringIO(page.downloaded("export").decode())))
+        assert [(row["looks_like"], row["basis"]) for row in rows] == [(name, "calibrated") for name in names]
+        page.check()
 
 
 def test_a_pasted_photo_and_text_that_is_none(page):
@@ -443,12 +468,13 @@ def test_the_table_says_what_the_page_shows(page):
     page["threshold"].send_keys(Keys.HOME)
     rows = list(csv.DictReader(io.StringIO(page.downloaded("export").decode())))
     cards = page.cards()
-    assert list(rows[0]) == ["path", "score", "verdict", "label", "words", "error"]
+    assert list(rows[0]) == COLUMNS
     assert [row["path"] for row in rows] == ["'=cat.jpg", 'a, "b".jpg', "bad.jpg"]
     assert list(cards) == ["=cat.jpg", 'a, "b".jpg', "bad.jpg"]
     for row in rows[:2]:
         card = cards[row["path"].removeprefix("'")]
         assert (row["verdict"], row["label"], row["error"]) == (card["verdict"], card["label"], "")
+        assert (row["basis"], float(row["threshold"])) == ("calibrated", float(page["threshold"].get_property("value")))
         assert f"{float(row['score']):.2f}" == card["score"].split()[0]
         assert [word.rpartition(" ")[0] for word in row["words"].split("; ") if word] == card["words"]
     assert rows[2]["error"] == cards["bad.jpg"]["error"]

@@ -32,7 +32,7 @@ DETECTOR = {
     "dim": 512,
     "wild_words": 11998,
     "threshold": 1.58,
-    "calibrated": False,
+    "basis": "formula",
     "calibration": "",
     "takes_embeddings": True,
     "limits": LIMITS,
@@ -53,7 +53,13 @@ def result(name, score=6.5, **more):
     return {
         "name": name,
         "score": score,
-        "verdict": "in (uncalibrated)",
+        "verdict": "in",
+        "basis": "reference",
+        "threshold": 1.58,
+        "p": 0.008,
+        "fits": "fits better than 99.2 % of unrelated photos",
+        "kind": "tabby",
+        "looks_like": ["tabby", "cat"],
         "label": "tabby cat",
         "labels": [{"label": "tabby cat", "share": 0.9}],
         "words": [{"word": "coffee", "share": 0.26}],
@@ -64,7 +70,7 @@ def result(name, score=6.5, **more):
 
 
 def scores(*results):
-    return {"detector": DETECTOR["id"], "threshold": 1.58, "calibrated": False, "results": list(results)}
+    return {"detector": DETECTOR["id"], "threshold": 1.58, "basis": "formula", "results": list(results)}
 
 
 def trouble(code, message="no", hint="do this"):
@@ -190,7 +196,8 @@ def test_fit_takes_a_list_or_a_mapping(client, service):
 def test_score_sends_files_and_bytes_in_order(client, service, tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8 one")
     (tmp_path / "b.png").write_bytes(b"two\r\n--\r\n")
-    bad = result("images[1]", None, verdict="", label="", labels=[], words=[], error="not an image")
+    empty = dict.fromkeys(("verdict", "basis", "fits", "label", "kind"), "") | dict.fromkeys(("threshold", "p"))
+    bad = result("images[1]", None, **empty, looks_like=[], labels=[], words=[], error="not an image")
     service.plays(scores(result("b.png", 1.0), bad, result("a.jpg", 3.0, embedding=[0.6, 0.8])))
     told = client.score([tmp_path / "b.png", b"\x00\xff\r\n", str(tmp_path / "a.jpg")])
     assert service.asked[0].files == [
@@ -199,9 +206,11 @@ def test_score_sends_files_and_bytes_in_order(client, service, tmp_path):
         ("a.jpg", b"\xff\xd8 one"),
     ]
     assert isinstance(told, Scores)
-    assert (told.detector, told.threshold, told.calibrated) == (DETECTOR["id"], 1.58, False)
+    assert (told.detector, told.threshold, told.basis) == (DETECTOR["id"], 1.58, "formula")
     assert [(r.name, r.score) for r in told.results] == [("b.png", 1.0), ("images[1]", None), ("a.jpg", 3.0)]
-    assert told.results[1] == Result("images[1]", None, "", "", (), (), "not an image", None)
+    assert told.results[1] == Result(
+        "images[1]", None, "", "", None, None, "", "", "", (), (), (), "not an image", None
+    )
     assert told.results[2].labels == (("tabby cat", 0.9),)
     assert told.results[2].words == (("coffee", 0.26),)
     assert told.results[2].embedding == (0.6, 0.8)

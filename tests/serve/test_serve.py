@@ -74,7 +74,7 @@ def test_scores_are_those_of_the_library(address, detector):
     answer = told(score(address, *photos))
     assert [r["name"] for r in answer["results"]] == [path.name for path in photos]
     assert [r["score"] for r in answer["results"]] == detector.score(photos).tolist()
-    assert (answer["threshold"], answer["calibrated"]) == (detector.threshold, False)
+    assert (answer["threshold"], answer["basis"]) == (detector.threshold, "formula")
     explained = detector.explain(RACCOON, top=3)
     got = next(r for r in answer["results"] if r["name"] == RACCOON.name)
     assert (got["verdict"], got["label"], got["error"]) == (explained.verdict, explained.labels[0][0], "")
@@ -113,7 +113,7 @@ def test_the_detector_tells_of_itself(address, detector):
     answer = told(ask(address, "GET", "/v1/detector"))
     assert answer == told(ask(address, "GET", f"/v1/detectors/{answer['id']}"))
     assert (answer["labels"], answer["encoder"], answer["method"]) == (LABELS, "mini", "debiased")
-    assert (answer["threshold"], answer["calibrated"], answer["calibration"]) == (detector.threshold, False, "")
+    assert (answer["threshold"], answer["basis"], answer["calibration"]) == (detector.threshold, "formula", "")
     assert answer["limits"]["images"] == 20
     assert answer["coverage"]["pizza"] == "known"
 
@@ -342,7 +342,7 @@ def test_figures_for_prometheus(detector):
         score(address, CAT, RACCOON)
         text = ask(address, "GET", "/metrics")[2].decode()
     assert 'outword_requests_total{path="/v1/score",status="200"} 1.0' in text
-    assert 'outword_images_total{verdict="in (uncalibrated)"} 1.0' in text
+    assert 'outword_images_total{verdict="in"} 1.0' in text
     assert "outword_batch_images_sum 2.0" in text
     assert "outword_queue_images 0.0" in text
     assert "outword_held_bytes 0.0" in text

@@ -5,6 +5,7 @@ One more product, with a readable vocabulary, says what an image looks like; it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -112,16 +113,17 @@ def with_kind(label: str, kind: str) -> str:
 
 
 def in_words(p: float | None) -> str:
-    """What a p-value says, as far as it can tell; "" for None.
+    """What a p-value says, rounded down; "" for None.
 
-    >>> in_words(0.008), in_words(1 / 2001), in_words(1.0)
-    ('fits better than 99.2 % of unrelated photos', 'fits better than 99.95 % of unrelated photos', \
-'fits better than 0 % of unrelated photos')
+    >>> in_words(0.008)
+    'fits better than 99.2 % of unrelated photos'
+    >>> [in_words(p).split()[3] for p in (1.0, 0.5, 0.04, 1 / 2001, 1e-6)]
+    ['0', '50', '96', '99.95', '99.99']
     """
     if p is None:
         return ""
-    share = f"{100 * (1 - p):.{1 if p >= 0.001 else 2}f}".rstrip("0").rstrip(".")
-    return f"fits better than {share} % of unrelated photos"
+    share = math.floor(10_000 * (1 - p) + 1e-6) / 100
+    return f"fits better than {share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0") + " % of unrelated photos"
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from outword._version import __version__
 from outword.base.html import render
 from outword.client import Info, ThresholdInfo
 from outword.detector.detector import Detector
-from outword.detector.judge import takes_vectors
+from outword.detector.judge import in_words, takes_vectors
 from outword.errors import ImageError
 from outword.maths.thresholds import Threshold, by_hand, fit_marks
 from outword.photos.decode import Blob
@@ -105,8 +105,8 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         results = [_result(name, one, embeddings) for name, one in zip(names, judged, strict=True)]
         for result in results:
             service.telemetry.images.labels(result.verdict or "error").inc()
-        threshold, calibrated = finite_or_none(found.threshold), found.calibration_ is not None
-        return schemas.ScoreAnswer(detector=key, threshold=threshold, calibrated=calibrated, results=results)
+        threshold = finite_or_none(found.threshold)
+        return schemas.ScoreAnswer(detector=key, threshold=threshold, basis=found.basis, results=results)
 
 
 def _add_detectors(app: FastAPI, service: Service) -> None:
@@ -221,15 +221,21 @@ def _file(known: Mapping[str, Path], name: str) -> Response:
 
 def _result(name: str, judged: Judged | ImageError, embeddings: bool) -> schemas.Result:
     if isinstance(judged, ImageError):
-        return schemas.Result(
-            name=name, score=None, verdict="", label="", labels=[], words=[], error=judged.message, embedding=None
-        )
+        empty: dict[str, Any] = dict.fromkeys(("verdict", "basis", "fits", "label", "kind"), "")
+        empty |= dict.fromkeys(("score", "threshold", "p", "embedding")) | {"looks_like": [], "labels": [], "words": []}
+        return schemas.Result(name=name, **empty, error=judged.message)
     found, vector = judged
     return schemas.Result(
         name=name,
         score=found.score,
         verdict=found.verdict,
+        basis=found.basis,
+        threshold=finite_or_none(found.threshold),
+        p=found.p,
+        fits=in_words(found.p),
         label=found.label,
+        kind=found.kind,
+        looks_like=found.looks_like,
         labels=[schemas.LabelShare(label=label, share=share) for label, share in found.labels],
         words=[schemas.WordShare(word=word, share=share) for word, share in found.fired],
         error="",

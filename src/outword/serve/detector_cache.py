@@ -25,13 +25,13 @@ A_NUMBER = 18  # bytes: float16 as it is saved, float64 and float32 to score wit
 
 def key_of(detector: Detector) -> str:
     """The id of a detector: equal labels, made in the same way and with the same threshold, have the same."""
-    calibration = finite(asdict(detector.calibration_)) if detector.calibration_ else None
-    return sha256_bytes(json.dumps([detector.labels, detector.card, calibration]).encode())[:16]
+    cut = finite(asdict(detector.cut)) if detector.cut else None
+    return sha256_bytes(json.dumps([detector.labels, detector.card, cut]).encode())[:16]
 
 
 def footprint(detector: Detector) -> int:
-    """About how many bytes of memory a detector takes, besides the encoder."""
-    return A_NUMBER * int(detector.scorer.labels_.shape[1]) * (len(detector.labels) + len(detector.wild))
+    """About how many bytes of memory a detector takes, besides the encoder and the vocabulary, which all share."""
+    return A_NUMBER * int(detector.scorer.labels_.shape[1]) * (len(detector.rows) + len(detector.wild))
 
 
 class DetectorCache:

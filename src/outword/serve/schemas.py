@@ -77,8 +77,14 @@ class Result(BaseModel):
 
     name: str = Field(description="Of the file in the form, else its place.")
     score: float | None = Field(description="Higher means more in-distribution; null if it could not be read.")
-    verdict: str = Field(description='"in" or "out", with "(uncalibrated)" where no threshold was fitted.')
+    verdict: str = Field(description='"in" or "out"; "uncalibrated" where there is no threshold.')
+    basis: str = Field(description='Of the threshold: "calibrated", "reference", "batch" or "formula".')
+    threshold: float | None = Field(description="In from this score on; null if there is none.")
+    p: float | None = Field(description="The share of unrelated photos that score as high, if it is known.")
+    fits: str = Field(description="What p says, in words.")
     label: str = Field(description="The nearest.")
+    kind: str = Field(description="The kind of it that matched; empty if that is the label itself.")
+    looks_like: list[str] = Field(description="Readable names, best first; they decide nothing.")
     labels: list[LabelShare]
     words: list[WordShare] = Field(description="Wild words that fired.")
     error: str = Field(description="Why it could not be read, else empty.")
@@ -90,7 +96,7 @@ class ScoreAnswer(BaseModel):
 
     detector: str
     threshold: float | None
-    calibrated: bool
+    basis: str
     results: list[Result]
 
 

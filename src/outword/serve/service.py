@@ -127,7 +127,6 @@ class Service:
 
     def info(self, key: str, detector: Detector) -> Info:
         """What is said of a detector."""
-        fitted = detector.calibration_
         return Info(
             id=key,
             labels=tuple(detector.labels),
@@ -138,8 +137,8 @@ class Service:
             dim=self._encoder.dim,
             wild_words=len(detector.wild),
             threshold=finite_or_none(detector.threshold),
-            calibrated=fitted is not None,
-            calibration=fitted.told if fitted else "",
+            basis=detector.basis,
+            calibration=detector.cut.told if detector.cut else "",
             takes_embeddings=takes_vectors(detector),
             limits=self.limits,
         )
@@ -168,7 +167,8 @@ def judge_jobs(jobs: Sequence[Job]) -> list[Judged]:
         images = np.stack([vectors[job] for job in own]) if takes_vectors(detector) else _stacked(own)
         judged = judge(detector, images, max(job.top for job in own))
         for job, verdict, vector in zip(own, judged, judged.vectors, strict=True):
-            found[job] = replace(verdict, labels=verdict.labels[: job.top], words=verdict.words[: job.top]), vector
+            shown = {name: getattr(verdict, name)[: job.top] for name in ("labels", "words", "looks_like")}
+            found[job] = replace(verdict, **shown), vector
     return [found[job] for job in jobs]
 
 

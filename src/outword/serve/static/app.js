@@ -14,7 +14,9 @@ const BINS = 48;
 const STEPS = 200; // of the line across the plot, about
 const NAMED = 8; // labels that are named; the others are counted
 const SIDE = 336; // pixels of a thumbnail, enough for a dense screen
-const COLUMNS = ["path", "score", "verdict", "label", "words", "error"];
+const COLUMNS = [
+  "path", "score", "verdict", "basis", "threshold", "p", "label", "looks_like", "words", "error",
+];
 
 /**
  * @typedef {object} Photo
@@ -364,7 +366,7 @@ async function adopt(detector, current) {
     if (!current()) return;
     photos.forEach((photo, place) => results.set(photo, answers[place]));
   }
-  const dropped = detector !== state.service && !detector.calibrated && (state.dropped || calibrated());
+  const dropped = detector !== state.service && detector.basis === "formula" && (state.dropped || calibrated());
   Object.assign(state, { detector, hand: null, fitted: null, thresholdError: "", dropped });
   for (const photo of state.photos) photo.result &&= results.get(photo) ?? null; // without one it is sent again
   if (!state.photos.some(waiting)) say(tally());
@@ -377,11 +379,15 @@ async function adopt(detector, current) {
 /** The threshold that the page judges by; minus infinity takes everything, null is none. */
 function threshold() {
   if (state.hand !== null) return state.hand;
-  const { threshold, calibrated } = state.fitted ? { ...state.fitted, calibrated: true } : state.detector;
-  return threshold ?? (calibrated ? -Infinity : null);
+  const { threshold } = state.fitted ?? state.detector;
+  return threshold ?? (calibrated() ? -Infinity : null);
 }
 
-const calibrated = () => state.hand !== null || state.fitted !== null || state.detector.calibrated;
+/** What the threshold rests on, in the words of `outword score`. */
+const basis = () => (state.hand !== null || state.fitted !== null ? "calibrated" : state.detector.basis);
+
+/** Whether it was found on photos, or set. */
+const calibrated = () => basis() !== "formula";
 
 /** "in", "out", or "uncalibrated" where there is no threshold. */
 function side(photo) {
@@ -390,8 +396,15 @@ function side(photo) {
   return photo.result.score >= cut ? "in" : "out";
 }
 
-/** The verdict in the words of `outword score`. */
-const verdict = (photo) => side(photo) + (threshold() === null || calibrated() ? "" : " (uncalibrated)");
+/** The nearest label, with the kind that matched. */
+const named = ({ label, kind }) => (kind ? `${label} (${kind})` : label);
+
+/** What a photo is taken for, and in which sense. */
+function seen(photo) {
+  const [best] = photo.result.looks_like;
+  if (side(photo) === "in") return ["as", named(photo.result)];
+  return side(photo) === "out" && best ? ["looks like:", best] : ["nearest", named(photo.result)];
+}
 
 function marks() {
   const scored = state.photos.filter((photo) => photo.result);
@@ -452,10 +465,15 @@ function exportCsv() {
 }
 
 function csvRow(photo) {
-  if (photo.error) return [csvText(photo.name), "", "", "", "", csvText(photo.error)];
-  const { score, label, words } = photo.result;
+  if (photo.error) return COLUMNS.map((name) => csvText({ path: photo.name, error: photo.error }[name] ?? ""));
+  const { score, p, looks_like, words } = photo.result;
   const fired = words.map(({ word, share }) => `${word} ${share.toFixed(2)}`).join("; ");
-  return [csvText(photo.name), String(score), verdict(photo), csvText(label), csvText(fired), ""];
+  const numbers = { score, threshold: Number.isFinite(threshold()) ? threshold() : null, p };
+  const texts = {
+    path: photo.name, verdict: side(photo), basis: basis(), label: named(photo.result), looks_like: looks_like[0] ?? "",
+    words: fired, error: "",
+  };
+  return COLUMNS.map((name) => (name in texts ? csvText(texts[name]) : String(numbers[name] ?? "")));
 }
 
 // A quote before what a spreadsheet would take for a formula, as outword/rows.py has it
@@ -760,7 +778,8 @@ function renderCard(photo) {
   if (!changed(card, result, error, again, mark)) return;
   part(card, ".why").textContent = error;
   part(card, ".again").hidden = !again;
-  part(card, ".label").hidden = part(card, ".marks").hidden = !result;
+  part(card, ".label").hidden = part(card, ".marks").hidden = part(card, "details").hidden = !result;
+  part(card, ".fits").hidden = !result?.fits;
   part(card, ".fired").hidden = !result?.words.length;
   if (result) renderEvidence(card, result);
   for (const button of card.querySelectorAll(".marks button")) {
@@ -774,22 +793,30 @@ function renderVerdict(photo) {
   const texts = [
     kind === "waiting" && sent ? "scoring" : kind,
     result ? comparison(result.score, threshold()) : "",
-    result && verdict(photo).endsWith(")") ? "(uncalibrated)" : "",
+    result && threshold() !== null && !calibrated() ? "(uncalibrated)" : "",
   ];
   const line = part(card, ".verdict");
-  if (!changed(line, kind, ...texts)) return;
+  if (!changed(line, kind, result, ...texts)) return;
   card.dataset.kind = kind;
+  if (result) renderSeen(photo);
   line.firstElementChild.className = kind;
   texts.forEach((text, place) => (line.children[place].textContent = text));
 }
 
-/** The nearest label, and the words that fired with bars. */
-function renderEvidence(card, { label, words }) {
-  const coverage = state.detector.coverage[label] ?? "known";
-  const line = part(card, ".label");
-  line.replaceChildren(element("small", "nearest"), ` ${visible(label)}`);
+/** What it is taken for: `as dog (beagle)`, `looks like: sea lion`. */
+function renderSeen(photo) {
+  const [sense, name] = seen(photo);
+  const coverage = sense === "looks like:" ? "known" : state.detector.coverage[photo.result.label] ?? "known";
+  const line = part(photo.card, ".label");
+  line.replaceChildren(element("small", sense), ` ${visible(name)}`);
   if (coverage !== "known") line.append(" ", element("small", `(${coverage})`));
-  part(card, ".words").replaceChildren(...words.map(({ word, share }) => {
+}
+
+/** How well it fits; and folded, the nearest label, and the words that fired with bars. */
+function renderEvidence(card, result) {
+  part(card, ".fits").firstElementChild.textContent = result.fits;
+  part(card, ".near").replaceChildren(element("small", "nearest label"), ` ${visible(named(result))}`);
+  part(card, ".words").replaceChildren(...result.words.map(({ word, share }) => {
     const item = element("li", "");
     const bar = element("i", "");
     bar.style.width = `${100 * Math.min(Math.max(share, 0), 1)}%`;
