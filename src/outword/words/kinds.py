@@ -148,7 +148,7 @@ def _points(sense: int, word: str, tags: int) -> float:
     net, first = nouns(), nouns().names(sense)[0]
     seen = next((points for at in _lineage(sense) if (points := IN_PHOTOS.get(net.wnid(at)))), NOT_IN_PHOTOS)
     named = squeeze(first) in spellings(word) and (first.islower() or not word.islower())
-    has_kinds = net.information[sense] < 1
+    has_kinds = bool(net.information[sense] < 1)
     return seen + NAMED * named + WITH_KINDS * has_kinds + PER_DOUBLING * math.log2(1 + tags)
 
 
