@@ -47,6 +47,13 @@ SENSES = [
     ("plane", "car, ship, train", "an aircraft that has a fixed wing"),
     ("plant", "animal", "(botany) a living organism"),
     ("shoes", "hat, coat", "footwear shaped to fit the foot"),
+    ("shoe", "monkey, bear, truck, ship, lamp, bag, bicycle", "footwear shaped to fit the foot"),
+    ("glass", "bottle, cup", "a container for holding liquids while drinking"),
+    ("table", "dog, car", "a piece of furniture having a smooth flat top"),
+    ("tie", "shirt, jacket", "neckwear consisting of a long narrow piece"),
+    ("duck", "goose, swan", "small wild or domesticated web-footed"),
+    ("tank", "rifle, soldier", "an enclosed armored military vehicle"),
+    ("star", "moon, planet", "(astronomy) a celestial body"),
 ]
 
 
@@ -131,9 +138,9 @@ def test_kinds_by_hand_stand_and_what_is_below_them_is_nobody_elses():
 def test_words_that_are_a_kind():
     found = meanings("dog", "furniture > chair", kinds="off")
     words = {"Dogs": True, "beagle": True, "German shepherd": True, "chairs": True, "rocking chair": True}
-    others = {"boxer": True, "cat": False, "sofa": False, "canine": False, "toy": False, "zzz": False, "weasel": False}
+    others = {"boxer": False, "cat": False, "sofa": False, "canine": False, "toy": False, "zzz": False, "weasel": False}
     assert dict(zip(words | others, is_kind([*words, *others], found), strict=True)) == words | others
-    assert is_kind(["toy dog", "toy"], meanings("dog")) == [True, False]
+    assert is_kind(["toy dog", "toy", "boxer"], meanings("dog")) == [True, False, True]
 
 
 def test_senses_that_are_a_kind():

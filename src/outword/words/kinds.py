@@ -27,20 +27,20 @@ Known = Callable[[Sequence[str]], Sequence[bool]]
 IN_PHOTOS = {  # for the nearest of these at or above a sense
     "n00015388": 3,  # animal
     "n00021939": 2,  # artifact
+    "n03380867": 4,  # footwear: a shoe is no card case, though there is a bag beside it
     "n00021265": 2.5,  # food, to eat or to drink
     "n07555863": 2.5,  # food, solid
     "n13134947": 2.5,  # fruit
-    "n09287968": 1.5,  # geological formation
-    "n09335240": 1.5,  # land
-    "n00017222": 2,  # plant
-    PHYSICAL: 1,  # persons, substances, parts of bodies
+    "n00017222": 2.25,  # plant
+    PHYSICAL: 1,  # persons, substances, parts of bodies, land
 }
 NOT_IN_PHOTOS = -1
+WITH_KINDS = 0.25  # for a sense that has kinds
 NAMED = 1  # for a sense that the word is the first name of
 PER_DOUBLING = 0.2  # of the times that WordNet's concordance tags the word in that sense
-COMPANY = 10  # for all of the information shared with the nearest labels
+COMPANY = 12  # for all of the information shared with the nearest labels
 TELLING = 0.5  # information; what tells more counts no more: two poultry meats are no nearer than two birds
-VAGUE = 0.12  # information; what tells less does not count: that both are objects
+VAGUE = 0.15  # information; what tells less does not count: that both are objects
 NEAREST = 3  # of the other labels are a label's company
 FITS = 0.25  # information that a hint must share with a sense: in "crane#machine" both are devices
 SLIPS = 20  # names that suggestions are looked for: a long list of strange names is no list of slips
@@ -148,7 +148,8 @@ def _points(sense: int, word: str, tags: int) -> float:
     net, first = nouns(), nouns().names(sense)[0]
     seen = next((points for at in _lineage(sense) if (points := IN_PHOTOS.get(net.wnid(at)))), NOT_IN_PHOTOS)
     named = squeeze(first) in spellings(word) and (first.islower() or not word.islower())
-    return seen + NAMED * named + PER_DOUBLING * math.log2(1 + tags)
+    has_kinds = bool(net.information[sense] < 1)
+    return seen + NAMED * named + WITH_KINDS * has_kinds + PER_DOUBLING * math.log2(1 + tags)
 
 
 def by_hint(label: Label) -> int | None:
@@ -242,7 +243,7 @@ def _shared(one: int, other: int) -> float:
 def is_kind(words: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
     """Which words are a label, or a kind of one: by spelling, or because that is what they mainly mean.
 
-    A word that has such a sense but mainly means something else is none: under `furniture`, "rest" stays.
+    What a word mainly means is its most frequent sense in WordNet, proper names apart: "toy" is no dog.
     """
     equal = {form for meaning in meanings for name in (*meaning.names, *meaning.kinds) for form in spellings(name)}
     inside = _inside(meanings)
@@ -252,9 +253,15 @@ def is_kind(words: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
         forms = numbers(word)
         if not equal.isdisjoint(forms):
             return True
-        return not named.isdisjoint(forms) and bool(inside[next(iter(choices_of([word])))])
+        return not named.isdisjoint(forms) and bool(inside[_main_sense(word)])
 
     return [counts(word) for word in words]
+
+
+def _main_sense(word: str) -> int:
+    """The most frequent sense of a word that WordNet knows, proper names apart."""
+    net, senses = nouns(), nouns().senses(word)
+    return next((sense for sense in senses if not net.is_instance(sense)), senses[0])
 
 
 def are_below(wnids: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
