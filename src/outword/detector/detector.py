@@ -239,7 +239,7 @@ class Detector:
         """The kind of the nearest label that matched, of each image; "" where it is the label itself."""
         if self.scorer.owners_ is None or not evidence.labels.shape[1]:
             return [""] * len(evidence.labels)
-        return [self._kinds[row] for row in cast(Any, evidence).kinds[:, 0].tolist()]
+        return [self._kinds[row] for row in evidence.kinds[:, 0].tolist()]
 
     @cached_property
     def _owners(self) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,7 @@ class Lexicon:
         length = float(np.linalg.norm(v))
         return v * np.float32(w.sum() / length) if length > 0 else v
 
+    @lru_cache(maxsize=1 << 14)  # noqa: B019  # there is one lexicon, and the same names are asked about again
     def flag(self, label: str) -> str:
         """How well a label is known: "known", "through <parent>", "head noun only" or "unknown".
 
