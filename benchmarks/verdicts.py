@@ -30,6 +30,7 @@ from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.vocabulary import Vocabulary
 from outword.words.kinds import are_below
+from outword.words.nouns import nouns
 from outword.words.prompts import get_prompts
 
 BROAD = [
@@ -167,6 +168,18 @@ def ranked(task: Task, photos: Photos) -> float:
     return float(np.mean([auroc(scores[task.inside], some) for some in others if len(some)]))
 
 
+def looks_right(photos: Photos) -> float:
+    """The share of ImageNet's photos whose nearest readable name is that of the class, or of what it is a kind of."""
+    encoder, net = get_encoder("mini"), nouns()
+    names, rows = readable_names(encoder), np.flatnonzero(photos.sets == "imagenet")
+    vectors = name_vectors(encoder, get_prompts(encoder.prompts), names).astype(np.float16)
+    first = Vocabulary(names, vectors).begin(photos.reference.vectors[rows].astype(np.float32), 1)()[:, 0]
+    shown = [net.by_wnid(photos.reference.wnids[row]) for row in rows]
+    return float(
+        np.mean([net.readable()[names[i]] in (own, *net.above(own)) for i, own in zip(first, shown, strict=True)])
+    )
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -186,6 +199,10 @@ def main() -> None:
         cells = [f"{tpr:.1f} / {tnr:.1f} = {(tpr + tnr) / 2:.1f}" for tpr, tnr in means.values()]
         rows.append([name, *cells, f"{100 * np.mean(ranks[name]):.2f}"])
     print(table(["labels", *(f"{way}: in / out = balanced" for way in ways), "AUROC"], rows))
+    if not args.batch:
+        print(
+            f"\nFirst *looks like* is the class, a synonym or a parent: {100 * looks_right(photos):.1f} % of ImageNet's photos."
+        )
 
 
 if __name__ == "__main__":
