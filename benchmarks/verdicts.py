@@ -200,9 +200,8 @@ def main() -> None:
         rows.append([name, *cells, f"{100 * np.mean(ranks[name]):.2f}"])
     print(table(["labels", *(f"{way}: in / out = balanced" for way in ways), "AUROC"], rows))
     if not args.batch:
-        print(
-            f"\nFirst *looks like* is the class, a synonym or a parent: {100 * looks_right(photos):.1f} % of ImageNet's photos."
-        )
+        right = 100 * looks_right(photos)
+        print(f"\nThe first *looks like* is the class, a synonym or a parent of it for {right:.1f} % of ImageNet's photos.")
 
 
 if __name__ == "__main__":
