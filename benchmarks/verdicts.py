@@ -201,7 +201,9 @@ def main() -> None:
     print(table(["labels", *(f"{way}: in / out = balanced" for way in ways), "AUROC"], rows))
     if not args.batch:
         right = 100 * looks_right(photos)
-        print(f"\nThe first *looks like* is the class, a synonym or a parent of it for {right:.1f} % of ImageNet's photos.")
+        print(
+            f"\nThe first *looks like* is the class, a synonym or a parent of it: {right:.1f} % of ImageNet's photos."
+        )
 
 
 if __name__ == "__main__":

@@ -51,6 +51,12 @@ def lay_out(root, chosen):
             shutil.copy(PHOTOS / f"{name}.jpg", root / folder)
 
 
+@pytest.fixture
+def no_reference(monkeypatch):
+    """As for an encoder that has no reference: `fit` finds no cut."""
+    monkeypatch.setattr("outword.detector.fitting.find_reference", lambda encoder: None)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory):
     patch = pytest.MonkeyPatch()

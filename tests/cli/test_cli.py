@@ -46,7 +46,7 @@ def test_fit_then_score_as_in_the_readme(labels_file, tmp_path):
     rows = rows_of(result.stdout)
     assert list(rows[0]) == COLUMNS
     by_name = {Path(r["path"]).stem: r for r in rows}
-    assert (by_name["cat"]["verdict"], by_name["cat"]["basis"]) == ("in", "formula")
+    assert (by_name["cat"]["verdict"], by_name["cat"]["basis"]) == ("in", "reference")
     assert by_name["cat"]["label"] == "tabby cat"
     assert by_name["gravel"]["verdict"] == "out"
     assert "images: " in result.stderr
@@ -65,7 +65,7 @@ def test_fit_defaults_and_json(labels_file):
 def test_fit_from_a_folder_with_parameters(tmp_path, words_file):
     for name in ("tabby_cat", "pizza"):
         (tmp_path / "classes" / name).mkdir(parents=True)
-    options = ["--corpus", words_file]
+    options = ["--corpus", words_file, "--method", "debiased"]
     for given in ("n_groups=3", "tau=0.2", "policy=paper", "miner.alpha=5"):
         options += ["--set", given]
     result = call("fit", tmp_path / "classes", "-o", tmp_path / "d", *options)
@@ -81,7 +81,7 @@ def test_the_tau_in_use_is_told(labels_file, tmp_path, tau, told):
     words = tmp_path / "words.txt"
     words.write_text("\n".join(f"{first}{second}" for first in "bcdfg" for second in "aeiou"))
     labels_file.write_text("cat\ndog\nfox\npizza\ntulip")
-    options = ["--corpus", words, "--set", "n_groups=2", "--set", f"tau={tau}"]
+    options = ["--corpus", words, "--method", "debiased", "--set", "n_groups=2", "--set", f"tau={tau}"]
     made = call("fit", labels_file, "-o", tmp_path / "d", *options, "--json")
     assert told in made.stderr if told else "tau:" not in made.stderr
     used = json.loads(made.stdout)["in_use"]["tau"]
@@ -169,7 +169,7 @@ def test_html_page(saved, tmp_path):
     )
     page = (tmp_path / "p.html").read_text()
     assert page.count("data:image/jpeg;base64,") == 2
-    assert "uncalibrated" in page
+    assert "unrelated photos" in page
     assert "tabby cat" in page
 
 
@@ -191,7 +191,7 @@ def test_calibrate_then_verdicts_are_plain(saved, tmp_path):
 
 def test_explain(saved):
     out = call("explain", saved, PHOTOS / "cat.jpg").stdout
-    assert "in (uncalibrated)" in out
+    assert "in, as tabby cat" in out and "unrelated photos" in out
     assert "tabby cat" in out
     assert "known" in out
     assert "wild word" in out and "group" not in out
@@ -211,7 +211,7 @@ def test_explain_says_how_well_it_fits_and_what_it_looks_like(detector, tmp_path
     fits = "fits better than 99.2 % of unrelated photos"
     assert cat[:3] == [f"{photos[0]}: in, as tabby cat", fits, "looks like: tabby, brick wall"]
     assert wall[0] == f"{photos[1]}: out, nearest to space shuttle" and wall[2] == "looks like: brick wall, tabby"
-    assert cat[3].startswith("score 6.4713, threshold 1.17 (lets in 5% of 124 unrelated photos), tau ")
+    assert cat[3] == "score 12.7208, threshold 1.17 (lets in 5% of 124 unrelated photos)"
     assert cat[4] == "what decided:"
     told = json.loads(call("explain", tmp_path / "d", photos[0], "--json").stdout)
     assert (told["verdict"], told["label"], told["kind"], told["basis"]) == ("in", "tabby cat", "", "reference")
@@ -335,7 +335,7 @@ def test_demo(tmp_path):
         ("cat\ndog\n", ["--encoder", "clip"], "unknown encoder"),
         ("cat\ndog\n", ["-o", "no/such/folder/x"], "is not a folder"),
         ("cat\ndog\n", ["--set", "method=mcm"], "method is no parameter of the method"),
-        ("cat\ndog\n", ["--set", "seed=-1"], "seed must be"),
+        ("cat\ndog\n", ["--method", "debiased", "--set", "seed=-1"], "seed must be"),
         ("cat\ndog\n", ["--set", "id_images=x"], "id_images is no parameter of the method"),
         (
             "cat\ndog\n",
@@ -343,7 +343,7 @@ def test_demo(tmp_path):
             "mahalanobis needs ID images with labels: pass --id-images FOLDER (sub-folders are labels)",
         ),
         ("cat\ndog\n", ["--method", "knn", "--id-images", "nowhere"], "there are no ID images at nowhere"),
-        ("cat\ndog\n", ["--id-images", "nowhere"], "debiased does not look at ID images"),
+        ("cat\ndog\n", ["--id-images", "nowhere"], "grounded does not look at ID images"),
     ],
 )
 def test_bad_fit_is_one_line_and_exit_2(tmp_path, content, options, message):
@@ -412,7 +412,7 @@ def test_no_infinity_in_json(saved):
     assert json.loads(call("explain", saved, photos[0], "--json").stdout)["threshold"] is None
 
 
-def test_page_of_a_method_without_a_cut(tmp_path, labels_file):
+def test_page_of_a_method_without_a_cut(tmp_path, labels_file, no_reference):
     call("fit", labels_file, "-o", tmp_path / "d", "--method", "energy")
     result = call("score", tmp_path / "d", PHOTOS / "cat.jpg", "--html", tmp_path / "p.html")
     assert "uncalibrated" in result.stdout

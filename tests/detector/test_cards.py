@@ -79,8 +79,9 @@ def test_a_detector_whose_card_was_sealed_again(detector, tmp_path):
     threshold = {"value": 1.0, "method": "quantile", "tpr": 0.95, "n_photos": 9, "low": 0.8, "high": 1.0, "n_others": 0}
     own = {"method": method, "calibration": threshold, "coverage": {"a": "known"}, "label_prompts": {"a": "an a"}}
     own["corpus"] = {**detector.card["corpus"], "left_out": []}
-    meaning = {"text": "a", "names": ["a"], "sense": "", "gloss": "", "kinds": []}
-    own |= {"cut": None, "meanings": [meaning, {**meaning, "text": "b", "names": ["b"]}]}
+    meaning = dict.fromkeys(("label", "text"), "a") | {"names": ["a"], "sense": "", "gloss": "", "n_senses": 1}
+    meaning |= {"kinds": [], "by_hand": False, "suggestions": []}
+    own |= {"cut": None, "meanings": [meaning, {**meaning, "label": "b", "text": "b", "names": ["b"]}]}
     saved = Saved({**detector.card, **own}, {"labels": np.eye(2, 512)}, ["a", "b"], [], ["a", "b"], [])
     path = artifact.save(tmp_path / "d", saved)
     use_detector(path)

@@ -3,7 +3,7 @@
 import copy
 import pickle
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +20,7 @@ from outword.errors import ArtifactError, InputError, MissingExtraError
 from outword.kernels import using
 from outword.maths.thresholds import by_hand, fit_reference
 from outword.vectors.vocabulary import Vocabulary
+from outword.words.kinds import Meaning
 
 CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
 EYE = np.eye(3, dtype=np.float64)
@@ -96,7 +97,8 @@ def test_kinds_are_named_and_own_names_are_not():
 
     scorer = Rows().fit(EYE)
     scorer.owners_ = np.array([0, 0, 1])
-    meanings = [{"names": ["sofa", "couch"]}, {"names": ["dog"]}]
+    own = ["sofa", "couch"], ["dog"]
+    meanings = [asdict(Meaning(names[0], names[0], names, "", "", 1, [], False, [])) for names in own]
     detector = made(scorer, rows=["couch", "davenport", "dog"], card={"meanings": meanings})
     detector.labels = ["sofa", "dog"]
     found = list(judge(detector, EYE))
@@ -125,8 +127,6 @@ def test_looks_like_by_hand_and_in_any_company():
 def whole(words_file):
     """A detector of the embedded encoder that has it all."""
     detector = outword.fit(["tabby cat", "pizza"], corpus=words_file, method="debiased", n_groups=3)
-    meaning = {"text": "cat#animal", "names": ["tabby cat"], "sense": "n02123045", "gloss": "a cat", "kinds": []}
-    detector.card["meanings"] = [meaning, {**meaning, "text": "pizza", "names": ["pizza"], "sense": None}]
     names = ["cat", "wall"]
     detector.vocabulary = Vocabulary(names, detector.encoder.encode_texts(names).astype(np.float16))
     return detector.with_cut(fit_reference([0.5, 0.1, 0.2]), [0.5, 0.1, 0.2])

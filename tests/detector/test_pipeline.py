@@ -43,9 +43,18 @@ def test_the_contract_of_the_readme(detector):
     scores = detector.score([str(CAT), Image.open(COFFEE), np.asarray(Image.open(GRAVEL).convert("RGB"))])
     assert scores.dtype == np.float64
     assert min(scores[:2]) > 2 * scores[2]
-    assert detector.verdict(scores[0]) == "in (uncalibrated)"
-    assert detector.verdict(scores[2]) == "out (uncalibrated)"
-    assert "uncalibrated" in repr(detector)
+    assert (detector.verdict(scores[0]), detector.verdict(scores[2])) == ("in", "out")
+    assert "grounded, 4 labels" in repr(detector) and "reference threshold" in repr(detector)
+
+
+def test_without_a_reference_a_verdict_is_the_natural_one_of_the_relative_part(no_reference):
+    made, plain = outword.fit(LABELS), outword.fit(LABELS, b=0.0)
+    scores = made.score([CAT, GRAVEL])
+    np.testing.assert_array_equal(scores, plain.score([CAT, GRAVEL]))
+    assert [made.verdict(score) for score in scores] == ["in (uncalibrated)", "out (uncalibrated)"]
+    assert "uncalibrated" in repr(made)
+    found = made.calibrate(sorted(PHOTOS.glob("*.jpg"))[:6])
+    assert found.score([CAT])[0] > scores[0]  # the whole score, now that there is a cut
 
 
 def test_no_mining_for_the_default_corpus(monkeypatch):
@@ -54,27 +63,27 @@ def test_no_mining_for_the_default_corpus(monkeypatch):
 
 
 def test_a_corpus_is_mined_once(words_file, monkeypatch):
-    first = outword.fit(LABELS, corpus=words_file, n_groups=3)
+    first = outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3)
     monkeypatch.setattr(wild, "rank", lambda *a, **k: pytest.fail("mined again"))
-    second = outword.fit(["dog", "lamp"], corpus=words_file, n_groups=3)
+    second = outword.fit(["dog", "lamp"], corpus=words_file, method="debiased", n_groups=3)
     assert first.wild == second.wild
     assert first.card["miner"]["fingerprint"] == second.card["miner"]["fingerprint"]
 
 
 def test_a_damaged_cache_is_made_anew(words_file, own_cache):
-    outword.fit(LABELS, corpus=words_file, n_groups=3)
+    outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3)
     for path in wild.cache_dir().rglob("*.safetensors"):
         path.write_bytes(b"half a file")
-    assert len(outword.fit(LABELS, corpus=words_file, n_groups=3).wild) == 15
+    assert len(outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3).wild) == 15
 
 
 def test_words_that_equal_a_label_are_left_out_and_recorded(tmp_path):
     path = tmp_path / "w.txt"
     path.write_text("Tabby_Cat\npizzas\nlamp\ndog\n")
-    without = outword.fit(LABELS, corpus=path, n_groups=1)
+    without = outword.fit(LABELS, corpus=path, method="debiased", n_groups=1)
     assert sorted(without.wild) == ["dog", "lamp"]
     assert sorted(without.card["corpus"]["left_out"]) == ["Tabby Cat", "pizzas"]
-    assert len(outword.fit(LABELS, corpus=path, n_groups=1, keep_label_words=True).wild) == 4
+    assert len(outword.fit(LABELS, corpus=path, method="debiased", n_groups=1, keep_label_words=True).wild) == 4
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +179,7 @@ def test_a_probe_from_a_store_and_from_python_is_the_same(train, tiny, words_fil
     ],
 )
 def test_what_is_missing_is_said_before_any_work(options, error, message, hint, monkeypatch):
-    monkeypatch.setattr("outword.detector.fitting.encode_words", lambda *a: pytest.fail("encoded first"))
+    monkeypatch.setattr("outword.detector.positives.encode_words", lambda *a: pytest.fail("encoded first"))
     with pytest.raises(error) as caught:
         outword.fit(LABELS, **options)
     assert caught.value.message.startswith(message)
@@ -257,7 +266,7 @@ def test_words_without_groups_are_explained_as_one(words_file):
     assert sum(s for _, s in told.labels) + sum(s for _, s in told.words) == pytest.approx(1, rel=1e-5)
 
 
-def test_a_score_without_a_default_threshold_is_uncalibrated():
+def test_a_score_without_a_default_threshold_is_uncalibrated(no_reference):
     made = outword.fit(LABELS, method="energy")
     assert made.explain(CAT).verdict == "uncalibrated"
     assert made.explain(CAT).threshold is None
@@ -266,9 +275,10 @@ def test_a_score_without_a_default_threshold_is_uncalibrated():
 def test_explain_names_the_label_and_the_words(detector):
     told = detector.explain(CAT)
     assert told.labels[0][0] == "tabby cat"
-    assert told.labels[0][1] > 0.5
-    assert (told.verdict, told.basis, told.p, told.kind, told.looks_like) == ("in", "formula", None, "", [])
-    assert told.threshold == detector.scorer.default_threshold_
+    assert told.labels[0][1] > 0.3
+    assert (told.verdict, told.basis, told.kind, told.looks_like[0]) == ("in", "reference", "", "Egyptian cat")
+    assert told.p == 1 / (len(detector.reference_scores) + 1)
+    assert told.threshold == detector.cut_.value
     assert told.coverage["tabby cat"] == "known"
     far = detector.explain(GRAVEL)
     assert far.words[0][1] > far.labels[0][1]
@@ -292,18 +302,20 @@ def test_results_do_not_depend_on_order_batch_or_global_state(detector):
 
 def test_fitting_twice_gives_the_same_bytes(tmp_path, words_file):
     for name in ("a", "b"):
-        outword.fit(LABELS, corpus=words_file, n_groups=3).save(tmp_path / name)
+        outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3).save(tmp_path / name)
     for file in os.listdir(tmp_path / "a"):
         assert sha256_file(tmp_path / "a" / file) == sha256_file(tmp_path / "b" / file)
 
 
 def test_own_prompts(words_file):
-    plain = outword.fit(["crane", "pizza"], corpus=words_file, n_groups=3)
-    bird = outword.fit({"crane": "a photo of a flamingo", "pizza": ""}, corpus=words_file, n_groups=3)
+    plain = outword.fit(["crane", "pizza"], corpus=words_file, method="debiased", n_groups=3)
+    bird = outword.fit(
+        {"crane": "a photo of a flamingo", "pizza": ""}, corpus=words_file, method="debiased", n_groups=3
+    )
     assert not np.allclose(plain.scorer.labels_[0], bird.scorer.labels_[0])
     np.testing.assert_allclose(plain.scorer.labels_[1], bird.scorer.labels_[1], atol=1e-6)
     assert bird.card["label_prompts"] == {"crane": "a photo of a flamingo"}
-    other = outword.fit(["crane", "pizza"], corpus=words_file, n_groups=3, prompts="the nice {}")
+    other = outword.fit(["crane", "pizza"], corpus=words_file, method="debiased", n_groups=3, prompts="the nice {}")
     assert not np.allclose(plain.scorer.labels_, other.scorer.labels_)
 
 
@@ -346,11 +358,14 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(monkeypatch, words_file, 
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OUTWORD_CACHE", str(tmp_path / "file"))
     with pytest.warns(UserWarning, match="the cache cannot be written"):
-        assert outword.fit(LABELS, corpus=words_file, n_groups=3).wild
+        assert outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3).wild
 
 
 def test_shares_follow_the_temperature_of_the_method(words_file):
-    cold, warm = (outword.fit(LABELS, corpus=words_file, n_groups=3, temperature=t).explain(CAT) for t in (0.01, 1.0))
+    cold, warm = (
+        outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3, temperature=t).explain(CAT)
+        for t in (0.01, 1.0)
+    )
     assert cold.labels[0][1] > 0.9 > warm.labels[0][1]
 
 
@@ -367,7 +382,8 @@ def test_another_encoder_is_refused(saved, monkeypatch):
         ({"encoder": "minni"}, 'unknown encoder "minni"', 'did you mean "mini"?'),
         ({"corpus": "wordnett"}, 'unknown corpus "wordnett"', "wordnet"),
         ({"miner": "densty"}, 'unknown miner "densty"', 'did you mean "density"?'),
-        ({"taw": 0.4}, 'unknown parameter of debiased "taw"', 'did you mean "tau"?'),
+        ({"taw": 0.4, "method": "debiased"}, 'unknown parameter of debiased "taw"', 'did you mean "tau"?'),
+        ({"tau": 0.4}, "grounded has no parameter tau", "method=debiased"),
         ({"tau": "lots"}, "tau must be a number of at least 0 and below 1", "0.5"),
         ({"sigma": "lots"}, "sigma must be a number", "sigma=0.0"),
         ({"policy": 1}, "policy must be a word", "policy=cap"),
@@ -378,7 +394,7 @@ def test_another_encoder_is_refused(saved, monkeypatch):
 )
 def test_bad_options(options, message, hint):
     with pytest.raises(ParameterError, match=message) as error:
-        outword.fit(LABELS, **options)
+        outword.fit(LABELS, **{"method": "debiased", **options} if hint != "method=debiased" else options)
     assert hint in error.value.hint
 
 
@@ -460,7 +476,9 @@ def test_input_of_a_wrong_kind():
 
 
 def test_parameters_of_the_miner(words_file):
-    made = outword.fit(LABELS, corpus=words_file, miner="random", miner_params={"size": 7, "seed": 3}, n_groups=2)
+    made = outword.fit(
+        LABELS, corpus=words_file, miner="random", miner_params={"size": 7, "seed": 3}, method="debiased", n_groups=2
+    )
     assert len(made.wild) == 7
     assert made.card["miner"]["parameters"] == {"size": 7, "seed": 3}
     with pytest.raises(ParameterError, match='unknown parameter of random "sise"'):
@@ -471,7 +489,7 @@ def test_parameters_of_the_miner(words_file):
 
 def test_other_labels_are_fitted_as_the_first_ones_were(words_file):
     names = {"espresso": "", "crane": "a crane, the bird"}
-    again, wanted = outword.fit(["cat", "dog"], tau=0.4, seed=3).relabel(names), outword.fit(names, tau=0.4, seed=3)
+    again, wanted = outword.fit(["cat", "dog"], b=0.5).relabel(names), outword.fit(names, b=0.5)
     assert again.card == wanted.card
     assert (again.labels, again.wild) == (wanted.labels, wanted.wild)
     photos = sorted(PHOTOS.glob("c*.jpg"))
@@ -481,7 +499,7 @@ def test_other_labels_are_fitted_as_the_first_ones_were(words_file):
     assert kept.card["keep_label_words"]
     assert kept.card["corpus"]["left_out"] == []
     with pytest.raises(InputError, match="cannot be made for other labels: the word list"):
-        outword.fit(["cat", "dog"], corpus=words_file, n_groups=3).relabel(["pen", "cup"])
+        outword.fit(["cat", "dog"], corpus=words_file, method="debiased", n_groups=3).relabel(["pen", "cup"])
 
 
 def test_photos_do_not_come_along_to_other_labels(train):

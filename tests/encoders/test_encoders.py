@@ -435,7 +435,11 @@ def test_torchvision_of_another_build_is_let_in():
 @pytest.fixture
 def fitted(folders, tmp_path, words_file):
     detector = outword.fit(
-        ["cat", "dog"], encoder=get_encoder(f"hf:{folders}/clip", resize="bilinear"), corpus=words_file, n_groups=3
+        ["cat", "dog"],
+        encoder=get_encoder(f"hf:{folders}/clip", resize="bilinear"),
+        corpus=words_file,
+        method="debiased",
+        n_groups=3,
     )
     detector.save(tmp_path / "pets.outword")
     return detector

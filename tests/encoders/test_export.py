@@ -432,7 +432,7 @@ def test_by_name_an_export_stands_for_its_original(made, tmp_path, words_file):
     copy = get_encoder(f"onnx:{folder}", batch_size=3)
     assert (copy.name, copy.batch_size) == (f"onnx:{folder}", 3)
     np.testing.assert_array_equal(copy.encode_texts(TEXTS), opened(folder).encode_texts(TEXTS))
-    options = {"corpus": words_file, "n_groups": 3}
+    options = {"corpus": words_file, "method": "debiased", "n_groups": 3}
     original = outword.fit(["cat", "dog"], encoder=encoder, **options)
     original.save(tmp_path / "pets.outword")
     moved = outword.load(tmp_path / "pets.outword", encoder=f"onnx:{folder}")
@@ -445,7 +445,7 @@ def test_by_name_an_export_stands_for_its_original(made, tmp_path, words_file):
 
 def test_a_store_of_an_export_stands_for_one_of_the_original(made, tmp_path, words_file):
     encoder, folder = made("clip", "int8")
-    original = outword.fit(["cat", "dog"], encoder=encoder, corpus=words_file, n_groups=3)
+    original = outword.fit(["cat", "dog"], encoder=encoder, corpus=words_file, method="debiased", n_groups=3)
     original.save(tmp_path / "pets.outword")
     store = tmp_path / "s.store"
     photo = tmp_path / "a.png"
@@ -466,7 +466,9 @@ def test_a_store_of_an_export_stands_for_one_of_the_original(made, tmp_path, wor
 
 def test_what_is_wrong_with_an_encoder_is_said_before_any_row(made, tmp_path, words_file):
     encoder, _ = made("clip")
-    outword.fit(["cat", "dog"], encoder=encoder, corpus=words_file, n_groups=3).save(tmp_path / "pets.outword")
+    outword.fit(["cat", "dog"], encoder=encoder, corpus=words_file, method="debiased", n_groups=3).save(
+        tmp_path / "pets.outword"
+    )
     done = CliRunner().invoke(main, ["score", str(tmp_path / "pets.outword"), str(tmp_path), "--device", "cuda:77"])
     assert (done.exit_code, done.stdout) == (2, "")
     assert "cannot be used" in done.stderr

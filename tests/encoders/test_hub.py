@@ -156,7 +156,9 @@ def test_a_pulled_model_works_offline_and_its_licence_is_in_the_artifact(hub, tm
         "--corpus",
         str(words_file),
     )
-    done = hub(*fit, "--set", "n_groups=3", HF_HUB_OFFLINE="1", OUTWORD_CACHE=str(tmp_path / "cache"))
+    done = hub(
+        *fit, "--method", "debiased", "--set", "n_groups=3", HF_HUB_OFFLINE="1", OUTWORD_CACHE=str(tmp_path / "cache")
+    )
     assert done.returncode == 0, done.stderr
     card = json.loads((target / "detector.json").read_text())["encoder"]
     assert (card["licence"], card["source"]) == ("cc-by-4.0", "org/clip on the hub")

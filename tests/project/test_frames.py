@@ -8,20 +8,20 @@ from click.testing import CliRunner
 import outword
 from conftest import PHOTOS
 from outword.cli import main
-from outword.maths.methods.debiased import Debiased
+from outword.maths.methods.debiased import Grounded
 
 PACKAGE = Path(outword.__file__).parent
 
 
 def test_score_reaches_the_formula_in_ten_frames(tmp_path, monkeypatch):
     outword.fit(["tabby cat", "espresso"]).save(tmp_path / "d.outword")
-    stacks, combine = [], Debiased._combine
+    stacks, combine = [], Grounded._combine
 
     def seen(self, masses):
         stacks.append([f"{frame.filename}:{frame.name}" for frame in traceback.extract_stack()])
         return combine(self, masses)
 
-    monkeypatch.setattr(Debiased, "_combine", seen)
+    monkeypatch.setattr(Grounded, "_combine", seen)
     run = CliRunner().invoke(main, ["score", str(tmp_path / "d.outword"), str(PHOTOS / "cat.jpg")])
     assert run.exit_code == 0, run.output
     ours = [frame for frame in stacks[-1] if frame.startswith(str(PACKAGE))]

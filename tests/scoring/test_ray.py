@@ -54,7 +54,9 @@ def encoders(tmp_path_factory):
 def light(encoders, tmp_path_factory, words_file):
     """A detector whose encoder takes no time."""
     path = tmp_path_factory.mktemp("light") / "light.outword"
-    outword.fit(LABELS, encoder=encoders["onnx"], corpus=words_file, miner="all", n_groups=3).save(path)
+    outword.fit(LABELS, encoder=encoders["onnx"], corpus=words_file, miner="all", method="debiased", n_groups=3).save(
+        path
+    )
     return path
 
 
@@ -124,7 +126,9 @@ def test_embedded_encoder_and_rows_on_stdout(cluster, saved, tmp_path):
 
 
 def test_clip_on_torch(cluster, encoders, words_file, shards, tmp_path):
-    outword.fit(LABELS, encoder=encoders["clip"], corpus=words_file, miner="all", n_groups=3).save(tmp_path / "d")
+    outword.fit(LABELS, encoder=encoders["clip"], corpus=words_file, miner="all", method="debiased", n_groups=3).save(
+        tmp_path / "d"
+    )
     same(tmp_path / "d", tmp_path, shards / "000001.tar", "--batch-size", "4")
 
 

@@ -352,7 +352,7 @@ class Detector:
             )
         from outword.detector.fitting import prepare  # which makes detectors
 
-        return prepare(resolve_card(self.card, self.encoder), labels, report=report).finish(report=report)
+        return prepare(resolve_card(self.card, self.encoder), labels, report=report).finish(self.card["fpr"], report)
 
 
 def _sorted(scores: ArrayLike | None) -> Array | None:

@@ -58,7 +58,7 @@ class Prepared:
 
     def finish(self, fpr: float | None = None, report: Report = quiet) -> Detector:
         """Fit the method, with what photos look like and the cut of the encoder's reference, if it has one."""
-        encoder = self.recipe.encoder
+        encoder, self.card["fpr"] = self.recipe.encoder, fpr
         names = readable_names(encoder)
         vectors = name_vectors(encoder, get_prompts(encoder.prompts), names, report).astype(np.float16)
         detector = self.fit().with_vocabulary(Vocabulary(names, vectors))
@@ -165,6 +165,7 @@ def prepare(
     if key not in cache:
         cache[key] = make_positives(recipe, typed, card["coverage"], report)
     positives = cache[key]
+    card["fpr"] = None
     card["meanings"] = [_listed(asdict(meaning)) for meaning in positives.meanings]
     given |= {"labels": positives.vectors, "owners": positives.owners}
     words: list[str] = []

@@ -44,6 +44,7 @@ _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.
     "calibration": (None, dict),
     "cut": (None, dict),
     "kinds": str,
+    "fpr": (None, float),
     "meanings": list,
 }
 PathLike = str | os.PathLike[str]
@@ -101,6 +102,8 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
     stored = [card.pop(key) for key in ("calibration", "cut")]
     calibration, cut = (None if one is None else read_threshold(one) for one in stored)
+    if (cut is None) != (REFERENCE not in saved.arrays):
+        raise ValueError(f"a cut and {REFERENCE} come together")
     return Detector(
         vectors,
         saved.labels,

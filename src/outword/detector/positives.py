@@ -16,6 +16,7 @@ from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need
 from outword.vectors.names import name_vectors, rival_names
 from outword.vectors.wild import Report, encode_words, mine, quiet
+from outword.words.corpora import is_named
 from outword.words.forms import drop_labels, fold
 from outword.words.kinds import Kinds, Meaning, are_above, are_below, is_kind, understand
 from outword.words.labels import Label
@@ -94,15 +95,16 @@ def make_wild(
     """The wild words and their vectors; the card is told which were left out.
 
     Words that equal a label are, and where labels have kinds, words that are kinds of one. For a method that says so
-    (`VectorDetector.rivals`) the readable names that are no kin of a label come first, and mined words fill up to as
-    many as were mined.
+    (`VectorDetector.rivals`) the names of what photos can show that are no kin of a label come first, and mined words
+    fill up to as many as were mined; a word list of the user's is taken as it is.
     """
     assert recipe.corpus is not None
     mined = mine(recipe.encoder, recipe.corpus, recipe.prompts, recipe.make_miner(), positives.vectors, report)
     kept, left_out = _dropped(recipe, positives, mined.words)
     card["corpus"]["left_out"] = left_out
     card["miner"]["fingerprint"] = mined.fingerprint
-    rivals = _rivals(recipe, positives) if DETECTORS[recipe.method].rivals else []
+    compete = DETECTORS[recipe.method].rivals and is_named(recipe.corpus.name)
+    rivals = _rivals(recipe, positives) if compete else []
     taken = set(map(fold, rivals))
     kept = [i for i in kept if fold(mined.words[i]) not in taken][: max(0, len(mined.words) - len(rivals))]
     if not rivals and not kept:

@@ -171,11 +171,22 @@ def make_detector(method: str, temperature: float, params: Mapping[str, Any]) ->
     Debiased(temperature=0.04, n_groups=100, seed=0, tau=0.4, sigma=0.0, policy='cap')
     """
     kind = DETECTORS[method]
+    for key in params.keys() - set(_parameters(kind)):
+        if others := [name for name, other in DETECTORS.items() if key in _parameters(other)]:
+            has = "has" if len(others) == 1 else "have"
+            raise ParameterError(
+                f"{method} has no parameter {key}, got {key}={params[key]}",
+                hint=f"{', '.join(others[:3])} {has} it: method={others[0]}",
+            )
     known = checked_params(method, kind, params, kind.in_pipeline, "outword list methods --long")
     takes = "temperature" in known and not kind.own_temperature
     made = kind(**{**({"temperature": temperature} if takes else {}), **kind.in_pipeline, **params})
     made.check()
     return made
+
+
+def _parameters(kind: type[Any]) -> list[str]:
+    return [field.name for field in fields(kind)]
 
 
 def make_miner(miner: str, params: Mapping[str, Any]) -> Miner:

@@ -18,6 +18,7 @@ from outword.words.forms import fold
 
 FEWEST, MOST, LONGEST = 1, 50_000, 200
 STDIN = "-"
+_ARROW = re.compile(r"(?:^|\s)>(?:\s|$)")  # "<b>" is a name, odd as it is
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) ->
 def parse(text: str) -> Label:
     """What a typed label says: `NAME#HINT | NAME ... > KIND | KIND ...`, all but the first name optional."""
     text = _check_text(text).strip()
-    head, arrow, tail = text.partition(">")
-    names, kinds = _parts(head, text), _parts(tail, text) if arrow else ()
+    head, *tail = _ARROW.split(text, maxsplit=1)
+    names, kinds = _parts(head, text), _parts(tail[0], text) if tail else ()
     name, mark, hint = names[0].partition("#")
     if not name or not hint or name != name.rstrip() or hint != hint.lstrip():
         name, hint = names[0], ""  # C# and "track #5" are names

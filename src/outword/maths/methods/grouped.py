@@ -37,10 +37,15 @@ class WordsDetector(VectorDetector):
     _peak: ClassVar[bool] = False  # whether `_combine` wants the largest logit of a label, in a last column
 
     def _prepare(self) -> None:
-        self.groups_ = check_groups(self._word_groups(), len(self._words()))
+        n_words = len(self._words())
+        self.groups_ = check_groups(np.asarray(self._dealt_groups(n_words)), n_words)
         self._parts = self._positives()
         sizes = [len(part) for part in self._parts] + [self.groups_.shape[1]] * len(self.groups_)
         self._offsets = np.cumsum([0, *sizes])
+
+    def _dealt_groups(self, n_words: int) -> Groups:
+        """The groups of words, (n_groups, size)."""
+        return np.arange(n_words)[None]
 
     def _texts(self) -> Array:
         """Unit vectors of the positives, then of the words, group by group."""
@@ -157,6 +162,9 @@ class GroupedDetector(WordsDetector):
         assert self.wild_ is not None
         given = self._dealt
         self.groups_ = deal_groups(len(self.wild_), self.n_groups, self.seed) if given is None else np.asarray(given)
+
+    def _dealt_groups(self, n_words: int) -> Groups:
+        return self.groups_
 
 
 def mean_share(m: Any, log_ratio: Any) -> Any:
