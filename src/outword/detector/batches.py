@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST = 2000  # photos that are looked at
 # The cut was right in batches of which up to 56 % showed the classes, and too high for long lists at 65 %
-# (docs/verdicts.md). Of a batch with a hundredth of its photos in the classes, most of what gets in is something else.
+# (docs/scale.md). Of a batch with a hundredth of its photos in the classes, most of what gets in is something else.
 NEARLY_ALL, NEARLY_NONE = 0.6, 0.01
 Value = TypeVar("Value")
 
