@@ -17,6 +17,7 @@ from conftest import LABELS, PHOTOS, call, contents
 from helpers import tiny
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
+from helpers.uncut import uncut, write_store
 from outword.encoders import get_encoder
 from outword.encoders.onnx.export import export
 from outword.maths.thresholds import fit_reference
@@ -116,6 +117,13 @@ def test_all_kinds_of_sources_and_a_scorer_that_is_killed(cluster, light, shards
     struck = strike(monkeypatch)
     found = same(light, tmp_path, f"{shards}/*.tar", "t.parquet", "s", "list.txt", PHOTOS, "t.parquet")
     assert len(found) == 30 + 7 and struck
+
+
+def test_photos_that_cut_themselves(cluster, detector, tmp_path):
+    bare = uncut(detector)
+    bare.save(tmp_path / "d")
+    stores = [write_store(tmp_path / f"s{n}", bare, 70, seed=n) for n in range(3)]
+    assert b'"batch": {"n_photos": 210, ' in same(tmp_path / "d", tmp_path, *stores)[parts.MANIFEST]
 
 
 def test_embedded_encoder_and_rows_on_stdout(cluster, saved, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -104,11 +103,8 @@ def _made(path: Path, names: dict[str, Label], labels: str, encoder: str | None,
 
 
 def _checked(detector: Detector, path: str) -> Detector:
-    """Raise unless the detector can filter; say so if no photos were seen to find its threshold."""
+    """Raise unless the detector can filter."""
     from outword.scoring.filtering import check_judge
 
     check_judge(detector, path)
-    if detector.basis == "formula":
-        how = f"outword calibrate {shlex.quote(path)} PHOTOS... -o calibrated.outword"
-        say(f"uncalibrated: photos are kept from the score's natural cut on; to fit it to your photos: {how}")
     return detector

@@ -47,7 +47,8 @@ def command(
     URLs of any of these, such as s3://bucket/photos/. A store of "outword embed" is scored without encoding anything.
 
     Higher scores mean more in-distribution; p is the share of unrelated photos that score as high. An image that cannot
-    be read is a row with an error, and the run goes on.
+    be read is a row with an error, and the run goes on. Where nothing tells where to cut, 100 photos or more do so
+    themselves, and basis is "batch".
 
     \b
     Example:

@@ -25,7 +25,9 @@ from outword.words.nouns import nouns
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
-FEWEST = 100  # photos that show none of the labels; with fewer, no cut is made from them
+FEWEST = 100  # photos of a batch, or of a reference that show none of the labels; fewer make no cut
+UNRELATED = 50  # photos of a batch that look like no label; fewer make no cut
+BLOCK = 256  # photos that are named at a time
 Flags = NDArray[np.bool_]
 
 
@@ -63,10 +65,11 @@ def cut_by_batch(detector: Detector, vectors: NDArray[np.floating]) -> tuple[Det
     """The detector with a cut from the photos that are to be judged, (n, dim), and the share named like a label.
 
     Each photo is named by the readable name, label or kind that is nearest. What is named like a label is left out;
-    one in twenty of the rest gets in. The detector is as it was where the rest is too small.
+    one in twenty of the rest gets in. The detector is as it was where there are too few photos, or too few of the
+    rest: with half of 100 photos in the classes there are enough.
     """
     like = named_like_labels(detector, vectors)
-    if (~like).sum() < FEWEST or not can_be_cut(detector):
+    if len(vectors) < FEWEST or (~like).sum() < UNRELATED or not can_be_cut(detector):
         return detector, float(like.mean())
     scores = detector.scorer.score(vectors)[~like]
     return detector.with_cut(fit_reference(scores, method="batch"), scores), float(like.mean())
@@ -74,13 +77,16 @@ def cut_by_batch(detector: Detector, vectors: NDArray[np.floating]) -> tuple[Det
 
 def named_like_labels(detector: Detector, vectors: NDArray[np.floating]) -> Flags:
     """Which photos look more like a label or a kind of one than like any other readable name."""
-    x = unit_rows(vectors)
-    best = (x @ unit_rows(detector.scorer.labels_).T).max(axis=1)
     if detector.vocabulary is None:
-        return np.zeros(len(x), bool)
-    kin = is_kind(detector.vocabulary.names, detector.meanings)
-    cosines = x @ unit_rows(detector.vocabulary.vectors).T
-    return np.asarray((np.array(kin)[cosines.argmax(axis=1)]) | (best >= cosines.max(axis=1)))
+        return np.zeros(len(vectors), bool)
+    kin = np.array(is_kind(detector.vocabulary.names, detector.meanings))
+    labels, names = unit_rows(detector.scorer.labels_).T, unit_rows(detector.vocabulary.vectors).T
+    found = [np.zeros(0, bool)]
+    for start in range(0, len(vectors), BLOCK):
+        x = unit_rows(vectors[start : start + BLOCK])
+        cosines = x @ names
+        found.append(kin[cosines.argmax(axis=1)] | ((x @ labels).max(axis=1) >= cosines.max(axis=1)))
+    return np.concatenate(found)
 
 
 def _shown(detector: Detector, reference: Reference, vectors: NDArray[np.float32]) -> Flags:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -13,6 +14,8 @@ import numpy as np
 from PIL import Image
 
 from outword.base.processors import usable_cpus
+from outword.detector import batches
+from outword.detector.cuts import FEWEST
 from outword.detector.judge import Verdict, judge
 from outword.encoders.base import Pixels, as_list
 from outword.errors import MissingExtraError, OutwordError
@@ -83,7 +86,22 @@ def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Pred
     one = isinstance(photos, str | bytes | os.PathLike | Image.Image) or (
         isinstance(photos, np.ndarray) and photos.ndim < 4
     )
-    return Predictions(_records(detector, [photos] if one else as_list(photos)))  # type: ignore[list-item, arg-type]
+    given: list[ImageLike] = [photos] if one else as_list(photos)  # type: ignore[list-item, arg-type]
+    return Predictions(_records(_cut(detector, given), given))
+
+
+def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
+    """The detector with a cut from the photos themselves, where nothing else tells one; a warning where it bends."""
+    if len(photos) < FEWEST or not batches.is_wanted(detector):
+        return detector
+    chosen = batches.Smallest[ImageLike](batches.MOST)
+    for place, photo in enumerate(photos):
+        chosen.add(batches.name_of(photo, place), photo)
+    vectors = batches.vectors_of_readable(detector.encoder, [photo for _, photo in chosen.items()])
+    found = batches.look(detector, vectors)
+    if found.warning:
+        warnings.warn(found.warning, stacklevel=4)
+    return found.applied(detector)
 
 
 def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
@@ -93,14 +111,10 @@ def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction
         pixels = [result for _, (_, result) in part if not isinstance(result, OutwordError)]
         verdicts = iter(judge(detector, np.stack(pixels), 1) if pixels else ())
         for place, (photo, result) in part:
-            yield _record(_name(photo, place), result, verdicts)
+            yield _record(batches.name_of(photo, place), result, verdicts)
 
 
 def _record(name: str, result: Pixels | OutwordError, verdicts: Iterator[Verdict]) -> Prediction:
     if isinstance(result, OutwordError):
         return Prediction(name, error=result.message)
     return Prediction.of(name, next(verdicts))
-
-
-def _name(photo: ImageLike, place: int) -> str:
-    return os.fspath(photo) if isinstance(photo, str | os.PathLike) else f"photos[{place}]"

@@ -31,6 +31,7 @@ from typing import Any
 
 from outword.base.files import sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
+from outword.detector.batches import is_wanted
 from outword.detector.detector import Detector
 from outword.errors import ImageError, InputError, unknown
 from outword.photos.decode import read_bytes
@@ -96,7 +97,9 @@ def filter(
         check_judge(judge)
         opened = open_source(judge, given, column=column)
         scoring = Scoring(judge, opened, engine_there, options or {}, False, report, say)
-        with Parts(folder / SCORES, "csv", scoring.about(), raw_csv=raw_csv) as parts:
+        with Parts(folder / SCORES, "csv", scoring.about(), raw_csv=raw_csv, find=scoring.look) as parts:
+            scoring = scoring.settled(parts.found)
+            check_cut(scoring.detector)
             scoring.fill(parts)
             tally = _count(scoring, parts, folder, missed=_keep(scoring, parts, folder, how))
             with whole_file(folder / COUNTS) as temporary:
@@ -105,8 +108,14 @@ def filter(
 
 
 def check_judge(detector: Detector, name: str = "the detector") -> None:
-    """Raise unless a detector can filter; it is called `name`, which is its path if it has one."""
+    """Raise unless a detector can filter, or may once it has seen the photos; its `name` is its path if it has one."""
     runs.check_resumable(detector, hint="use a detector of another method")
+    if not is_wanted(detector):
+        check_cut(detector, name)
+
+
+def check_cut(detector: Detector, name: str = "the detector") -> None:
+    """Raise unless there is a threshold to filter by."""
     if detector.threshold is None:
         hint = f"outword calibrate {shlex.quote(name)} PHOTOS... -o calibrated.outword"
         raise InputError(f"{name} has no threshold, and {detector.method} has none by itself", hint=hint)

@@ -4,7 +4,8 @@ scores/
   part-000000-0000.parquet     rows of piece 0 of the source, from its first on; or .csv, .jsonl
   part-000000-0001.parquet     the next `PART` rows of it
   part-000001-0000.parquet
-  manifest.jsonl               what the run is; a line for each part once it is on the disk; the totals once all are
+  manifest.jsonl               what the run is, and the cut that its own photos gave, where nothing else told one;
+                               a line for each part once it is on the disk; the totals once all are
 
 A part is in the manifest or it does not count. The parts of a piece are written in order, so what is done of it is
 always its beginning. When a run is complete, its files and its manifest do not tell which engine it ran on, how often
@@ -18,7 +19,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
@@ -40,6 +41,7 @@ SCHEMA = 1
 MOST = 10**12  # pieces, parts and rows: more are none
 Progress = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
 MANIFEST = "manifest.jsonl"
+FOUND = "batch"  # in the first line of a manifest, where anything was found
 _FILE = re.compile(r"part-([0-9]{6,})-([0-9]{4,})\.(?:csv|jsonl|parquet)")
 
 
@@ -74,17 +76,28 @@ class Parts:
     """A folder of parts, to be written by one process at a time; `with Parts(...) as parts`.
 
     What is in memory is a little for each piece, and the rows of unfinished parts. The folder is made if need be; one
-    that holds something else, or parts of a run that is not what `about` says, is refused.
+    that holds something else, or parts of a run that is not what `about` says, is refused. What `find` gives when the
+    run begins, if anything, is kept in the manifest: a run that goes on has it in `found`, without finding it again.
     """
 
-    def __init__(self, folder: Path, kind: str, about: Mapping[str, Any], *, raw_csv: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kind: str,
+        about: Mapping[str, Any],
+        *,
+        raw_csv: bool = False,
+        find: Callable[[], Mapping[str, Any] | None] = lambda: None,
+    ) -> None:
         if kind == "parquet":
             pyarrow()  # without it, say so before any work
         self.folder = folder
         self.kind = kind
         self.raw_csv = raw_csv
         self.about = {"schema": SCHEMA, "format": kind, "raw_csv": raw_csv, "part_rows": PART, **about}
+        self.found: Mapping[str, Any] | None = None
         self.redone: list[str] = []  # parts that were lost or damaged since they were written
+        self._find = find
         self._known: dict[int, _Piece] = {}
         self._totals = Totals()
         self._size = 0  # bytes of the manifest: what it is, and the lines of parts
@@ -206,12 +219,17 @@ class Parts:
         begun = list(islice(_manifest(path), 2)) if path.exists() else []
         if path.exists() and not begun:
             raise _unreadable(path, "it is empty")
-        if len(begun) < 2:  # no part yet, so it is this run from now on
-            write_synced(self.folder / MANIFEST, [_line(self.about)])
-        elif (about := begun[0][0]) != self.about:
+        about = dict(begun[0][0]) if begun else {}
+        found = about.pop(FOUND, None)
+        if len(begun) >= 2 and about != self.about:
             other = ", ".join(sorted(key for key in about.keys() | self.about if about.get(key) != self.about.get(key)))
             message = f"{self.folder} holds the output of another run: {other} differ"
             raise InputError(message, hint="choose another folder")
+        self.found = found if len(begun) >= 2 else self._find()
+        if self.found is not None:
+            self.about[FOUND] = self.found
+        if len(begun) < 2:  # no part yet, so it is this run from now on
+            write_synced(self.folder / MANIFEST, [_line(self.about)])
         self._size, dropped = len(_line(self.about)), False
         for values, line in islice(_manifest(path), 1, None):
             if "complete" in values:

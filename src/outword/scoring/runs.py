@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from glob import has_magic
@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from outword.base.files import whole_file
+from outword.detector import batches
 from outword.detector.detector import Detector
 from outword.encoders.base import Pixels
-from outword.errors import ImageError, InputError, unknown
+from outword.errors import ArtifactError, ImageError, InputError, unknown
 from outword.photos.budget import decoding
 from outword.photos.sources import read_items
 from outword.photos.sources.filesystems import is_remote
@@ -25,11 +26,12 @@ from outword.photos.sources.patterns import braced, is_there
 from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnails, write_page
 from outword.scoring.parts import Parts, Progress, left_over
 from outword.scoring.rows import Row, Totals, Writer, writing
+from outword.scoring.sampling import look_at
 from outword.scoring.stream import Scored, open_source, score_jobs, score_source
 from outword.vectors.source import Source
 
 PathLike = str | os.PathLike[str]
-Report = Callable[[str, int, "int | None"], object]
+Report = Callable[[str, int, "int | None"], None]
 Say = Callable[[str], object]
 Engine = Callable[[Detector, Source, Progress], Iterator[Scored]]
 Opened = Callable[[], AbstractContextManager[Writer]]
@@ -58,6 +60,9 @@ def run(
     say: Say = silent,
 ) -> Totals:
     """Score a source, and write a row for each photo; one that cannot be read is a row with an error.
+
+    Where nothing tells the detector where to cut, as its encoder has no reference, the photos do so themselves, if they
+    are 100 or more: up to 2,000 of them are looked at before the first row (see `outword.scoring.sampling`).
 
     Args:
         detector: what scores.
@@ -90,14 +95,14 @@ def run(
     opened = open_source(detector, given, column=column)
     engine_there = engine_of(engine, address, options or {}, say)
     scoring = Scoring(detector, opened, engine_there, options or {}, strict, report, say)
-    say(_cut_told(detector))
     if engine_there is None and not in_parts:
-        return _to_file(scoring, partial(_opened, output, kind, raw_csv), html)
+        return _to_file(scoring.settled(scoring.look()), partial(_opened, output, kind, raw_csv), html)
     check_resumable(detector, hint="write to a file, with --engine local")
     if in_parts:
-        return _to_parts(scoring, Parts(Path(str(path)), kind, scoring.about(), raw_csv=raw_csv), html)
+        parts = Parts(Path(str(path)), kind, scoring.about(), raw_csv=raw_csv, find=scoring.look)
+        return _to_parts(scoring, parts, html)
     with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
-        parts = Parts(Path(scratch) / "scores", "jsonl", scoring.about())
+        parts = Parts(Path(scratch) / "scores", "jsonl", scoring.about(), find=scoring.look)
         return _to_parts(scoring, parts, html, copy=partial(_opened, output, kind, raw_csv))
 
 
@@ -106,7 +111,11 @@ def _cut_told(detector: Detector) -> str:
     if detector.threshold is None:
         return f"no verdicts: {detector.method} has no threshold before it is calibrated"
     note = "uncalibrated: " if detector.basis == "formula" else ""
-    return f"{note}in from a score of {detector.threshold:.4g} on: {detector.cut_told}"
+    return f"{note}{_in_from(detector)}: {detector.cut_told}"
+
+
+def _in_from(detector: Detector) -> str:
+    return f"in from a score of {detector.threshold:.4g} on"
 
 
 @dataclass(frozen=True)
@@ -130,6 +139,28 @@ class Scoring:
             "folder": os.getcwd() if self.source.is_relative else None,  # noqa: PTH109
             "largest": decoding().most,  # an image that takes more is a row with that error
         }
+
+    def look(self) -> dict[str, Any] | None:
+        """What the photos themselves say of where to cut, as JSON has it; None where that is known."""
+        wanted = batches.is_wanted(self.detector)
+        return look_at(self.detector, self.source, self.report).table() if wanted else None
+
+    def settled(self, found: Mapping[str, Any] | None) -> Scoring:
+        """The same with what `look` found now, or when the run was begun; what verdicts rest on is said."""
+        if found is None:
+            self.say(_cut_told(self.detector))
+            return self
+        try:
+            batch = batches.read_batch(found)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            message = f"the cut that the run was begun with cannot be read: {error}"
+            raise ArtifactError(message, hint="choose another folder") from error
+        detector = batch.applied(self.detector)
+        told = batch.told(detector.card["encoder"]["name"])
+        self.say(f"{told}; {_in_from(detector)}" if batch.cut else f"{told}; {_cut_told(detector)}")
+        if batch.warning:
+            self.say(f"warning: {batch.warning}")
+        return replace(self, detector=detector)
 
     def rows(self) -> Iterator[tuple[Row, Pixels | None]]:
         """All rows in order, scored here, with the encoder's views of the photos."""
@@ -181,6 +212,7 @@ def _to_file(scoring: Scoring, opened: Opened, html: PathLike | None) -> Totals:
 def _to_parts(scoring: Scoring, folder: Parts, html: PathLike | None, copy: Opened | None = None) -> Totals:
     """Score what is left into a folder of parts; all rows are then written to what `copy` opens as well."""
     with folder as parts:
+        scoring = scoring.settled(parts.found)
         scoring.fill(parts)
         if copy:
             with copy() as write:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,11 @@ class Store:
             here = which == place
             out[here] = read_shard(self._files[place], self.dim).vectors[wanted[here] - self._starts[place]]
         return out
+
+    def vectors_at(self, paths: Iterable[str]) -> Vectors:
+        """Vectors (n, dim) of those of some paths that have one; each shard that has some of them is read once."""
+        numbers = [self._newest[os.fsencode(path)] for path in paths]
+        return self.vectors([number for number in numbers if not self.error(number)])
 
     def error(self, number: int) -> str:
         """Why a row has no vector; "" if it has one."""

@@ -1,0 +1,149 @@
+"""Photos that are to be judged, as their own reference: what a look at some of them finds, and what is said of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from heapq import heappush, heapreplace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.base.files import sha256_bytes
+from outword.base.processors import usable_cpus
+from outword.detector.artifact import finite
+from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch
+from outword.encoders import Encoder
+from outword.encoders.base import Vectors
+from outword.errors import OutwordError
+from outword.maths.numerics import Array
+from outword.maths.thresholds import Threshold, read_threshold
+from outword.photos.ahead import decode_ahead
+from outword.photos.decode import ImageLike
+from outword.vectors.wild import Report, quiet
+
+if TYPE_CHECKING:
+    from outword.detector.detector import Detector
+
+MOST = 2000  # photos that are looked at
+# The cut was right in batches of which up to 56 % showed the classes, and too high for long lists at 65 %
+# (docs/scale.md). Of a batch with a hundredth of its photos in the classes, most of what gets in is something else.
+NEARLY_ALL, NEARLY_NONE = 0.6, 0.01
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What a look at photos found."""
+
+    n_photos: int  # that were looked at
+    like: float  # the share of them that is named like a label
+    cut: Threshold | None = None  # None where they, or those that look like no label, are too few
+    scores: Array = field(default_factory=lambda: np.zeros(0), repr=False)  # of those that look like no label, sorted
+
+    def applied(self, detector: Detector) -> Detector:
+        """The detector with the cut, if one was found."""
+        return detector.with_cut(self.cut, self.scores) if self.cut else detector
+
+    def told(self, encoder: str) -> str:
+        """What was found, in words."""
+        if self.cut:
+            share, rest = self.cut.target_fpr or 0.0, self.cut.n_reference
+            which = f"{rest:,} of these photos that look like none of your classes"
+            return f"no reference for {encoder} and these classes: the cut lets in {100 * share:.3g}% of {which}"
+        few = f"{self.n_photos:,} photo{'' if self.n_photos == 1 else 's'}"
+        if self.n_photos >= FEWEST:
+            few = f"{round((1 - self.like) * self.n_photos):,} of {few} that look like none of your classes"
+        least = FEWEST if self.n_photos < FEWEST else UNRELATED
+        return f"no reference for {encoder} and these classes, and {few} are too few to find a cut from ({least})"
+
+    @property
+    def warning(self) -> str:
+        """Where the rule bends: nearly all photos are named like a label, or nearly none; else empty."""
+        if not self.cut or NEARLY_NONE <= self.like <= NEARLY_ALL:
+            return ""
+        share = f"{100 * self.like:.2g}% of these photos look like your classes"
+        if self.like > NEARLY_ALL:
+            return f"{share}: the cut bends there, and keeps out too many; calibrate with photos of yours"
+        return f"{share}, and one in twenty of the others gets in all the same; calibrate with photos of yours"
+
+    def table(self) -> dict[str, Any]:
+        """The same as JSON can have it."""
+        cut = finite(asdict(self.cut)) if self.cut else None
+        return {"n_photos": self.n_photos, "like": self.like, "cut": cut, "scores": self.scores.tolist()}
+
+
+def read_batch(table: Mapping[str, Any]) -> Batch:
+    """A batch from its table; `ValueError`, `TypeError` or `KeyError` where it is none."""
+    n_photos, like = table["n_photos"], table["like"]
+    if type(n_photos) is not int or n_photos < 0 or not 0 <= float(like) <= 1:
+        raise ValueError(f"n_photos and like must be a number of photos and a share, got {n_photos} and {like}")
+    scores = np.sort(np.array(table["scores"], dtype=np.float64))
+    if scores.ndim != 1 or not np.isfinite(scores).all() or (table["cut"] is not None and not len(scores)):
+        raise ValueError("scores must be finite numbers in one row")
+    return Batch(n_photos, float(like), None if table["cut"] is None else read_threshold(table["cut"]), scores)
+
+
+def is_wanted(detector: Detector) -> bool:
+    """Whether the photos themselves are all that can tell where to cut."""
+    return detector.basis == "formula" and detector.vocabulary is not None and can_be_cut(detector)
+
+
+def look(detector: Detector, vectors: NDArray[np.floating]) -> Batch:
+    """What photos (n, dim) find out about themselves."""
+    if len(vectors) < FEWEST:
+        return Batch(len(vectors), 0.0)
+    cut, like = cut_by_batch(detector, vectors)
+    if cut.cut_ is None or cut.reference_scores is None:
+        return Batch(len(vectors), like)
+    return Batch(len(vectors), like, cut.cut_, cut.reference_scores)
+
+
+class Smallest(Generic[Value]):
+    """Of any number of names those with the smallest sha256, each once, with what they stand for; memory stays flat.
+
+    So a sample does not depend on the order in which names come, or on how many come at a time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._heap: list[tuple[int, str]] = []  # the largest sha256 on top, as a negative number
+        self._values: dict[str, Value] = {}
+
+    def add(self, name: str, value: Value) -> None:
+        """Take a name, if it is among the smallest so far."""
+        key = -int(sha256_bytes(name.encode("utf-8", "surrogatepass")), 16)
+        if name in self._values or (len(self._heap) == self._most and key < self._heap[0][0]):
+            return
+        if len(self._heap) < self._most:
+            heappush(self._heap, (key, name))
+        else:
+            del self._values[heapreplace(self._heap, (key, name))[1]]
+        self._values[name] = value
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def items(self) -> list[tuple[str, Value]]:
+        """Names and what they stand for, the smallest first."""
+        return [(name, self._values[name]) for _, name in sorted(self._heap, reverse=True)]
+
+
+def vectors_of_readable(encoder: Encoder, photos: Iterable[ImageLike], report: Report = quiet) -> Vectors:
+    """Vectors of the photos that can be read, (n, dim); threads decode ahead."""
+    ahead = decode_ahead(photos, encoder.loader, workers=usable_cpus(), ahead=2 * encoder.chunk)
+    good = (result for _, result in ahead if not isinstance(result, OutwordError))
+    found, done = [np.zeros((0, encoder.dim), np.float32)], 0
+    while some := list(islice(good, encoder.chunk)):
+        found.append(encoder.encode_pixels(np.stack(some)))
+        done += len(some)
+        report("look", done, None)
+    return np.concatenate(found)
+
+
+def name_of(photo: ImageLike, place: int) -> str:
+    """What a photo of a list is called: its path, or its place."""
+    return os.fspath(photo) if isinstance(photo, str | os.PathLike) else f"photos[{place}]"
