@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import outword
 from conftest import PHOTOS
 from outword.cli import main
-from outword.maths.methods.debiased import Grounded
+from outword.maths.methods.grounded import Grounded
 
 PACKAGE = Path(outword.__file__).parent
 
