@@ -100,9 +100,9 @@ Box = tuple[int, int, int, int]
 
 # name: (what it shows, the photo, the crop: left, top, right, bottom)
 PHOTOS: dict[str, tuple[str, Photo, Box | None]] = {
-    "astronaut": ("an astronaut in her suit", ASTRONAUT, None),
+    "astronaut": ("an astronaut, her helmet and a model of a space shuttle", ASTRONAUT, None),
     "brick": ("a brick pavement", _skimage("brick.png", "CC0Textures", "CC0", f"{TEXTURES}Bricks25"), None),
-    "camera": ("a man with a film camera on a lawn", CAMERA, None),
+    "camera": ("a man with a film camera on a tripod", CAMERA, None),
     "cat": ("a tabby cat", _skimage("chelsea.png", "Stefan van der Walt", "CC0"), None),
     "cell": ("a cell under the microscope", _skimage("cell.png", "Paul Müller et al.", "CC0"), None),
     "clock": ("a wall clock, blurred by motion", _skimage("clock_motion.png", "Stefan van der Walt", PD), None),

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import outword
-from conftest import PHOTOS, call
+from conftest import PHOTOS, call, rows_of
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +61,28 @@ def test_where_the_tpr_lets_them_in_the_one_that_keeps_them_out_is_told(saved, m
 
 def test_sides_that_contradict_each_other(saved, mine, tmp_path):
     told = call("calibrate", saved, *mine, "--not", mine[0], code=2).stderr
-    assert "1 photos are among PHOTOS and among those of --not" in told
+    assert "1 photo is both among those of the classes and among those of other things" in told
     (tmp_path / "broken.jpg").write_bytes(b"none")
     told = call("calibrate", saved, *mine, "--not", tmp_path / "broken.jpg", code=2).stderr
     assert "left out" in told and "no photo of --not can be read" in told
     assert outword.load(saved).calibration_ is None
+
+
+def test_photos_that_look_like_none_of_the_classes(saved, mine, detector):
+    strange = int((detector.p_values(detector.score(mine)) > 0.05).sum())
+    result = call("calibrate", saved, *mine, "--tpr", "1", "--json")
+    assert strange > 1 and f"warning: {strange} of your 6 photos look like none of your classes" in result.stderr
+    found, known = json.loads(result.stdout), detector.reference_scores
+    assert (found["fpr"], found["n_reference"]) == ((known >= found["value"]).mean(), len(known))
+    assert f"it lets in {found['fpr']:.0%} of {len(known):,} unrelated photos" in result.stderr
+    told = call("calibrate", saved, *mine, "--tpr", "0.1", "--json")  # one of them is a cat
+    assert "it lets in" not in told.stderr and json.loads(told.stdout)["fpr"] < 0.1
+
+
+def test_a_calibrated_detector_keeps_its_p_values(saved, mine, tmp_path):
+    before = rows_of(call("score", saved, mine[0]).stdout)[0]
+    call("calibrate", saved, *mine)
+    after = rows_of(call("score", saved, mine[0]).stdout)[0]
+    assert (before["basis"], after["basis"]) == ("reference", "calibrated")
+    assert (before["p"], before["score"]) == (after["p"], after["score"]) and before["p"]
+    assert before["threshold"] != after["threshold"]

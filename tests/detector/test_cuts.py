@@ -184,3 +184,13 @@ def test_predict_gives_a_record_a_photo(whole, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="to_pandas needs pandas"):
         found.to_pandas()
+
+
+def test_one_label_is_a_fine_list(tmp_path):
+    found = outword.fit(["cat"])
+    assert [(one.verdict, one.label) for one in found.predict([CAT, WALL])] == [("in", "cat"), ("out", "cat")]
+    assert found.explain(CAT).kind and found.cut.tpr > 0.9 and found.cut.fpr < 0.1
+    found.save(tmp_path / "d")
+    assert outword.load(tmp_path / "d").relabel(["brick wall"]).labels == ["brick wall"]
+    with pytest.raises(InputError, match=r"^mcm gives every photo the same score\. hint: .* need two"):
+        outword.fit(["cat"], method="mcm")  # 1 / 1 for any photo

@@ -117,6 +117,7 @@ def options_of(method, words_file, tiny, train, **params):
     return given | ({"id_images": train} if Need.ID_IMAGES in wants else {})
 
 
+@pytest.mark.filterwarnings("ignore:.*photos (leave the threshold uncertain|look like none|cannot guarantee)")
 @pytest.mark.parametrize("method", DETECTORS)
 def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_path, words_file, tiny, train):
     made = outword.fit(LABELS, method=method, **options_of(method, words_file, tiny, train))
@@ -238,6 +239,7 @@ def test_a_store_has_vectors_only(method, need, tiny, tmp_path):
     assert result.stdout == ""
 
 
+@pytest.mark.filterwarnings("ignore:.*photos (leave the threshold uncertain|look like none|cannot guarantee)")
 def test_calibrating_leaves_no_trace_in_a_method_that_learns_from_what_it_scores(words_file, tmp_path):
     photos = sorted(PHOTOS.glob("*.jpg"))
     made = outword.fit(LABELS, method="adaneg", corpus=words_file, miner="density", n_groups=3)
@@ -319,6 +321,7 @@ def test_own_prompts(words_file):
     assert not np.allclose(plain.scorer.labels_, other.scorer.labels_)
 
 
+@pytest.mark.filterwarnings("ignore:.*photos (leave the threshold uncertain|look like none|cannot guarantee)")
 def test_conformal_threshold_of_minus_infinity_survives_a_round_trip(detector, tmp_path):
     photos = sorted(PHOTOS.glob("*.jpg"))[:5]
     detector.save(tmp_path / "d")

@@ -64,6 +64,7 @@ def test_the_first_thirty_lines_give_a_result():
     top = "\n".join(README.splitlines()[:30])
     assert "make demo" in top
     assert "make test" in top
+    assert "cat.jpg: in, as cat" in top and "fits better than" in top and "looks like" in top
 
 
 def test_every_photo_has_its_licence():

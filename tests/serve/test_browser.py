@@ -23,7 +23,7 @@ import outword
 from conftest import LABELS, PHOTOS
 from helpers import served
 from helpers.served import ask, process
-from outword.maths.thresholds import fit_marks, fit_reference
+from outword.maths.thresholds import fit_marks, fit_reference, measured
 from outword.scoring.rows import COLUMNS
 from outword.serve.app import create_app
 from outword.vectors.vocabulary import Vocabulary
@@ -431,11 +431,11 @@ def test_the_line_is_moved_by_keys_and_by_pointer(page, detector):
 def test_marks_move_the_threshold_and_come_with_the_download(page, detector, tmp_path):
     before = page.choose("cat", "raccoon", "clock").settled().cards()
     mine, other = detector.score([PHOTOS / "raccoon.jpg", PHOTOS / "clock.jpg"])
-    fitted = fit_marks([mine], [other], detector.threshold)
+    fitted = measured(fit_marks([mine], [other], detector.threshold), detector.reference_scores)
     page.mark("raccoon.jpg", "inside")
     page.mark("clock.jpg", "outside")
     page.wait(lambda: "1 of other things" in page["threshold-text"].text)
-    assert f"Threshold {fitted.value:.2f}, {fitted.told}" in page["threshold-text"].text
+    assert f"Threshold {fitted.value:.1f}, {fitted.told}" in page["threshold-text"].text
     assert page["threshold-warning"].text == fitted.warning
     cards = page.cards()
     assert [cards[f"{name}.jpg"]["verdict"] for name in ("cat", "raccoon", "clock")] == ["in", "in", "out"]

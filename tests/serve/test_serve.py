@@ -200,6 +200,17 @@ def test_marks_move_the_threshold_and_the_download_has_it(address, detector, tmp
     assert detector.threshold_ is None
 
 
+def test_marks_that_let_much_in_are_said_to(address, detector, tmp_path):
+    key, known = told(ask(address, "GET", "/v1/detector"))["id"], detector.reference_scores
+    marks = {"inside": [float(np.median(known))], "outside": [-99.0]}
+    found = told(ask(address, "POST", f"/v1/detectors/{key}/threshold", marks))
+    share = (known >= found["threshold"]).mean()
+    assert share > 0.5 and found["warning"].endswith(f"it lets in {share:.0%} of {len(known):,} unrelated photos")
+    for body in (marks, {"threshold": found["threshold"]}):
+        zipfile.ZipFile(io.BytesIO(ask(address, "POST", f"/v1/detectors/{key}/artifact", body)[2])).extractall(tmp_path)
+        assert outword.load(tmp_path / "detector.outword").calibration_.fpr == pytest.approx(share)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "kind", "wanted"),
     [

@@ -23,6 +23,7 @@ from outword.vectors.id_images import IdImages
 
 ALL = sorted(PHOTOS.glob("*.jpg"))[:11]
 TRAIN, OTHERS = ALL[:5], ALL[5:]
+pytestmark = pytest.mark.filterwarnings("ignore:.*photos (leave the threshold uncertain|look like none)")
 
 
 @pytest.fixture(scope="module")

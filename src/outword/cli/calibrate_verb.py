@@ -61,8 +61,9 @@ def command(
       outword calibrate pets.outword my-pets/ --not walls/ --not cars/
     """
     from outword.detector.artifact import check_target, finite
+    from outword.detector.calibration import calibrated
     from outword.detector.loading import load
-    from outword.maths.thresholds import fit_threshold
+    from outword.errors import InputError
     from outword.scoring.stream import check_unfitted, open_source
 
     found = load(detector, **options)
@@ -74,13 +75,15 @@ def command(
     check_unfitted(found, source)
     inside = _scores(found, source, "calibrate")
     outside = _scores(found, open_source(found, others, column=column), "photos of other things") if others else {}
-    _check_sides(inside, outside, others)
-    threshold = found.calibration_ = fit_threshold(list(inside.values()), tpr, method, list(outside.values()))
+    if others and not outside:
+        raise InputError("no photo of --not can be read", hint="name photos of other things, or leave it away")
+    threshold, warnings = calibrated(inside, outside, tpr, method, found.reference_scores)
+    found.calibration_ = threshold
     found.save(output or detector)
     if outside:
         _tell_others(threshold.value, list(inside.values()), list(outside.values()))
-    if threshold.warning:
-        warn(f"warning: {threshold.warning}")
+    for warning in warnings:
+        warn(f"warning: {warning}")
     click.echo(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")
 
 
@@ -89,11 +92,12 @@ def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]
     from outword.scoring.stream import score_chunk
     from outword.vectors.reader import read
 
+    whole = detector.whole()
     loader, size = (detector.encoder.loader, detector.encoder.chunk) if source.has_photos else (None, 0)
     scores, done, readable = dict[bytes, float](), 0, 0
     with Progress("images") as meter, detector.isolated():
         for chunk in read(source.jobs(), loader, size, hashed=True):
-            rows = score_chunk(detector, chunk).rows
+            rows = score_chunk(whole, chunk).rows
             good = [row.score for row in rows if row.score is not None]
             for digest, score in zip(chunk.digests, good, strict=True):
                 scores.setdefault(digest, score)
@@ -105,17 +109,6 @@ def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]
     if repeats := readable - len(scores):
         say(f"{repeats:,} of {readable:,} photos are there more than once, and count once")
     return scores
-
-
-def _check_sides(inside: dict[bytes, float], outside: dict[bytes, float], others: Sequence[str]) -> None:
-    """Raise where photos cannot be told apart by what was said of them."""
-    from outword.errors import InputError
-
-    if others and not outside:
-        raise InputError("no photo of --not can be read", hint="name photos of other things, or leave it away")
-    if both := inside.keys() & outside.keys():
-        hint = "leave them out on one side"
-        raise InputError(f"{len(both):,} photos are among PHOTOS and among those of --not", hint=hint)
 
 
 def _tell_others(cut: float, inside: Sequence[float], outside: Sequence[float]) -> None:

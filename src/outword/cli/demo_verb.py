@@ -10,6 +10,8 @@ import click
 
 from outword.cli.progress import Progress, print_table, say
 
+FITS, OF = "fits better than ", " of unrelated photos"  # how a p-value is told
+
 
 @click.command("demo")
 @click.option("--html", default="outword-demo.html", show_default=True, type=click.Path(), help="The page to write.")
@@ -23,6 +25,7 @@ def command(html: str) -> None:
     from rich.text import Text
 
     from outword.detector.fitting import fit
+    from outword.detector.judge import in_words
     from outword.scoring.page import Sample, Summary, page_row, write_page
     from outword.scoring.runs import check_outputs
     from outword.scoring.stream import open_source, score_source
@@ -36,12 +39,13 @@ def command(html: str) -> None:
     rows.sort(key=lambda pair: -(pair[0].score or 0))
     cells, sample = [], Sample()
     for row, pixels in rows:
-        verdict = Text(row.verdict, "green" if row.verdict.startswith("in") else "red")
-        words = ", ".join(f"{word} {share:.0%}" for word, share in row.words)
-        cells.append((Path(row.path).name, verdict, f"{row.score:.3f}", row.label, words))
+        verdict = Text(row.verdict, "green" if row.verdict == "in" else "red")
+        fits = in_words(row.p).removeprefix(FITS).removesuffix(OF)
+        cells.append((Path(row.path).name, verdict, row.label, row.looks_like, fits))
         sample.add(page_row(detector, replace(row, path=Path(row.path).name), pixels))
-    print_table(("photo", "verdict", "score", "nearest label", "wild words that fired"), cells, pad_edge=True)
+    print_table(("photo", "verdict", "nearest label", "looks like", FITS.strip()), cells)
     write_page(Path(html), sample, title="outword demo", summary=Summary.of(detector))
     say(f"labels: {', '.join(detector.labels)}")
+    say(f"the cut {detector.cut_told}; unrelated photos show none of the labels")
     say(f"page: {Path(html).resolve()}")
     say("next: write your class names into labels.txt, one a line, and run: outword fit labels.txt")

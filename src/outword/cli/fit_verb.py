@@ -191,11 +191,9 @@ def tell_coverage(coverage: dict[str, str], labels: str) -> None:
         say(f"{flag}: {shown}")
     unknown = [label for label, flag in coverage.items() if flag == "unknown"]
     if unknown:
-        loud(
-            f"WARNING: {len(unknown)} of {len(coverage)} labels are unknown to the embedded encoder: verdicts on them "
-            "are guesses. It is not CLIP; real work wants:",
-            style="bold red",
-        )
+        which = "the label is" if len(coverage) == 1 else f"{len(unknown)} of {len(coverage)} labels are"
+        told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses. It is not CLIP; real work"
+        loud(f"{told} wants:", style="bold red")
         command = f"  outword fit {labels} --encoder clip-vit-b-16"
         loud(command, style="bold red", markup=False, soft_wrap=True)
         loud('  (pip install "outword[clip]" first; docs/encoders.md)', style="red", markup=False)

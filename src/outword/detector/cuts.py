@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.detector.positives import mostly_unknown
+from outword.errors import InputError
 from outword.maths.methods import Need
 from outword.maths.methods.grounded import Grounded
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
@@ -55,6 +56,9 @@ def cut_by_reference(
     if counted.sum() < FEWEST:
         return detector
     scores = detector.scorer.score(vectors[counted])
+    if scores.min() == scores.max():
+        hint = "methods that compare labels with each other need two of them; grounded does with one"
+        raise InputError(f"{detector.method} gives every photo the same score", hint=hint)
     pseudo = np.zeros(0)
     if fpr is None and isinstance(detector.scorer, Grounded) and not mostly_unknown(detector.coverage):
         pseudo = pseudo_id(detector, vectors[rest], np.array(reference.wnids)[rest].tolist())

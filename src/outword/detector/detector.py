@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from outword.base.records import read_record
 from outword.detector import artifact
+from outword.detector.calibration import calibrated
 from outword.detector.judge import UNCALIBRATED, Explanation, judge, side, with_kind
 from outword.detector.predictions import Predictions, predict
 from outword.detector.recipe import resolve_card
@@ -25,7 +27,7 @@ from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods import Need, VectorDetector
 from outword.maths.numerics import Array, unit_rows
 from outword.maths.reference import p_values
-from outword.maths.thresholds import CalibrationMethod, Threshold, fit_threshold
+from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of_vectors
 from outword.vectors.id_images import a_few
@@ -187,19 +189,38 @@ class Detector:
         return predict(self, photos)
 
     def calibrate(
-        self, images: Iterable[ImageLike], tpr: float = 0.95, method: CalibrationMethod = "quantile"
+        self,
+        images: Iterable[ImageLike],
+        tpr: float = 0.95,
+        method: CalibrationMethod = "quantile",
+        others: Iterable[ImageLike] = (),
     ) -> Detector:
         """Set the threshold that accepts a share `tpr` of images like these ID photos; returns self.
 
-        The photos must be others than those that the method was fitted on.
+        The photos must be others than those that the method was fitted on. The same photo counts once. `others` are
+        photos of other things: as few of them are accepted as `tpr` allows (`outword.maths.thresholds.fit_threshold`).
+        It warns of few photos, of photos that look like none of the labels, and of a threshold that lets in much of
+        what is unrelated (`Threshold.warning`).
         """
-        photos, whole = as_list(images), self.whole()
+        inside, outside = self._scored(as_list(images), unfitted=True), self._scored(as_list(others))
+        self.calibration_, told = calibrated(inside, outside, tpr, method, self.reference_scores)
+        for warning in told:
+            warnings.warn(warning, stacklevel=2)
+        return self
+
+    def _scored(self, photos: Sequence[ImageLike], *, unfitted: bool = False) -> dict[int, float]:
+        """Scores by the whole method, each photo once: by the hash of its file, or of its vector where it is none."""
+        whole = self.whole()
         with self.isolated():
             judged = [judge(whole, pixels, 0) for pixels in self.encoder.pixel_chunks(photos)]
-        self.check_unfitted(_hashed(photos, (part.vectors for part in judged)))
-        scores = np.concatenate([np.zeros(0), *(part.scores for part in judged)])
-        self.calibration_ = fit_threshold(scores, tpr, method)
-        return self
+        hashed = list(_hashed(photos, (part.vectors for part in judged)))
+        if unfitted:
+            self.check_unfitted((name, hashes) for name, *hashes in hashed)
+        scores = (score for part in judged for score in part.scores.tolist())
+        found: dict[int, float] = {}
+        for (_, content, vector), score in zip(hashed, scores, strict=True):
+            found.setdefault(vector if content is None else content, score)
+        return found
 
     def check_unfitted(self, photos: Iterable[tuple[str, Iterable[int | None]]]) -> None:
         """Raise if the method was fitted on some of these photos: what each is called, and its hashes."""
@@ -362,9 +383,9 @@ def _sorted(scores: ArrayLike | None) -> Array | None:
 
 def _hashed(
     photos: Sequence[ImageLike], vectors: Iterable[NDArray[np.float32]]
-) -> Iterator[tuple[str, list[int | None]]]:
-    """What each photo is called, and the hashes of its file, if it is one, and of its vector."""
+) -> Iterator[tuple[str, int | None, int]]:
+    """What each photo is called, and the hashes of its file, None where it is none, and of its vector."""
     rows = (row for part in vectors for row in hashes_of_vectors(part))
     for place, ((photo, content), row) in enumerate(zip(hashes_of_files(photos), rows, strict=True)):
         name = repr(os.fspath(photo)) if isinstance(photo, str | os.PathLike) else f"images[{place}]"
-        yield name, [content, row]
+        yield name, content, row

@@ -21,7 +21,7 @@ from outword.client import Info, ThresholdInfo
 from outword.detector.detector import Detector
 from outword.detector.judge import in_words, takes_vectors
 from outword.errors import ImageError
-from outword.maths.thresholds import Threshold, by_hand, fit_marks
+from outword.maths.thresholds import Threshold, by_hand, fit_marks, measured
 from outword.photos.decode import Blob
 from outword.scoring.rows import finite_or_none
 from outword.serve import refusals, schemas
@@ -135,7 +135,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
     async def threshold(key: Key, marks: schemas.Marks) -> ThresholdInfo:
         """The threshold that fits the scores of marked photos best; nothing is kept."""
         _, found = service.detectors.get(key)
-        fitted = await service.in_thread(partial(fit_marks, marks.inside, marks.outside, found.threshold))
+        fitted = await service.in_thread(partial(_from_marks, found, marks))
         wrong = sum(s < fitted.value for s in marks.inside) + sum(s >= fitted.value for s in marks.outside)
         known = {name: getattr(fitted, name) for name in ("method", "tpr", "low", "high", "warning")}
         return ThresholdInfo(finite_or_none(fitted.value), calibration=fitted.told, mistakes=wrong, **known)
@@ -254,8 +254,15 @@ def _chosen(detector: Detector, given: schemas.ArtifactRequest) -> Threshold | N
     if marked and given.threshold is not None:
         raise Refusal(422, "invalid", "a threshold is set by hand or comes from marks", "send one of the two")
     if marked:
-        return fit_marks(given.inside, given.outside, detector.threshold)
-    return detector.calibration_ if given.threshold is None else by_hand(given.threshold)
+        return _from_marks(detector, given)
+    if given.threshold is None:
+        return detector.calibration_
+    return measured(by_hand(given.threshold), detector.reference_scores)
+
+
+def _from_marks(detector: Detector, marks: schemas.Marks) -> Threshold:
+    fitted = fit_marks(marks.inside, marks.outside, detector.threshold)
+    return measured(fitted, detector.reference_scores)
 
 
 async def _pieces(data: bytes) -> AsyncIterator[bytes]:
