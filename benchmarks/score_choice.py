@@ -12,10 +12,12 @@ with the kinds that `grounded` has. The second table takes the score apart: AURO
 from __future__ import annotations
 
 import argparse
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
 from common import table
+from outword.base.processors import usable_cpus
 from outword.detector.fitting import LabelCache, prepare
 from outword.detector.recipe import resolve
 from outword.encoders import get_encoder
@@ -25,6 +27,10 @@ from outword.vectors.names import rival_names
 from verdicts import BROAD, FLOWERS, SCENES, SETS, SIZES, Photos, Task, make_task, read_photos
 
 OTHERS = ("debiased", "neglabel", "maxlogit", "energy", "mcm")
+RIVALRY = [(f"{name}, kinds", name, {"kinds": "auto"}) for name in OTHERS] + [(name, name, {}) for name in OTHERS]
+UNKNOWN = {SCENES: "scenes", FLOWERS: "flowers"}  # lists of which the encoder knows few or none
+ALL = 600
+T_95 = 2.09  # of Student's t at 19 degrees of freedom
 MINED, RIVALS = "mined", "rivals"  # the score with a part of its words
 PARTS = {
     "grounded": ("grounded", {}, {}),
@@ -57,51 +63,62 @@ def ranked(task: Task, photos: Photos, scores: Array, rows: Array | None = None)
     return 100 * float(np.mean([auroc(scores[own], some) for some in others if len(some)]))
 
 
-def lists(photos: Photos, draws: int) -> list[tuple[str, list[str], Task]]:
-    """Every list, with its name and task."""
+def lists(photos: Photos, draws: int) -> list[tuple[str, list[str], Array | None]]:
+    """Every list, with its name and its photos; None for those below the senses of its labels."""
     found = [(labels, labels.split(", "), None) for labels in BROAD]
-    found += [
-        (labels, labels.split(", "), photos.sets == of) for labels, of in ((SCENES, "scenes"), (FLOWERS, "flowers"))
-    ]
+    found += [(labels, labels.split(", "), photos.sets == of) for labels, of in UNKNOWN.items()]
     rows = np.flatnonzero(photos.sets == "imagenet")
-    for size in (*SIZES, 600):
-        for seed in range(1 if size == len(rows) else draws):
+    for size in (*SIZES, ALL):
+        for seed in range(1 if size == ALL else draws):
             chosen = np.sort(np.random.default_rng([seed, size]).choice(rows, size, replace=False))
             _, first = np.unique([photos.reference.names[i] for i in chosen], return_index=True)
             chosen = chosen[np.sort(first)]  # two classes may have one name
             names = [photos.reference.names[i] for i in chosen]
             found.append((f"{size} names", names, np.isin(np.arange(len(photos.sets)), chosen)))
-    return [(name, labels, make_task(photos, labels, "grounded", own)) for name, labels, own in found]
+    return found
+
+
+def measure(name: str, labels: list[str], own: Array | None, samples: int) -> tuple[str, Array, dict[str, float]]:
+    """AUROC of `grounded` and all others, (n_samples, 1 + n_others), and that of its parts.
+
+    There is one sample, of all photos, for names that were drawn; given lists have `samples`, of photos drawn anew.
+    """
+    photos = read_photos()
+    cache: LabelCache = {}
+    task = make_task(photos, labels, "grounded", own)
+    scores = [task.scores, *(score(photos, labels, method, {}, options, cache) for _, method, options in RIVALRY)]
+    rows = [None] if is_drawn(name) else [_sample(len(task.inside), seed) for seed in range(samples)]
+    figures = np.array([[ranked(task, photos, of_method, some) for of_method in scores] for some in rows])
+    parts = {told: ranked(task, photos, score(photos, labels, *part, cache)) for told, part in PARTS.items()}
+    return name, figures, parts
+
+
+def is_drawn(name: str) -> bool:
+    """Whether a list is one of several draws."""
+    return name.endswith("names") and name != f"{ALL} names"
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=20)
-    photos, draws = read_photos(), parser.parse_args().draws
-    rivals = [
-        (f"{name}{kinds}", name, {"kinds": "auto"} if kinds else {}) for kinds in (", kinds", "") for name in OTHERS
-    ]
-    ahead, own, parts = dict[str, dict[str, list]](), dict[str, list[float]](), dict[str, dict[str, list]]()
-    for name, labels, task in lists(photos, draws):
-        cache: LabelCache = {}
-        found = {told: score(photos, labels, method, {}, options, cache) for told, method, options in rivals}
-        drawn = name.endswith("names") and not name.startswith("600")
-        samples = [None] if drawn else [_sample(len(task.inside), seed) for seed in range(2 * draws)]
-        for rows in samples:
-            mine = ranked(task, photos, task.scores, rows)
-            own.setdefault(name, []).append(mine)
-            for told, scores in found.items():
-                ahead.setdefault(name, {}).setdefault(told, []).append(mine - ranked(task, photos, scores, rows))
-        for told, (method, params, options) in PARTS.items():
-            scores = score(photos, labels, method, params, options, cache)
-            parts.setdefault(told, {}).setdefault(name, []).append(ranked(task, photos, scores))
-    names = [told for told, _, _ in rivals]
-    rows = [[name, f"{np.mean(own[name]):.2f}", *(_told(ahead[name][told], name) for told in names)] for name in ahead]
-    means = [f"{np.mean([np.mean(ahead[name][told]) for name in ahead]):+.2f}" for told in names]
-    rows.append(["mean of the lists", f"{np.mean([np.mean(figures) for figures in own.values()]):.2f}", *means])
-    print(table(["labels", "grounded", *names], rows), "\n")
-    cells = [[told, f"{np.mean([np.mean(figures) for figures in of.values()]):.2f}"] for told, of in parts.items()]
+    draws = parser.parse_args().draws
+    figures, parts = dict[str, list](), dict[str, dict[str, list]]()
+    with ProcessPoolExecutor(usable_cpus()) as pool:
+        begun = [pool.submit(measure, *one, 2 * draws) for one in lists(read_photos(), draws)]
+        for name, of_samples, of_parts in (one.result() for one in begun):
+            figures.setdefault(name, []).extend(of_samples)
+            for told, figure in of_parts.items():
+                parts.setdefault(told, {}).setdefault(name, []).append(figure)
+    means = {name: np.mean(found, axis=0) for name, found in figures.items()}
+    rows = []
+    for name, found in figures.items():
+        own, *others = np.transpose(found)
+        rows.append([name, f"{own.mean():.2f}", *(_told(name, own - other) for other in others)])
+    over_all = np.mean(list(means.values()), axis=0)
+    rows.append(["mean of the lists", f"{over_all[0]:.2f}", *(f"{ahead:+.2f}" for ahead in over_all[0] - over_all[1:])])
+    print(table(["labels", "grounded", *(told for told, _, _ in RIVALRY)], rows), "\n")
+    cells = [[told, f"{np.mean([np.mean(some) for some in of.values()]):.2f}"] for told, of in parts.items()]
     print(table(["score", "AUROC"], cells))
 
 
@@ -109,15 +126,13 @@ def _sample(n: int, seed: int) -> Array:
     return np.random.default_rng(seed).integers(n, size=n)
 
 
-def _told(differences: list[float], name: str) -> str:
+def _told(name: str, differences: Array) -> str:
     """The mean of differences, with a mark where their interval leaves out 0."""
-    values = np.array(differences)
-    if name.endswith("names") and not name.startswith("600"):
-        margin = 2.09 * values.std(ddof=1) / np.sqrt(len(values))  # of Student's t at 19 degrees of freedom
-        low, high = values.mean() - margin, values.mean() + margin
-    else:
-        low, high = np.percentile(values, [2.5, 97.5])
-    return f"{values.mean():+.2f}{' +' if low > 0 else ' -' if high < 0 else ''}"
+    low, high = np.percentile(differences, [2.5, 97.5])
+    if is_drawn(name):
+        margin = T_95 * differences.std(ddof=1) / np.sqrt(len(differences))
+        low, high = differences.mean() - margin, differences.mean() + margin
+    return f"{differences.mean():+.2f}{' +' if low > 0 else ' -' if high < 0 else ''}"
 
 
 if __name__ == "__main__":

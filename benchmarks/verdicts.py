@@ -6,15 +6,15 @@ Photos are those of bench-mini, as vectors (the reference that comes with `mini`
 is made from the one, verdicts are counted on the other, then the other way round. "without" leaves the set of unrelated
 photos that is counted out of the reference; what stands for photos of the labels stays. A photo is of a label if
 WordNet has what it shows at or below the label's sense. With --batch the photos of the other half are their own
-reference, as for an encoder that has none. Balanced accuracy is the mean of the share of own photos that are in and the
-share of others that are out; the latter is the mean over sets.
+reference, as for an encoder that has none; "formula" is the natural cut, which looks at no photo. Balanced accuracy is
+the mean of the share of own photos that are in and the share of others that are out, the latter a mean over sets.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -132,12 +132,13 @@ def shares(
 
 def measure(task: Task, photos: Photos, batch: bool) -> dict[str, tuple[float, float]]:
     """TPR and TNR with the reference, without the set that is counted, and the best that a cut could do."""
-    found = {"with": [], "without": [], "best": []}
+    found = {"with": [], "formula": [], "without": [], "best": []}
     for given in (photos.half, ~photos.half):
         tested = ~given
         if batch:
             cut, _ = cut_by_batch(task.detector, photos.reference.vectors[tested].astype(np.float32))
             found["with"].append(shares(task, cut, photos, tested))
+            found["formula"].append(_natural(task, photos, tested))
         else:
             found["with"].append(shares(task, cut_by_reference(task.detector, photos.part(given)), photos, tested))
             sets = [one for one in SETS if (task.outside & tested & (photos.sets == one)).any()]
@@ -150,6 +151,13 @@ def measure(task: Task, photos: Photos, batch: bool) -> dict[str, tuple[float, f
 def _without(task: Task, photos: Photos, given: Array, one: str) -> Detector:
     """The cut where photos of a set are no reference; those of ImageNet still stand for photos of a label."""
     return cut_by_reference(task.detector, photos.part(given), unrelated=photos.sets[given] != one)
+
+
+def _natural(task: Task, photos: Photos, tested: Array) -> tuple[float, float]:
+    """The natural cut of the score without its absolute part, which looks at no photo."""
+    alone = task.detector.scorer.relative()
+    scores = alone.score(photos.reference.vectors.astype(np.float32))
+    return shares(replace(task, scores=scores), task.detector, photos, tested)
 
 
 def _best(task: Task, photos: Photos, tested: Array) -> tuple[float, float]:
@@ -192,7 +200,7 @@ def main() -> None:
     for name, task in tasks(photos, args.draws, args.only.split(","), args.method):
         found.setdefault(name, []).append(measure(task, photos, args.batch))
         ranks.setdefault(name, []).append(ranked(task, photos))
-    ways = [way for way in ("with", "without", "best") if way in next(iter(found.values()))[0]]
+    ways = [way for way in ("with", "formula", "without", "best") if way in next(iter(found.values()))[0]]
     rows = []
     for name, measured in found.items():
         means = {way: 100 * np.nanmean([one[way] for one in measured], axis=0) for way in ways}

@@ -74,7 +74,7 @@ def test_scores_are_those_of_the_library(address, detector):
     answer = told(score(address, *photos))
     assert [r["name"] for r in answer["results"]] == [path.name for path in photos]
     assert [r["score"] for r in answer["results"]] == detector.score(photos).tolist()
-    assert (answer["threshold"], answer["basis"]) == (detector.threshold, "formula")
+    assert (answer["threshold"], answer["basis"]) == (detector.threshold, "reference")
     explained = detector.explain(RACCOON, top=3)
     got = next(r for r in answer["results"] if r["name"] == RACCOON.name)
     assert (got["verdict"], got["label"], got["error"]) == (explained.verdict, explained.labels[0][0], "")
@@ -112,8 +112,9 @@ def test_one_bad_image_among_several_is_a_result_with_an_error(address):
 def test_the_detector_tells_of_itself(address, detector):
     answer = told(ask(address, "GET", "/v1/detector"))
     assert answer == told(ask(address, "GET", f"/v1/detectors/{answer['id']}"))
-    assert (answer["labels"], answer["encoder"], answer["method"]) == (LABELS, "mini", "debiased")
-    assert (answer["threshold"], answer["basis"], answer["calibration"]) == (detector.threshold, "formula", "")
+    assert (answer["labels"], answer["encoder"], answer["method"]) == (LABELS, "mini", "grounded")
+    assert (answer["threshold"], answer["basis"]) == (detector.threshold, "reference")
+    assert answer["calibration"] == detector.cut.told
     assert answer["limits"]["images"] == 20
     assert answer["coverage"]["pizza"] == "known"
 
