@@ -144,7 +144,8 @@ class Bank:
             described(high), described(low), self._high, self._low,
             self._used, self._start, tops, logs, most, places, rows, n, n_tiles, top, whole, self._scale, 1.0,
             DIM=high.shape[1], SPLIT=self._split, TOLD=top > 0, WHOLE=whole > 0,
-            SIZE=TILE, DEPTH=STEP, PROGRAMS=programs, num_warps=8 if self._split else 4, num_stages=3,
+            SIZE=TILE, DEPTH=STEP, PROGRAMS=programs, num_warps=8 if self._split else 4,
+            num_stages=2 if whole else 3,  # a tile on its way out takes the memory of a stage
         )  # fmt: skip
         _group_masses[(triton.cdiv(n, TILE), n_groups)](tops, logs, self._tile, shift, masses, n, SIZE=TILE)
         if self._peak:
