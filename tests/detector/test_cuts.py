@@ -13,14 +13,19 @@ import outword
 from conftest import PHOTOS
 from outword.detector import artifact
 from outword.detector.artifact import Saved
+from outword.detector.cuts import cut_by_reference, pseudo_id
 from outword.detector.detector import Detector
 from outword.detector.judge import judge
-from outword.detectors import MCM
+from outword.detectors import MCM, Grounded
+from outword.encoders import get_encoder
 from outword.errors import ArtifactError, InputError, MissingExtraError
 from outword.kernels import using
 from outword.maths.thresholds import by_hand, fit_reference
+from outword.vectors.names import rival_names
+from outword.vectors.reference import Reference, find_reference
 from outword.vectors.vocabulary import Vocabulary
-from outword.words.kinds import Meaning
+from outword.words.kinds import Meaning, are_below
+from outword.words.nouns import nouns
 
 CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
 EYE = np.eye(3, dtype=np.float64)
@@ -194,3 +199,55 @@ def test_one_label_is_a_fine_list(tmp_path):
     assert outword.load(tmp_path / "d").relabel(["brick wall"]).labels == ["brick wall"]
     with pytest.raises(InputError, match=r"^mcm gives every photo the same score\. hint: .* need two"):
         outword.fit(["cat"], method="mcm")  # 1 / 1 for any photo
+
+
+@pytest.fixture(scope="module")
+def reference():
+    found = find_reference(get_encoder("mini"))
+    rows = np.flatnonzero(np.array(found.sets) == "imagenet")[::4]
+    names, wnids, sets = (tuple(of[i] for i in rows) for of in (found.names, found.wnids, found.sets))
+    return Reference(found.vectors[rows], names, wnids, sets, "some")
+
+
+def test_one_more_label_is_a_refit_with_it_and_without_its_kin_among_the_words(reference):
+    detector = outword.fit(["tabby", "violin"], kinds="off")
+    net, senses, x = nouns(), nouns().visible(), reference.vectors.astype(np.float32)
+    rivals = {name: senses[name] for name in rival_names(detector.encoder)}
+    found = pseudo_id(detector, x, reference.wnids)
+    parents = {above for sense in rivals.values() for above in net.above(sense)}
+    own = {net.wnid(rivals[word]): word for word in detector.wild if word in rivals and rivals[word] not in parents}
+    photos = [row for row, wnid in enumerate(reference.wnids) if wnid in own]
+    assert len(photos) == len(found)
+    for place in (0, 30, 60):
+        word = own[reference.wnids[photos[place]]]
+        kin = {rivals[word], *net.above(rivals[word])}
+        kept = [rivals.get(other) not in kin for other in detector.wild]
+        more = detector.scorer.wild_[detector.wild.index(word)][None]
+        again = Grounded(temperature=detector.scorer.temperature)
+        again.fit(np.concatenate([detector.scorer.labels_, more]), detector.scorer.wild_[kept])
+        assert found[place] == pytest.approx(again.score(x[photos[place]][None])[0], abs=1e-9)
+
+
+def test_the_cut_leaves_out_what_shows_a_label(reference):
+    dog = outword.fit(["dog"])
+    cut = cut_by_reference(dog, reference)
+    shown = np.array(are_below(reference.wnids, dog.meanings))
+    scores = dog.scorer.score(reference.vectors[~shown].astype(np.float32))
+    assert shown.sum() > 5 and cut.reference_scores.tolist() == np.sort(scores).tolist()
+    assert (cut.basis, cut.cut.n_reference, cut.cut.target_fpr) == ("reference", (~shown).sum(), None)
+    assert cut.cut.tpr == pytest.approx(1 - cut.cut.fpr, abs=0.03)  # both errors are balanced
+    asked = cut_by_reference(dog, reference, 0.1).cut
+    assert (asked.target_fpr, asked.fpr <= 0.1, asked.tpr) == (0.1, True, None)
+    strange = outword.fit(["forest", "sea", "dog"])  # most are unknown: nothing is known of their photos
+    assert strange.cut.target_fpr == 0.05 and strange.rows == strange.labels
+    few = Reference(*(of[:90] for of in (reference.vectors, reference.names, reference.wnids, reference.sets)), "few")
+    assert cut_by_reference(dog, few).cut_ is dog.cut_  # too few: the detector as it was
+
+
+def test_words_that_compete_are_no_kin_of_a_label():
+    made = outword.fit(["dog", "poodle"])
+    assert not {"dog", "beagle", "toy poodle", "canine", "carnivore"} & set(made.wild[:1500])
+    assert "wolf" in made.wild and len(made.wild) == 12_000
+    meanings = {meaning.label: meaning for meaning in made.meanings}
+    assert "toy poodle" in meanings["poodle"].kinds and "toy poodle" not in meanings["dog"].kinds
+    assert [made.labels[i] for i in made.scorer.owners_[:2]] == ["dog", "dog"]

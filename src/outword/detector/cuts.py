@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
 FEWEST = 100  # photos of a batch, or of a reference that show none of the labels; fewer make no cut
+PSEUDO = 50  # photos that stand for those of a label; fewer tell nothing of them
 UNRELATED = 50  # photos of a batch that look like no label; fewer make no cut
 BLOCK = 256  # photos that are named at a time
 Flags = NDArray[np.bool_]
@@ -110,6 +111,7 @@ def pseudo_id(detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[
     The label of a photo is a readable name at or above what it shows, the one that has about as many known kinds as
     the detector's labels have on average (of logs), kin of labels apart. Its kinds are positives for that photo and
     compete no longer, nor does what lies above it: `P' = P + sum e^h`, `Q' = Q - sum e^h`, the largest logit likewise.
+    None are given where there are too few photos of names that compete, as in a word list of the user's.
     """
     scorer, senses = cast(Grounded, detector.scorer), nouns().visible()
     row = {word: place for place, word in enumerate(detector.wild)}
@@ -120,7 +122,7 @@ def pseudo_id(detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[
     places = {wnid: place for place, wnid in enumerate(shown) if leaves[place]}
     known = np.array([wnid in places for wnid in wnids])
     own = np.array([places[wnid] for wnid in wnids if wnid in places], np.int64)
-    if not len(own):
+    if len(own) < PSEUDO:
         return np.zeros(0)
     owners = np.arange(len(detector.rows)) if scorer.owners_ is None else scorer.owners_
     breadth = np.log(np.bincount(owners)).mean()
