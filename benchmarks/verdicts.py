@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from common import table
+from outword.base.processors import usable_cpus
 from outword.detector.cuts import cut_by_batch, cut_by_reference
 from outword.detector.detector import Detector
 from outword.detector.fitting import prepare
@@ -99,24 +101,28 @@ def make_task(photos: Photos, labels: Sequence[str], method: str, own: Array | N
     return Task(detector, inside, ~below & ~inside, scores)
 
 
-def tasks(
-    photos: Photos, draws: int, only: Sequence[str], method: str = METHOD, **options
-) -> Iterator[tuple[str, Task]]:
-    """The lists, each with its name; draws of a size have the same name."""
+def lists(photos: Photos, draws: int, only: Sequence[str]) -> Iterator[tuple[str, list[str], Array | None]]:
+    """The lists, each with its name, its labels, and its photos where these are not those below the labels' senses."""
     if "broad" in only:
         for labels in BROAD:
-            yield labels, make_task(photos, labels.split(", "), method, **options)
+            yield labels, labels.split(", "), None
     if "scenes" in only:
         for labels, of in ((SCENES, "scenes"), (FLOWERS, "flowers")):
-            yield labels, make_task(photos, labels.split(", "), method, photos.sets == of, **options)
+            yield labels, labels.split(", "), photos.sets == of
     rows = np.flatnonzero(photos.sets == "imagenet")
     for size in SIZES if "exact" in only else ():
         for seed in range(draws):
             chosen = np.sort(np.random.default_rng([seed, size]).choice(rows, size, replace=False))
             names = [photos.reference.names[i] for i in chosen]
             if len(set(names)) == size:  # two classes are called crane
-                own = np.isin(np.arange(len(photos.sets)), chosen)
-                yield f"{size} names", make_task(photos, names, method, own, **options)
+                yield f"{size} names", names, np.isin(np.arange(len(photos.sets)), chosen)
+
+
+def judged(name: str, labels: list[str], own: Array | None, method: str, batch: bool) -> tuple[str, dict, float]:
+    """What a list comes to: its name, `measure` and AUROC."""
+    photos = read_photos()
+    task = make_task(photos, labels, method, own)
+    return name, measure(task, photos, batch), ranked(task, photos)
 
 
 def shares(
@@ -197,9 +203,12 @@ def main() -> None:
     parser.add_argument("--batch", action="store_true")
     args = parser.parse_args()
     photos, found, ranks = read_photos(), dict[str, list](), dict[str, list]()
-    for name, task in tasks(photos, args.draws, args.only.split(","), args.method):
-        found.setdefault(name, []).append(measure(task, photos, args.batch))
-        ranks.setdefault(name, []).append(ranked(task, photos))
+    with ProcessPoolExecutor(usable_cpus()) as pool:
+        some = lists(photos, args.draws, args.only.split(","))
+        for begun in [pool.submit(judged, *one, args.method, args.batch) for one in some]:
+            name, measured, rank = begun.result()
+            found.setdefault(name, []).append(measured)
+            ranks.setdefault(name, []).append(rank)
     ways = [way for way in ("with", "formula", "without", "best") if way in next(iter(found.values()))[0]]
     rows = []
     for name, measured in found.items():

@@ -54,6 +54,7 @@ SENSES = [
     ("duck", "goose, swan", "small wild or domesticated web-footed"),
     ("tank", "rifle, soldier", "an enclosed armored military vehicle"),
     ("star", "moon, planet", "(astronomy) a celestial body"),
+    ("cat", "king", "feline mammal"),
 ]
 
 

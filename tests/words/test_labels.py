@@ -75,7 +75,7 @@ def test_mapping_gives_prompts_or_kinds_and_may_be_given_again():
         ("crane", Label("crane", "crane")),
         (" crane#bird ", Label("crane#bird", "crane", hint="bird")),
         ("sofa|couch | settee", Label("sofa|couch | settee", "sofa", others=("couch", "settee"))),
-        ("pet#2 | beast>cat", Label("pet#2 | beast>cat", "pet", ("beast",), "2", ("cat",))),
+        ("pet#2 | beast > cat", Label("pet#2 | beast > cat", "pet", ("beast",), "2", ("cat",))),
         ("C#", Label("C#", "C#")),
         ("track #5", Label("track #5", "track #5")),
         ("#1", Label("#1", "#1")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -141,12 +142,16 @@ def fit_plainly(labels: str, names: dict[str, Label], encoder: str | None, optio
 
 def tell(detector: Detector, labels: str) -> None:
     """Say what a new detector makes of its labels, how well the encoder knows them, and what to expect of it."""
+    from outword.detector.positives import mostly_unknown
+
     for meaning in detector.meanings[:NAMED]:
         for line in _told(meaning):
             say(line)
     if len(detector.meanings) > NAMED:
         say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
     tell_coverage(detector.coverage, labels)
+    if detector.card["kinds"] == "auto" and mostly_unknown(detector.coverage):
+        say("labels stand for themselves, without kinds, since half of them or more are not known as such")
     if detector.cut:
         say(_expected(detector))
     else:
@@ -163,7 +168,9 @@ def _told(meaning: Meaning) -> list[str]:
     if meaning.suggestions:
         lines.append(f"{meaning.label}: WordNet does not know it; did you mean {' or '.join(meaning.suggestions)}?")
     if meaning.gloss:
-        lines.append(f"{meaning.label}: {meaning.gloss} (1 of {meaning.n_senses} senses; docs/labels.md)")
+        lines.append(
+            f"{meaning.label}: {shorten(meaning.gloss, 70, placeholder=' ...')} (1 of {meaning.n_senses} senses)"
+        )
     if meaning.kinds:
         shown = ", ".join(meaning.kinds[:3]) + (", ..." if len(meaning.kinds) > 3 else "")
         lines.append(f"{meaning.label}: {len(meaning.kinds):,} kind{'s' * (len(meaning.kinds) > 1)} ({shown})")
@@ -172,9 +179,11 @@ def _told(meaning: Meaning) -> list[str]:
 
 def _expected(detector: Detector) -> str:
     """What the cut is expected to do, as far as that is known."""
+    from outword.detector.positives import UNKNOWN
+
     cut = detector.cut
     assert cut is not None and cut.fpr is not None
-    unknown = [label for label, flag in detector.coverage.items() if flag == "unknown"]
+    unknown = [label for label, flag in detector.coverage.items() if flag in UNKNOWN]
     told = f"expected: {100 * (1 - cut.fpr):.0f} % of unrelated photos out"
     if cut.tpr is None:
         return f"{told}; how many of yours are in is not known ({cut.told})"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.inputs import missing_inputs
-from outword.detector.positives import Positives, make_positives, make_wild
+from outword.detector.positives import Positives, label_coverage, make_positives, make_wild
 from outword.detector.recipe import METHOD, Recipe, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ParameterError
@@ -146,8 +146,7 @@ def prepare(
         raise missing
     names, given, fitted_on = list(typed), dict[str, NDArray[Any] | None](), NOTHING
     card["label_prompts"] = {name: label.prompt for name, label in typed.items() if label.prompt}
-    known = encoder.coverage([label.name for label in typed.values()])
-    card["coverage"] = {name: one.flag for name, one in zip(typed, known, strict=False)}  # none where it cannot tell
+    card["coverage"] = label_coverage(encoder, typed)
     if Need.ID_IMAGES in recipe.wants:
         found = _id_images(recipe, id_images, names, report)
         card["id_images"] = {

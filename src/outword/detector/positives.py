@@ -23,7 +23,7 @@ from outword.words.labels import Label
 from outword.words.nouns import nouns
 from outword.words.prompts import Prompts
 
-UNKNOWN = "unknown"  # what coverage says of a label that the encoder does not know
+UNKNOWN = ("unknown", "head noun only")  # what coverage says of a label that the encoder does not know as such
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,19 @@ def mostly_unknown(coverage: Mapping[str, str]) -> bool:
     >>> mostly_unknown({"forest": "unknown", "dog": "known"}), mostly_unknown({})
     (True, False)
     """
-    return bool(coverage) and sum(flag == UNKNOWN for flag in coverage.values()) >= len(coverage) / 2
+    return bool(coverage) and sum(flag in UNKNOWN for flag in coverage.values()) >= len(coverage) / 2
+
+
+def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, str]:
+    """How well the encoder knows each label, under its best known name or kind by hand; empty where it cannot tell."""
+    names = {shown: [*map(nouns().spelled, label.names), *label.kinds] for shown, label in labels.items()}
+    told = encoder.coverage([name for some in names.values() for name in some])
+    flags = iter(one.flag for one in told)
+    return {shown: min((next(flags) for _ in some), key=_rank) for shown, some in names.items()} if told else {}
+
+
+def _rank(flag: str) -> int:
+    return ["known", "through", "head", "unknown"].index(flag.partition(" ")[0])
 
 
 def make_positives(

@@ -34,6 +34,7 @@ IN_PHOTOS = {  # for the nearest of these at or above a sense
     "n00017222": 2.25,  # plant
     PHYSICAL: 1,  # persons, substances, parts of bodies, land
 }
+PERSON = "n00007846"
 NOT_IN_PHOTOS = -1
 WITH_KINDS = 0.25  # for a sense that has kinds
 NAMED = 1  # for a sense that the word is the first name of
@@ -41,6 +42,7 @@ PER_DOUBLING = 0.2  # of the times that WordNet's concordance tags the word in t
 COMPANY = 12  # for all of the information shared with the nearest labels
 TELLING = 0.5  # information; what tells more counts no more: two poultry meats are no nearer than two birds
 VAGUE = 0.15  # information; what tells less does not count: that both are objects
+OF_PERSONS = 0.7  # of a person's company: beside `king`, a `cat` is no gossip, though both communicate
 NEAREST = 3  # of the other labels are a label's company
 FITS = 0.25  # information that a hint must share with a sense: in "crane#machine" both are devices
 SLIPS = 20  # names that suggestions are looked for: a long list of strange names is no list of slips
@@ -110,7 +112,7 @@ def understand(
         Meaning(
             label=shown,
             text=label.text,
-            names=label.names,
+            names=_spelled(shown, label),
             sense="" if sense is None else net.wnid(sense),
             gloss="" if sense is None or len(every) < 2 else net.gloss(sense),
             n_senses=len(every),
@@ -127,6 +129,12 @@ def _slips(name: str) -> tuple[str, ...]:
     words = name.split()
     known = any(nouns().senses(" ".join(words[start:])) for start in range(1, len(words)))
     return () if known else tuple(suggestions(name))
+
+
+def _spelled(shown: str, label: Label) -> tuple[str, ...]:
+    """The names of a label as WordNet spells them; labels that share a name are told apart by their hints."""
+    first, *others = map(nouns().spelled, label.names)
+    return (f"{first} {label.hint}" if shown != label.name and label.hint.isalpha() else first), *others
 
 
 def choices_of(names: Sequence[str]) -> dict[int, float]:
@@ -226,7 +234,8 @@ def _nearness(sense: int, own: int, labels_at: Mapping[int, int]) -> float:
         seen |= new
         if len(found) >= NEAREST:
             break
-    return sum(found[:NEAREST]) / max(1, len(found[:NEAREST]))
+    weight = OF_PERSONS if nouns().by_wnid(PERSON) in _lineage(sense) else 1
+    return weight * sum(found[:NEAREST]) / max(1, len(found[:NEAREST]))
 
 
 @cache
@@ -310,10 +319,12 @@ def _kinds_of(
         if root is not None
     ]
     owner, depth = net.spread([root for _, root in roots])
+    visible = net.visible()
     found: list[tuple[int, str]] = []
     for sense in net.by_use(np.flatnonzero(depth > 0), depth).tolist():
         place, name = roots[owner[sense]][0], net.names(sense)[0]
-        if not labels[place].kinds and (key := squeeze(name)) not in taken:
+        seen = visible.get(name, sense)  # what a photo of that name shows: of a drum, no fish
+        if not labels[place].kinds and (key := squeeze(name)) not in taken and owner[seen] == owner[sense]:
             taken.add(key)
             found.append((place, name))
     if kinds == "known" and known is not None:

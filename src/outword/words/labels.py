@@ -15,6 +15,7 @@ from pathlib import Path
 
 from outword.errors import InputError
 from outword.words.forms import fold
+from outword.words.nouns import nouns
 
 FEWEST, MOST, LONGEST = 1, 50_000, 200
 STDIN = "-"
@@ -49,7 +50,8 @@ Given = Iterable[str] | Mapping[str, str | Sequence[str] | Label]  # names; or n
 def read_labels(path: str | os.PathLike[str]) -> dict[str, Label]:
     """Labels by what is shown of them, from a text file, a folder, or "-" for standard input.
 
-    A text file has one label a line, or `label: prompt text`; blank lines and a byte order mark are passed over. In a
+    A text file has one label a line, or `label: prompt text`; blank lines and a byte order mark are passed over. A
+    single line may have several labels, with commas between them. In a
     folder the names of the sub-folders are the labels, with underscores as spaces.
     """
     source = Path(path)
@@ -64,7 +66,10 @@ def read_labels(path: str | os.PathLike[str]) -> dict[str, Label]:
         raise InputError(f"there is no label list {source}", hint="write one class name a line into it") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{where} cannot be read as text: {error}", hint="save it as UTF-8 text") from None
-    pairs = [f"{line.strip()} ".partition(": ") for line in lines if line.strip()]
+    lines = [line.strip() for line in lines if line.strip()]
+    if len(lines) == 1 and ": " not in lines[0]:
+        lines = [name for name in map(str.strip, lines[0].split(",")) if name]
+    pairs = [f"{line} ".partition(": ") for line in lines]
     return _checked([replace(parse(name), prompt=prompt.strip()) for name, _, prompt in pairs], where, MOST)
 
 
@@ -80,7 +85,9 @@ def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) ->
     ('cat', 'hamster')
     """
     if isinstance(labels, str):
-        raise InputError(f"labels must be a list of names, got the text {labels!r}", hint=f"write [{labels!r}, ...]")
+        raise InputError(
+            f"labels must be a list of names, got the text {labels!r}", hint=f"write {re.split(', *', labels)}"
+        )
     if not isinstance(labels, Iterable):
         raise InputError(f"labels must be a list of names, got {labels!r}", hint='write ["cat", "dog"]')
     given = labels.items() if isinstance(labels, Mapping) else ((name, "") for name in labels)
@@ -131,7 +138,7 @@ def _checked(labels: list[Label], where: str, most: int) -> dict[str, Label]:
     """Labels by what is shown of them."""
     seen: dict[tuple[str, str], str] = {}
     for label in labels:
-        key = fold(label.name), fold(label.hint)
+        key = fold(nouns().spelled(label.name)), fold(label.hint)
         if key in seen:
             raise InputError(f"labels must differ, got {seen[key]!r} and {label.text!r}", hint="remove one of them")
         seen[key] = label.text
@@ -139,7 +146,8 @@ def _checked(labels: list[Label], where: str, most: int) -> dict[str, Label]:
         hint = "add a class name" if len(labels) < FEWEST else "split the list"
         raise InputError(f"there must be {FEWEST} to {most:,} labels, got {len(labels):,} in {where}", hint=hint)
     count = Counter(name for name, _ in seen)
-    return {label.text if count[fold(label.name)] > 1 else label.name: label for label in labels}
+    named = [fold(nouns().spelled(label.name)) for label in labels]
+    return {label.text if count[name] > 1 else label.name: label for name, label in zip(named, labels, strict=True)}
 
 
 def _check_text(given: object) -> str:

@@ -73,6 +73,19 @@ class Nouns:
                 found = {**found, **dict(zip(self.lemma_senses(row), tags, strict=True)), **found}
         return found
 
+    def spelled(self, word: str) -> str:
+        """A word as WordNet spells it: without article and plural; as it is where WordNet does not know it.
+
+        >>> [nouns().spelled(word) for word in ("Dogs", "a grey-hound", "glasses", "daschund")]
+        ['dog', 'greyhound', 'glasses', 'daschund']
+        """
+        typed = fold(word)
+        for key in spellings(word):
+            rows = [row for row in self._rows(key) if self.lemma_senses(row)]
+            if rows:
+                return min(map(self.lemma, rows), key=lambda lemma: (fold(lemma) != typed, lemma != lemma.lower()))
+        return word
+
     def lemma(self, row: int) -> str:
         """A lemma as it is spelled, by its row in `keys`."""
         return _line(self._spelled, self._spelled_ends, row).decode()
