@@ -117,7 +117,7 @@ def main() -> None:
         rows.append([name, f"{own.mean():.2f}", *(_told(name, own - other) for other in others)])
     over_all = np.mean(list(means.values()), axis=0)
     rows.append(["mean of the lists", f"{over_all[0]:.2f}", *(f"{ahead:+.2f}" for ahead in over_all[0] - over_all[1:])])
-    print(table(["labels", "grounded", *(told for told, _, _ in RIVALRY)], rows), "\n")
+    print(table(["labels", "grounded", *(told for told, _, _ in RIVALRY)], rows) + "\n")
     cells = [[told, f"{np.mean([np.mean(some) for some in of.values()]):.2f}"] for told, of in parts.items()]
     print(table(["score", "AUROC"], cells))
 

@@ -47,6 +47,7 @@ def test_the_contract_of_the_readme(detector):
     assert "grounded, 4 labels" in repr(detector) and "reference threshold" in repr(detector)
 
 
+@pytest.mark.filterwarnings("ignore:6 photos leave the threshold uncertain")
 def test_without_a_reference_a_verdict_is_the_natural_one_of_the_relative_part(no_reference):
     made, plain = outword.fit(LABELS), outword.fit(LABELS, b=0.0)
     scores = made.score([CAT, GRAVEL])

@@ -110,7 +110,7 @@ def test_the_card(made):
         **{"tokenizer": "clip", "context": 77, "pad": 0, "end": 49407, "clean": "lower", "zero": None}
     }
     assert card["preprocess"]["side"] == 32
-    for tower, count in (("image", 22), ("text", 49)):
+    for tower, count in (("image", 22), ("text", 46)):
         cosine = card["cosine"][tower]
         assert cosine["n"] == count
         assert 0.99 <= cosine["min"] <= cosine["mean"] < 1
@@ -316,8 +316,8 @@ def test_a_tokenizer_that_cannot_be_copied(made, tmp_path):
     with pytest.raises(OutwordError, match=r"a object cannot be exported: it has no tokenizer\.json"):
         exporting._write_tokenizer(replace(encoder.model, tokenizer=object()), tmp_path / TOKENIZER)
     other = word_tokenizer()
-    other.backend_tokenizer.add_tokens(["guitar"])
-    with pytest.raises(OutwordError, match="its tokens for 'acoustic guitar' are"):
+    other.backend_tokenizer.add_tokens(["tripod"])
+    with pytest.raises(OutwordError, match="its tokens for 'tripod' are"):
         exporting._write_tokenizer(replace(encoder.model, tokenizer=other), tmp_path / TOKENIZER)
 
 

@@ -306,18 +306,18 @@ def test_detector_that_cannot_filter(photos, tmp_path, words_file, method, no_re
     words = {"corpus": words_file, "miner": "all"} if method == "adaneg" else {}
     outword.fit(LABELS, method=method, **words).save(path)
     refused = call("filter", photos, "--detector", path, "-o", kept, code=2).stderr
-    hint = f"hint: outword calibrate {path} PHOTOS..." if method == "mcm" else "hint: use a detector of another method"
+    hint = "hint: outword calibrate DETECTOR PHOTOS..." if method == "mcm" else "hint: use a detector of another method"
     assert hint in refused and not kept.exists()
 
 
 def test_calibrated_detector_decides(photos, judge, tmp_path):
     strict, kept = tmp_path / "strict.outword", tmp_path / "kept"
-    cats = [PHOTOS / "cat.jpg", *(tmp_path / f"{quality}.jpg" for quality in (92, 94, 96, 98))]
-    for path in cats[1:]:  # the same photo counts once
-        Image.open(cats[0]).save(path, quality=int(path.stem))
-    call("calibrate", judge, *cats, "--tpr", "1", "-o", strict)
+    cups = [PHOTOS / "coffee.jpg", *(tmp_path / f"{quality}.jpg" for quality in (92, 94, 96, 98))]
+    for path in cups[1:]:  # the same photo counts once
+        Image.open(cups[0]).save(path, quality=int(path.stem))
+    call("calibrate", judge, *cups, "--tpr", "1", "-o", strict)
     result = call("filter", photos, "--detector", strict, "-o", kept)
-    assert "uncalibrated" not in result.stderr and contents(kept) == original("cat")
+    assert "uncalibrated" not in result.stderr and contents(kept) == original("coffee")
     refused = call("filter", photos, "--detector", judge, "-o", kept, code=2).stderr
     assert "output of another run: detector differ" in refused
 

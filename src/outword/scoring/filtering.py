@@ -50,6 +50,7 @@ from outword.vectors.source import Source, Stored
 DETECTOR, SCORES, IMAGES = "detector.outword", "scores", "images"
 LIST, COUNTS, PAGE = "kept.txt", "counts.csv", "borderline.html"
 WAYS = ("copy", "link", "list")
+IT = "the detector"  # what it is called where it has no path
 SAID = 10  # photos that cannot be copied or listed are named up to here, and counted from there on
 NAMES = {DETECTOR, SCORES, IMAGES, LIST, COUNTS, PAGE}
 LONGEST = 100  # bytes of a name that is made of a text; file systems take 255
@@ -107,17 +108,18 @@ def filter(
     return tally
 
 
-def check_judge(detector: Detector, name: str = "the detector") -> None:
+def check_judge(detector: Detector, name: str = IT) -> None:
     """Raise unless a detector can filter, or may once it has seen the photos; its `name` is its path if it has one."""
     runs.check_resumable(detector, hint="use a detector of another method")
     if not is_wanted(detector):
         check_cut(detector, name)
 
 
-def check_cut(detector: Detector, name: str = "the detector") -> None:
+def check_cut(detector: Detector, name: str = IT) -> None:
     """Raise unless there is a threshold to filter by."""
     if detector.threshold is None:
-        hint = f"outword calibrate {shlex.quote(name)} PHOTOS... -o calibrated.outword"
+        path = "DETECTOR" if name == IT else shlex.quote(name)
+        hint = f"outword calibrate {path} PHOTOS... -o calibrated.outword"
         raise InputError(f"{name} has no threshold, and {detector.method} has none by itself", hint=hint)
 
 
