@@ -66,6 +66,7 @@ def scored(place, name, kind):
     return place / f"{name}.{kind}"
 
 
+@pytest.mark.filterwarnings("ignore:.*of your 5 photos|5 photos leave")
 @pytest.mark.parametrize("name", sorted(path.stem for path in BEFORE.glob("*.csv")))
 def test_csv_is_the_same_bytes(place, name, monkeypatch):
     folder, same_processor = place
