@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 @corpus_option
 @click.option(
     "--method",
-    default="grounded",
-    show_default=True,
     type=Named("methods"),
-    help="See: outword list methods; the paper's is debiased",
+    help="See: outword list methods.  [default: grounded; with --set of tau and the like debiased, the paper's]",
 )
 @click.option("--miner", type=Named("miners"), help="How wild words are chosen.  [default: the method's own]")
 @click.option(
@@ -77,7 +75,7 @@ def command(
     \b
     Example:
       outword fit labels.txt -o pets.outword
-      echo "cat, dog" | outword fit - -o pets.outword --method debiased --set tau=0.4
+      echo "cat, dog" | outword fit - -o pets.outword --set tau=0.4
       outword fit labels.txt --method knn --id-images my-photos/
     """
     from outword.detector.artifact import check_target

@@ -14,7 +14,7 @@ from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.inputs import missing_inputs
 from outword.detector.positives import Positives, label_coverage, make_positives, make_wild
-from outword.detector.recipe import METHOD, Recipe, resolve
+from outword.detector.recipe import Recipe, default_method, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ParameterError
 from outword.maths.methods import Need
@@ -77,7 +77,7 @@ def fit(
     *,
     encoder: str | Encoder = "mini",
     corpus: PathLike | None = None,
-    method: str = METHOD,
+    method: str | None = None,
     miner: str | None = None,
     prompts: str | None = None,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
@@ -97,7 +97,8 @@ def fit(
             of your own. Its temperature is used unless `temperature=` says otherwise.
         corpus: where wild words come from: a name (`outword list corpora`) or a text file, one word a line; the
             method's own by default, else "wordnet".
-        method: see `outword list methods`.
+        method: see `outword list methods`; "grounded" by default, or the paper's "debiased" where parameters of its own
+            are set, such as tau.
         miner: how wild words are chosen; the default is the rule that the method was published with.
         prompts: a template set by name, or a template such as "a photo of a {}"; the method's own by default, else the
             encoder's.
@@ -112,6 +113,7 @@ def fit(
         report: called with (task, done, total) during long work.
         params: of the method, for example `tau=0.4`.
     """
+    method = method or default_method(params)
     recipe = resolve(
         encoder if isinstance(encoder, Encoder) else get_encoder(encoder),
         method,

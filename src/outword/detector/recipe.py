@@ -22,7 +22,7 @@ from outword.words.kinds import Kinds
 from outword.words.prompts import Prompts, get_prompts
 
 PathLike = str | os.PathLike[str]
-METHOD, CORPUS = "grounded", "wordnet"  # the library's own choice
+METHOD, PAPERS, CORPUS = "grounded", "debiased", "wordnet"  # the library's own choice, and the paper's method
 _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "float": (int, float, np.number),
     "int": (int, np.integer),
@@ -162,6 +162,16 @@ def _seeded(kind: type[Any] | None, params: Mapping[str, Any], seed: int | None)
     """The parameters, with the seed, if there is one to set."""
     has = kind is not None and seed is not None and any(known.name == "seed" for known in fields(kind))
     return {"seed": seed, **params} if has else dict(params)
+
+
+def default_method(params: Mapping[str, Any]) -> str:
+    """The method to take where none is named: the paper's if parameters of its own are set, such as tau.
+
+    >>> default_method({}), default_method({"b": 2}), default_method({"tau": 0.4})
+    ('grounded', 'grounded', 'debiased')
+    """
+    own = set(params) - set(_parameters(DETECTORS[METHOD]))
+    return PAPERS if own and own <= set(_parameters(DETECTORS[PAPERS])) else METHOD
 
 
 def make_detector(method: str, temperature: float, params: Mapping[str, Any]) -> VectorDetector:
