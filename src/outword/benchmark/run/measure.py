@@ -97,6 +97,7 @@ class Cell:
             "prompts": card["prompts"],
             "corpus": corpus and {**card["corpus"], "words": len(corpus)},
             "keep_label_words": recipe.keep_label_words,
+            "kinds": recipe.kinds,
             "encoder": {
                 **{fact: card["encoder"][fact] for fact in ("name", "fingerprint", "options")},
                 **{fact: card["encoder"][fact] for fact in ("patches",) if fact in card["encoder"]},
