@@ -12,7 +12,7 @@ from typing import Any, Literal
 from outword.base.extras import require
 from outword.encoders import hub
 from outword.encoders.base import Coverage, Encoder
-from outword.encoders.names import ENCODERS, KNOWN, canonical, parse
+from outword.encoders.names import ENCODERS, KNOWN, WORLD, canonical, parse
 from outword.errors import ParameterError
 
 __all__ = ["ENCODERS", "Coverage", "Encoder", "get_encoder"]
@@ -50,7 +50,7 @@ def get_encoder(
     if resize not in (None, "bicubic", "bilinear"):
         raise ParameterError(f"resize must be bicubic or bilinear, got {resize!r}", hint="leave it out")
     name = canonical(name)
-    open_hub = download or parse(name).library in ("mini", "onnx")
+    open_hub = download or parse(name).library in ("mini", "world", "onnx")
     with nullcontext() if open_hub else hub.closed(name):
         return _get(name, resize=resize, device=device, precision=precision, batch_size=batch_size)
 
@@ -73,6 +73,18 @@ def _mini(name: str, device: str = "cpu", **options: Any) -> Encoder:
     from outword.encoders.mini.encoder import Mini
 
     return Mini()
+
+
+def _world(name: str, *, resize: Resize | None = None, **options: Any) -> Encoder:
+    from outword.encoders.world import World
+
+    if resize not in (None, "bicubic"):
+        raise ParameterError(f"{name} resizes as it was exported, got {resize}", hint="leave --resize out")
+    return World(name, **options)
+
+
+for _name, _about in WORLD.items():
+    ENCODERS.register(_name, _about)(_world)
 
 
 def _towers(name: str, *, resize: Resize | None = None, **options: Any) -> Encoder:

@@ -56,13 +56,13 @@ class Bpe:
         """The ids of one word."""
         if word in self._special:
             return [self._special[word]]
-        parts = [_BYTES[byte] for byte in word.encode("utf-8", errors="replace")]
+        parts = [BYTES[byte] for byte in word.encode("utf-8", errors="replace")]
         parts[-1] += END_OF_WORD
         while len(parts) > 1:
             first = min(pairwise(parts), key=lambda pair: self._ranks.get(pair, len(self._ranks)))
             if first not in self._ranks:
                 break
-            parts = list(_joined(parts, first))
+            parts = list(joined(parts, first))
         return [self._ids[part] for part in parts]
 
 
@@ -77,7 +77,7 @@ def is_clip(data: Mapping[str, Any]) -> bool:
             and (split["type"], to_bytes["type"]) == ("Split", "ByteLevel")
             and split["pattern"]["Regex"].endswith(_PATTERN)
             and data["post_processor"]["type"] == "RobertaProcessing"
-            and {char + mark for char in _BYTES.values() for mark in ("", END_OF_WORD)} <= set(model["vocab"])
+            and {char + mark for char in BYTES.values() for mark in ("", END_OF_WORD)} <= set(model["vocab"])
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
@@ -117,7 +117,7 @@ def normal(text: str) -> str:
     return "".join(char.lower() for char in spaced)
 
 
-def _joined(parts: list[str], pair: tuple[str, str]) -> Iterator[str]:
+def joined(parts: list[str], pair: tuple[str, str]) -> Iterator[str]:
     """The same parts with each `pair` as one, from the left."""
     at = 0
     while at < len(parts):
@@ -140,5 +140,5 @@ def _printable() -> dict[int, str]:
     return {byte: chr(byte) for byte in plain} | {byte: chr(0x100 + i) for i, byte in enumerate(others)}
 
 
-_BYTES = _printable()
+BYTES = _printable()
 _PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"

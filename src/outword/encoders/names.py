@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 # What makes an encoder, by its name or by how its name begins: called with the whole name, and with those options of
 # `get_encoder` that were given. The entry point `mine` of another package makes what is called `mine:...`.
 ENCODERS = Registry[Callable[..., "Encoder"]]("encoder", "outword.encoders", "outword list encoders", suffix=":")
+WORLD = {  # embedded, too: they see the small rendered world (docs/world.md) and nothing else
+    "world-s": "embedded, for tests of methods: a small CLIP that sees a rendered world and nothing else",
+    "world-m": "the same, larger",
+    "world-m-96": "the same, at 96 x 96 pixels",
+}
 PREFIXES = {  # the general forms, as they are written
     "open_clip:": "open_clip:ARCH/TAG, open_clip:ARCH@/path/weights.safetensors or open_clip:ARCH/TAG@/path",
     "hf:": "hf:ORG/NAME or hf:/path/to/folder",
@@ -58,9 +63,10 @@ KNOWN = {row[0]: _openai(*row) for row in _OPENAI}
 
 @dataclass(frozen=True)
 class Parsed:
-    """A name taken apart: `library` is mini, open_clip, hf, onnx or another package's; `what` is a model or a path.
+    """A name taken apart: `library` is mini, world, open_clip, hf, onnx or another package's.
 
-    `tag` and `file` belong to open_clip: which weights, by tag, by path, or a tag's weights that lie at a path.
+    `what` is a model or a path. `tag` and `file` belong to open_clip: which weights, by tag, by path, or a tag's
+    weights that lie at a path.
     """
 
     library: str
@@ -92,6 +98,8 @@ def parse(name: str) -> Parsed:
     """
     if name == "mini":
         return Parsed("mini")
+    if name in WORLD:
+        return Parsed("world", name.removeprefix("world-"))
     library, colon, what = (KNOWN[name].stands_for if name in KNOWN else name).partition(":")
     if not colon or f"{library}:" not in ENCODERS:
         raise ENCODERS.unknown(name)

@@ -32,6 +32,10 @@ def files_of(parsed: Parsed) -> list[Path]:
         from outword.encoders.mini.encoder import DATA
 
         return sorted(DATA.iterdir())
+    if parsed.library == "world":
+        from outword.encoders.world import DATA as WORLD
+
+        return sorted((WORLD / parsed.what).iterdir())
     if parsed.library == "onnx":
         from outword.encoders.onnx.encoder import CARD, read_card
 
