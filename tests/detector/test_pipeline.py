@@ -66,7 +66,7 @@ def test_no_mining_for_the_default_corpus(monkeypatch):
 def test_a_corpus_is_mined_once(words_file, monkeypatch):
     first = outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3)
     monkeypatch.setattr(wild, "rank", lambda *a, **k: pytest.fail("mined again"))
-    second = outword.fit(["dog", "lamp"], corpus=words_file, method="debiased", n_groups=3)
+    second = outword.fit(["boat", "violin"], corpus=words_file, method="debiased", n_groups=3)
     assert first.wild == second.wild
     assert first.card["miner"]["fingerprint"] == second.card["miner"]["fingerprint"]
 
@@ -76,6 +76,16 @@ def test_a_damaged_cache_is_made_anew(words_file, own_cache):
     for path in wild.cache_dir().rglob("*.safetensors"):
         path.write_bytes(b"half a file")
     assert len(outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3).wild) == 15
+
+
+@pytest.mark.parametrize(("method", "given"), [("debiased", {"n_groups": 1}), ("grounded", {})])
+def test_phrases_about_a_label_are_left_out(tmp_path, method, given):
+    path = tmp_path / "w.txt"
+    path.write_text("red hammer\nhammer on sand\nthe old claw hammers\nhammer drill\nsea lion\nlamp\n")
+    made = outword.fit(["hammer", "lion"], corpus=path, method=method, **given)
+    assert sorted(made.wild) == ["hammer drill", "lamp", "sea lion"]
+    kept = outword.fit(["hammer", "lion"], corpus=path, method=method, keep_label_words=True, **given)
+    assert len(kept.wild) == 6
 
 
 def test_words_that_equal_a_label_are_left_out_and_recorded(tmp_path):

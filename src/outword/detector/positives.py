@@ -17,8 +17,8 @@ from outword.maths.methods import DETECTORS, Need
 from outword.vectors.names import name_vectors, rival_names
 from outword.vectors.wild import Report, encode_words, mine, quiet
 from outword.words.corpora import is_named
-from outword.words.forms import drop_labels, fold
-from outword.words.kinds import Kinds, Meaning, are_above, are_below, is_kind, understand
+from outword.words.forms import fold
+from outword.words.kinds import Kinds, Meaning, are_above, are_below, are_named, is_kind, understand
 from outword.words.labels import Label
 from outword.words.nouns import nouns
 from outword.words.prompts import Prompts
@@ -106,9 +106,9 @@ def make_wild(
 ) -> tuple[list[str], NDArray[np.float16]]:
     """The wild words and their vectors; the card is told which were left out.
 
-    Words that equal a label are, and where labels have kinds, words that are kinds of one. For a method that says so
-    (`VectorDetector.rivals`) the names of what photos can show that are no kin of a label come first, and mined words
-    fill up to as many as were mined; a word list of the user's is taken as it is.
+    Words that equal a label or are phrases about one are, and where labels have kinds, words that are kinds of one.
+    For a method that says so (`VectorDetector.rivals`) the names of what photos can show that are no kin of a label
+    come first, and mined words fill up to as many as were mined; a word list of the user's is taken as it is.
     """
     assert recipe.corpus is not None
     mined = mine(recipe.encoder, recipe.corpus, recipe.prompts, recipe.make_miner(), positives.vectors, report)
@@ -137,8 +137,9 @@ def _dropped(recipe: Recipe, positives: Positives, words: Sequence[str]) -> tupl
     if recipe.keep_label_words:
         return list(range(len(words))), []
     if positives.owners is None:
-        return drop_labels(words, [name for meaning in positives.meanings for name in meaning.names])
-    kin = is_kind(words, positives.meanings)
+        kin = are_named(words, [name for meaning in positives.meanings for name in meaning.names])
+    else:
+        kin = is_kind(words, positives.meanings)
     return [i for i, left in enumerate(kin) if not left], [word for word, left in zip(words, kin, strict=True) if left]
 
 

@@ -30,6 +30,7 @@ _ENDINGS = tuple(IRREGULAR)
 SQUEEZED = b" -'"  # what does not count where words are compared: egg-cup, egg cup and eggcup are one
 _SQUEEZED = str.maketrans("", "", SQUEEZED.decode() + "\u2019")
 ARTICLES = ("a ", "an ", "the ")
+PREPOSITIONS = {"at", "before", "behind", "by", "from", "in", "near", "of", "on", "over", "under", "with"}
 
 # British pieces of words, and the American ones. No rule would do: tour is not tor, and four is not for.
 _BRITISH = """
@@ -126,6 +127,18 @@ def numbers(text: str) -> list[str]:
 
 def _respelled(form: str, pattern: re.Pattern[str], pieces: dict[str, str]) -> str:
     return pattern.sub(lambda found: pieces[found[0]], form)
+
+
+def heads(phrase: str) -> Iterator[str]:
+    """What a phrase of several words may be about: its end, without what a preposition adds; the longest first.
+
+    >>> list(heads("red striped hammer on sand")), list(heads("hammer"))
+    (['red striped hammer', 'striped hammer', 'hammer'], [])
+    """
+    words = fold(phrase).split()
+    if len(words) > 1:
+        end = next((place for place, word in enumerate(words) if place and word in PREPOSITIONS), len(words))
+        yield from (" ".join(words[start:end]) for start in range(0 if end < len(words) else 1, end))
 
 
 def drop_labels(words: Sequence[str], labels: Iterable[str]) -> tuple[list[int], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from outword.base.checks import one_of
 from outword.errors import InputError, ParameterError
-from outword.words.forms import numbers, spellings, squeeze
+from outword.words.forms import heads, numbers, spellings, squeeze
 from outword.words.labels import Label
 from outword.words.nouns import PHYSICAL, nouns
 from outword.words.suggest import suggestions
@@ -250,21 +250,35 @@ def _shared(one: int, other: int) -> float:
 
 
 def is_kind(words: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
-    """Which words are a label, or a kind of one: by spelling, or because that is what they mainly mean.
+    """Which words are a label, or a kind of one: by name (`are_named`), or because that is what they mainly mean.
 
     What a word mainly means is its most frequent sense in WordNet, proper names apart: "toy" is no dog.
     """
-    equal = {form for meaning in meanings for name in (*meaning.names, *meaning.kinds) for form in spellings(name)}
+    by_name = are_named(words, [name for meaning in meanings for name in (*meaning.names, *meaning.kinds)])
     inside = _inside(meanings)
-    named = nouns().keys_of(inside)
+    known = nouns().keys_of(inside)
 
-    def counts(word: str) -> bool:
-        forms = numbers(word)
-        if not equal.isdisjoint(forms):
-            return True
-        return not named.isdisjoint(forms) and bool(inside[_main_sense(word)])
+    def means(word: str) -> bool:
+        return not known.isdisjoint(numbers(word)) and bool(inside[_main_sense(word)])
 
-    return [counts(word) for word in words]
+    return [named or means(word) for word, named in zip(words, by_name, strict=True)]
+
+
+def are_named(words: Sequence[str], names: Iterable[str]) -> list[bool]:
+    """Which words are one of some names, as `drop_labels` compares them, or a phrase about one, such as "red hammer".
+
+    What WordNet knows as a whole is no such phrase: a sea lion is no lion. docs/world.md has what phrases cost that
+    are about a label and compete with it.
+
+    >>> are_named(["Hammers", "red hammer", "hammer on sand", "sea lion"], ["hammer", "lion"])
+    [True, True, True, False]
+    """
+    taken = {form for name in names for form in spellings(name)}
+
+    def is_about(phrase: str) -> bool:
+        return any(not taken.isdisjoint(numbers(head)) for head in heads(phrase)) and not nouns().senses(phrase)
+
+    return [not taken.isdisjoint(numbers(word)) or is_about(word) for word in words]
 
 
 def _main_sense(word: str) -> int:
