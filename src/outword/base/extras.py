@@ -42,6 +42,15 @@ def require(module: str, what: str = "", extra: str = "") -> ModuleType:
         raise missing(module, error, what, extra) from None
 
 
+def lacking(module: str) -> MissingExtraError | None:
+    """What `require` would raise for a package, where it may be done without; None if it is there."""
+    try:
+        require(module)
+    except MissingExtraError as error:
+        return error
+    return None
+
+
 def missing(module: str, error: ImportError, what: str = "", extra: str = "") -> MissingExtraError:
     """Say that a module cannot be imported, and which extra brings it; the arguments are those of `require`."""
     package = module.partition(".")[0]

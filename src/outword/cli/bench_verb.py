@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.command("bench")
 @click.argument("suite", type=Named("suites"))
 @click.option("--data", "root", type=click.Path(), help="Where the data sets are; see: outword data check ROOT")
-@click.option("-o", "--output", "folder", required=True, type=click.Path(), help="Folder of the results.")
+@click.option("-o", "--output", "folder", type=click.Path(), help="Folder of the results.  [default: outword-SUITE]")
 @click.option(
     "--encoder",
     "encoders",
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 def command(
     suite: str,
     root: str | None,
-    folder: str,
+    folder: str | None,
     encoders: tuple[str, ...],
     methods: str | None,
     seeds: int | None,
@@ -54,7 +55,8 @@ def command(
     """Run SUITE, a name (outword list suites) or a TOML file, and print its main table.
 
     The folder gets rows.jsonl (every figure with all that it hangs on), tables/, plots/ and report.html. A run that
-    was stopped goes on where it was. A set that is not in ROOT is a line in the table.
+    was stopped goes on where it was. A set that is not in ROOT is a line in the table. A suite of parts, such as
+    "world", runs each into a folder in it, and report.html shows them all; a part is a suite, too.
 
     The suite "folder" takes ROOT/id/<class>/*.jpg and ROOT/ood/<set>/*.jpg; a set may be a tar or a Parquet file.
     Photos to fit on are in ROOT/train/<class>; without that each seed draws half of ROOT/id for it, if most classes
@@ -63,43 +65,101 @@ def command(
 
     \b
     Example:
+      outword bench world
       outword bench folder --data ROOT -o results/
       outword bench table1-imagenet1k --data /data -o results/
       outword bench theorem2 -o results/
     """
     from outword.benchmark.run.bench import bench
-    from outword.benchmark.run.suite import read_suite
+    from outword.benchmark.run.parts import bench_parts
+    from outword.benchmark.run.suite import read_parts, read_suite
     from outword.benchmark.show.markup import to_markdown
     from outword.encoders import get_encoder
 
-    whole = read_suite(suite)
-    chosen, names = _chosen(whole, encoders, seeds, own)
-    by_file = set() if trust_encoder or Path(suite).suffix != ".toml" else {*whole.encoders} - {*names, *encoders}
-    known = [entry.shown for entry in chosen.methods]
-    only = None if methods is None else named(methods, known, f"method of {chosen.name}", "outword list suites --long")
-    if chosen.kind != "theorem" and (root is None or not Path(root).is_dir()):
-        given = "nothing" if root is None else root
-        raise InputError(f"--data must be a folder with data sets, got {given}", hint="--data ROOT; see the help")
+    whole, parts = read_suite(suite), read_parts(suite)
+    chosen, names = _chosen_parts(whole, parts, encoders, seeds, own)
+    named_there = {name for part in parts for name in part.encoders}
+    by_file = set() if trust_encoder or Path(suite).suffix != ".toml" else named_there - {*names, *encoders}
+    known = dict.fromkeys(entry.shown for part in chosen for entry in part.methods)
+    only = None if methods is None else named(methods, known, f"method of {whole.name}", "outword list suites --long")
+    _check_data(chosen, root)
+    place = Path(folder or f"outword-{whole.name}")
+    _tell_before(place, whole)
     try:
         with Progress("items") as meter:
-            tables = bench(
-                chosen,
-                Path(root or ""),
-                Path(folder),
-                encoders=lambda name: get_encoder(names.get(name, name), download=name not in by_file, **runtime),
-                store=Path(store) if store else None,
-                samples=samples,
-                only=only,
-                command=shlex.join(["outword", *sys.argv[1:]]),
-                report=meter,
-            )
+            given: dict[str, Any] = {
+                "encoders": lambda name: get_encoder(names.get(name, name), download=name not in by_file, **runtime),
+                "store": Path(store) if store else None,
+                "samples": samples,
+                "only": only,
+                "command": shlex.join(["outword", *sys.argv[1:]]),
+                "report": meter,
+            }
+            top = Path(root) if root else None
+            if whole.parts:
+                finished = bench_parts(whole, chosen, top, place, **given)
+            else:
+                finished = [bench(chosen[0], top, place, **given)]
     except KeyboardInterrupt:
-        if chosen.kind != "theorem":
+        if whole.kind != "theorem":
             say("the same command goes on where it was")
         raise
-    click.echo("\n".join(to_markdown(table) for table in tables[:-1]), nl=False)  # the last one is long
-    say(f"report: {Path(folder) / 'report.html'}")
-    say(f"tables: {Path(folder) / 'tables'} (Markdown, CSV, LaTeX); plots: {Path(folder) / 'plots'}")
+    long = ("leads", "all", "points") if whole.parts else ("all", "points")
+    tables = [table for one in finished for table in one.tables if table.name not in long]
+    click.echo("\n".join(to_markdown(table) for table in tables), nl=False)
+    say(f"report: {place / 'report.html'}")
+    below = place / "PART" if whole.parts else place
+    say(f"tables: {below / 'tables'} (Markdown, CSV, LaTeX); plots: {below / 'plots'}")
+
+
+def _tell_before(place: Path, suite: Suite) -> None:
+    """Say what is good to know before it takes its time: where the results go, and that there will be no plots."""
+    from outword.base.extras import lacking
+
+    say(f"results of {suite.name}: {place}")
+    if error := lacking("matplotlib"):
+        say(f"no plots are drawn: {error.message}. {error.hint} brings them")
+
+
+def _check_data(suites: Sequence[Suite], root: str | None) -> None:
+    """Raise unless there is a folder of data sets, or no set of the suites needs one."""
+    from outword.benchmark.run.catalogue import world_catalogue
+
+    sets = [name for suite in suites for name in (*suite.id, *suite.ood, *filter(None, [suite.train]))]
+    needed = [name for name in sets if name not in world_catalogue()]
+    if (needed or root is not None) and not (root and Path(root).is_dir()):
+        given = "nothing" if root is None else root
+        raise InputError(f"--data must be a folder with data sets, got {given}", hint="--data ROOT; see the help")
+
+
+def _chosen_parts(
+    whole: Suite, parts: Sequence[Suite], encoders: tuple[str, ...], seeds: int | None, own: bool
+) -> tuple[list[Suite], dict[str, str]]:
+    """The suites to run with what the command line changes, and the encoders that stand for others.
+
+    In a suite of parts an encoder can stand for one of theirs, and does so wherever that has a part; to put another in
+    the place of all would make parts that compare encoders the same.
+    """
+    if not whole.parts:
+        suite, stand_in = _chosen(whole, encoders, seeds, own)
+        return [suite], stand_in
+    if own:
+        raise InputError(f"--folder is for a suite without parts, got {whole.name}", hint=f"parts: {_names(parts)}")
+    known = list(dict.fromkeys(name for part in parts for name in part.encoders))
+    for given in encoders:
+        if "=" not in given or given.partition("=")[0] not in known:
+            told = f"--encoder must be NAME=ENCODER for a suite of parts, NAME one of {', '.join(known)}; got {given}"
+            raise InputError(told, hint=f"any other encoder is for a part by itself: {_names(parts)}")
+    chosen, names = list[Suite](), dict[str, str]()
+    for part in parts:
+        suite, stand_in = _chosen(part, tuple(e for e in encoders if e.partition("=")[0] in part.encoders), seeds, own)
+        chosen.append(suite)
+        names |= stand_in
+    return chosen, names
+
+
+def _names(parts: Sequence[Suite]) -> str:
+    return ", ".join(part.name for part in parts)
 
 
 def _chosen(suite: Suite, encoders: tuple[str, ...], seeds: int | None, own: bool) -> tuple[Suite, dict[str, str]]:

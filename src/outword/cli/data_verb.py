@@ -69,12 +69,12 @@ def check(root: Path, names: tuple[str, ...], suite: str | None, checksums: bool
 def _sets(root: Path, names: Sequence[str], suite: str | None) -> list[Found]:
     """The sets that were asked for, each once."""
     from outword.benchmark.run.catalogue import TRAIN, catalogue, find_set, folder_ood
-    from outword.benchmark.run.suite import FOLDER, read_suite
+    from outword.benchmark.run.suite import FOLDER, read_parts
 
     asked = list(names)
     if suite is not None:
-        told = read_suite(suite)
-        asked += [*told.id, *told.ood, *([told.train] if told.train else [])]
+        for told in read_parts(suite):
+            asked += [*told.id, *told.ood, *([told.train] if told.train else [])]
     own = FOLDER in asked
     asked = [name for name in asked if name != FOLDER] if asked else list(catalogue())
     if own:  # photos to fit on need not be there
@@ -122,7 +122,8 @@ def _facts(found: Found, verified: dict[Path, bool]) -> dict[str, object]:
 def _print(root: Path, sets: Sequence[Found], verified: dict[Path, bool]) -> None:
     rows = []
     for found in sets:
-        where = "" if found.where is None else str(found.where.relative_to(root))
+        drawn = ", ".join(map(str, found.paths))  # of a set that lies nowhere
+        where = drawn if found.where is None else str(found.where.relative_to(root))
         expected = f"{found.data_set.images:,}" if found.data_set.images else ""
         rows.append([found.data_set.name, found.status, f"{found.count:,}", expected, where])
         good = [verified[path] for path in verified if path.name in found.data_set.checksums]

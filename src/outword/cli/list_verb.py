@@ -72,7 +72,8 @@ def _suite(name: str) -> dict[str, Any]:
     suite = read_suite(name)
     return {
         "details": suite.about,
-        **{part: list(getattr(suite, part)) for part in ("id", "ood", "encoders", "corpora")},
+        "parts": list(suite.parts),
+        **({} if suite.parts else {part: list(getattr(suite, part)) for part in ("id", "ood", "encoders", "corpora")}),
         "methods": [entry.shown for entry in suite.methods],
         "sweep": {sweep.parameter: list(sweep.values) for sweep in suite.sweep},
     }

@@ -39,6 +39,7 @@ from outword.photos.formats import FORMATS, HEAD, SUFFIXES, format_of
 from outword.photos.sources import tar
 from outword.photos.sources.base import PART, Files, Item, Piece
 from outword.photos.sources.filesystems import Link, fetched, is_remote
+from outword.photos.sources.rendered import is_rendered
 from outword.scoring import runs
 from outword.scoring.page import Borderline, page_row
 from outword.scoring.parts import MANIFEST, Parts, check_place
@@ -90,7 +91,7 @@ def filter(
     runs.check_there(given)
     if how == "link":
         for path in given:
-            if is_remote(path) or tar.KIND.takes(path):  # a table may hold paths
+            if is_remote(path) or is_rendered(path) or tar.KIND.takes(path):  # a table may hold paths
                 raise _not_linked(path)
     engine_there = runs.engine_of(engine, address, options or {}, say)
     with claimed(folder):
@@ -219,7 +220,7 @@ class Images:
     def link(self, row: Row) -> None:
         """Link to the photo of a row; `ImageError` if it is gone, `InputError` if it is no file of its own."""
         if not os.path.lexists(row.path):
-            if is_remote(row.path) or _is_packed(row.path):
+            if is_remote(row.path) or is_rendered(row.path) or _is_packed(row.path):
                 raise _not_linked(row.path)
             raise ImageError("no such file")
         place, target = Path("".join(self._place(row))), str(Path(row.path).absolute())

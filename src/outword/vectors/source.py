@@ -20,6 +20,7 @@ from outword.errors import ImageError, InputError
 from outword.photos import sources as photos
 from outword.photos.sources.base import Item, Piece
 from outword.photos.sources.filesystems import is_remote
+from outword.photos.sources.rendered import is_rendered
 from outword.vectors.listing import Listing
 from outword.vectors.store import Store, any_paths, is_store, open_store
 
@@ -115,7 +116,7 @@ class Source:
     def is_relative(self) -> bool:
         """Whether a path of it hangs on the current folder; lines of lists and rows of tables are not looked at."""
         groups = ([group.path] if isinstance(group, Stored) else group for group in self.groups)
-        return any(not is_remote(path) and not Path(path).is_absolute() for group in groups for path in group)
+        return any(_hangs_on_folder(path) for group in groups for path in group)
 
     def pieces(self) -> Iterator[Piece | Stored]:
         """The pieces, in order, as far as they are listed; then it waits for more."""
@@ -162,7 +163,7 @@ def find_source(
     gives, and what `outword.photos.sources.find_pieces` takes; `column` is that of tables which has the photos.
     """
     groups: list[Stored | list[str]] = []
-    for stored, group in groupby(given, key=is_store):
+    for stored, group in groupby(given, key=_is_store):
         names = [os.fspath(path) for path in group]
         groups += [_stored(name, encoder, otherwise) for name in names] if stored else [names]
     source = Source(groups, column, only)
@@ -172,11 +173,19 @@ def find_source(
 
 def find_names(given: Iterable[PathLike]) -> Iterator[str]:
     """The names of the photos behind paths, whichever encoder stores have vectors of; damage is passed over."""
-    for stored, group in groupby(given, key=is_store):
+    for stored, group in groupby(given, key=_is_store):
         if stored:
             yield from chain.from_iterable(map(any_paths, group))
         else:
             yield from photos.find_names(group)
+
+
+def _is_store(path: PathLike) -> bool:
+    return not is_rendered(os.fspath(path)) and is_store(path)
+
+
+def _hangs_on_folder(path: str) -> bool:
+    return not is_remote(path) and not is_rendered(path) and not Path(path).is_absolute()
 
 
 def _stored(path: str, encoder: Encoder | Identity, otherwise: Callable[[], Encoder] | None) -> Stored:

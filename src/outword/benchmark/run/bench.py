@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from outword.base.extras import require
+from outword.base.extras import lacking
 from outword.base.files import whole_file
 from outword.benchmark.run.results import Outcome, Results, commit, versions
 from outword.benchmark.run.runner import Runner
@@ -22,12 +22,22 @@ from outword.benchmark.theory.theory import curve_lines, hard_cases, run_theorem
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ImageError
 from outword.photos.sources import read_items
+from outword.photos.sources.rendered import is_rendered
 from outword.vectors.wild import Report, quiet
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A suite that was run: its rows, and the tables and figures that were made of them."""
+
+    outcome: Outcome
+    tables: Sequence[Table]
+    figures: Sequence[Path]  # none without matplotlib
 
 
 def bench(
     suite: Suite,
-    root: Path,
+    root: Path | None,
     folder: Path,
     *,
     encoders: Callable[[str], Encoder],
@@ -36,33 +46,36 @@ def bench(
     only: Collection[str] | None = None,
     command: str = "",
     report: Report = quiet,
-) -> Sequence[Table]:
-    """Run a suite on the sets in `root` and leave rows, tables, plots and a report in `folder`; gives the tables.
+) -> Finished:
+    """Run a suite on the sets in `root` and leave rows, tables, plots and a report in `folder`.
+
+    There may be no `root` where the suite needs none. Without matplotlib there are no plots.
 
     A run that was killed goes on where it was: a row is found again by the configuration and the vectors that it
     hangs on, and vectors are kept in `store` (in `folder` by default), which several folders may share. `encoders`
     gives an encoder of the suite by its name, `only` names the rows of the methods to run, `samples` is how many the
     bootstrap draws, and `command` is what the report says to repeat the run.
     """
-    require("matplotlib")  # said now, not after hours
-    results = Results(folder)
+    results, draw = Results(folder), lacking("matplotlib") is None
     with results.locked(suite.name):
         if suite.theorem is not None:
             outcome = Outcome(suite, folder, [])
-            tables, figures, headline = _theorem(suite.theorem, folder, report)
+            tables, figures, headline = _theorem(suite.theorem, folder, draw, report)
         else:
             kept = (store or folder / "store").absolute()
-            outcome = Runner(suite, root.absolute(), results, kept, encoders, samples, only, report).run()
+            top = None if root is None else root.absolute()
+            outcome = Runner(suite, top, results, kept, encoders, samples, only, report).run()
             made = make_tables(outcome)
             leads = [] if suite.sweep else lead_tables(outcome)
-            tables, figures, headline = [*made[:-1], *leads, *made[-1:]], write_plots(outcome, folder), ""
+            tables, headline = [*made[:-1], *leads, *made[-1:]], ""
+            figures = write_plots(outcome, folder) if draw else []
         write_tables(tables, folder)
         path, read = folder / "report.html", partial(_read, root)
         write_report(outcome, path, figures, tables, read=read, command=command, headline=headline)
-        return tables
+        return Finished(outcome, tables, figures)
 
 
-def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table], list[Path], str]:
+def _theorem(theorem: Theorem, folder: Path, draw: bool, report: Report) -> tuple[list[Table], list[Path], str]:
     """Measure Theorem 2: its curves as JSON lines, its tables, its figures and the answer."""
     curves = run_theorem(theorem, report=report)
     with whole_file(folder / "curves.jsonl") as temporary:
@@ -70,10 +83,12 @@ def _theorem(theorem: Theorem, folder: Path, report: Report) -> tuple[list[Table
         text = curve_lines(curves, theorem=asdict(theorem), encoder=encoder, versions=versions(), commit=commit())
         temporary.write_text(text, encoding="utf-8")
     slopes, points = theorem_tables(curves)
-    return [slopes, cases_table(hard_cases()), points], theorem_figures(curves, folder), theorem_headline(curves)
+    figures = theorem_figures(curves, folder) if draw else []
+    return [slopes, cases_table(hard_cases()), points], figures, theorem_headline(curves)
 
 
-def _read(root: Path, paths: Sequence[str]) -> dict[str, bytes | ImageError]:
-    """The content of photos by their paths below the data root."""
-    names = {str(root.absolute() / path): path for path in paths}
+def _read(root: Path | None, paths: Sequence[str]) -> dict[str, bytes | ImageError]:
+    """The content of photos by their paths below the data root; those of the world have no place in it."""
+    top = (root or Path()).absolute()
+    names = {path if is_rendered(path) else str(top / path): path for path in paths}
     return {names[name]: data for name, data in read_items(names)}

@@ -20,15 +20,18 @@ from outword.benchmark.toml import tomllib
 from outword.encoders import Encoder
 from outword.errors import InputError, unknown
 from outword.photos.sources import is_source, without_suffix
+from outword.photos.sources.rendered import PREFIX
 from outword.vectors.id_images import class_among, label_keys
 from outword.vectors.source import Identity, Source, find_names, find_source
 from outword.vectors.store import is_store
 from outword.words.labels import Label, read_labels
+from outword.world.sets import WorldSet, world_sets
 
 Classes = Literal["imagenet", "folders", "files", ""]
 Status = Literal["present", "missing", "incomplete"]
 
 TRAIN = f"{FOLDER}-train"
+WORLD = "world-"  # what the names of the world's sets begin with
 BASES = ("", "images_largescale", "images_classic", "id_data", "ood_data")  # below ROOT, as OpenOOD and MOS have it
 _NUMBERED = re.compile(r"[0-9]+\.")
 _COUNTED = re.compile(r"_[0-9]+$")
@@ -97,15 +100,44 @@ def catalogue() -> dict[str, DataSet]:
     }
 
 
-def find_set(root: str | os.PathLike[str], name: str) -> Found:
-    """Look for a set below `root`; "folder" is the user's own ROOT/id and "folder-train" is ROOT/train."""
+@cache
+def world_catalogue() -> dict[str, DataSet]:
+    """The sets of the small rendered world by their names in suites, such as "world-near"; they need no folder."""
+    return {f"{WORLD}{one.name}": _drawn(one) for one in world_sets().values()}
+
+
+def _drawn(one: WorldSet) -> DataSet:
+    return DataSet(
+        name=f"{WORLD}{one.name}",
+        title=one.name,
+        about=one.about,
+        licence="outword's own",
+        source="docs/world.md",
+        get="nothing: it is drawn",
+        layout=f"{PREFIX}{one.name}/<thing>/*.png",
+        folders=(f"{PREFIX}{one.name}",),
+        images=len(one),
+        classes="folders",
+    )
+
+
+def find_set(root: str | os.PathLike[str] | None, name: str) -> Found:
+    """Look for a set below `root`; "folder" is the user's own ROOT/id and "folder-train" is ROOT/train.
+
+    Those of `world_catalogue` lie nowhere, and are always found.
+    """
+    if name in world_catalogue():
+        data_set = world_catalogue()[name]
+        return Found(data_set, "present", None, data_set.images, "", data_set.folders)
+    if root is None:
+        raise InputError(f"the set {name} needs a folder with data sets, got none", hint="name the folder it is in")
     top = Path(root)
     if not top.is_dir():
         raise InputError(f"there is no folder {top}", hint="name the folder that has the sets in it")
     if name in (FOLDER, TRAIN):
         return _own_id(top, name)
     if name not in catalogue():
-        raise unknown("set", name, [*catalogue(), FOLDER], "outword data check ROOT")
+        raise unknown("set", name, [*catalogue(), *world_catalogue(), FOLDER], "outword data check ROOT")
     data_set = catalogue()[name]
     places = data_set.folders + (catalogue()["imagenet-1k"].folders if data_set.subset else ())
     notes: list[str] = []

@@ -199,7 +199,7 @@ class Cell:
             commit=commit(),
         )
 
-    def worst(self, measured: Measured, root: Path) -> list[Worst]:
+    def worst(self, measured: Measured, root: Path | None) -> list[Worst]:
         """The ID images with the lowest scores, and of each OOD set the highest of those that 95 % TPR would accept.
 
         Each comes with the label and the words that speak for it, and its path below the data root.

@@ -27,6 +27,7 @@ from outword.errors import InputError
 from outword.maths.numerics import Array
 
 ROWS = "rows.jsonl"
+CARD = "suite.txt"  # says which suite a folder holds results of; those of its parts are in folders below
 PACKAGES = ("numpy", "pillow", "onnxruntime", "safetensors", "torch", "open_clip_torch", "transformers", "scipy")
 Condition = tuple[str, str, str]  # ID set, encoder, corpus
 
@@ -162,9 +163,10 @@ class Results:
 
     def _claim(self, suite: str) -> None:
         """See that the folder is empty, or holds an earlier run of this suite."""
-        card = self.folder / "suite.txt"
+        card = self.folder / CARD
         other = card.read_text(encoding="utf-8").strip() if card.exists() else ""
-        if other and other != suite and any((self.folder / name).exists() for name in (ROWS, "curves.jsonl")):
+        left = (path for name in (ROWS, "curves.jsonl", f"*/{CARD}") for path in self.folder.glob(name))
+        if other and other != suite and any(left):
             raise InputError(
                 f"{self.folder} holds results of the suite {other}, not of {suite}",
                 hint=f"give another folder with -o; --store {self.folder / 'store'} shares the embeddings",

@@ -45,7 +45,7 @@ class Runner:
     """One run of a suite on the sets in `root`; the caller has locked the folder of the results."""
 
     suite: Suite
-    root: Path
+    root: Path | None  # None where no set lies in a folder
     results: Results
     store: Path  # where vectors are kept
     encoders: Callable[[str], Encoder]  # by the names that the suite has for them
@@ -60,8 +60,8 @@ class Runner:
         self._done = self.results.read()
         self._rows: list[Row] = []
         self._label_caches: dict[str, LabelCache] = {}  # by list of labels
-        words = self.root / "words.txt"
-        self._words = words if words.exists() else None
+        words = self.root and self.root / "words.txt"
+        self._words = words if words and words.exists() else None
 
     def run(self) -> Outcome:
         """Run what is not done yet; all rows, in the order of the suite, and what was left out."""
@@ -103,9 +103,10 @@ class Runner:
         """The OOD sets that a name stands for."""
         if name != FOLDER:
             return [find_set(self.root, name)]
-        found = folder_ood(self.root)
+        top = self.root or Path()  # that there is one was seen with the ID set
+        found = folder_ood(top)
         used = {place for one in found for place in one.data_set.folders}
-        if loose := [path for path in (self.root / "ood").glob("[!.]*") if str(path) not in used]:
+        if loose := [path for path in (top / "ood").glob("[!.]*") if str(path) not in used]:
             more = f" and {len(loose) - 1:,} more" if len(loose) > 1 else ""
             self._skip("set", "ood", f"left out, a set is a folder, an archive or a list: {min(loose).name}{more}")
         return found
@@ -199,7 +200,7 @@ class Runner:
             return self._present([found])[0]
         if name != FOLDER:
             self._skip("set", name, f"missing, so that there are no photos to fit on: {found.advice}")
-        elif (self.root / "train").exists():
+        elif self.root and (self.root / "train").exists():
             self._skip("set", found.data_set.name, f"missing: {found.advice}")
         return None
 

@@ -1,4 +1,7 @@
-"""A suite: which sets, encoders, words and methods a benchmark takes; one TOML file each, in `suites/`."""
+"""A suite: which sets, encoders, words and methods a benchmark takes; one TOML file each, in `suites/`.
+
+A suite of parts names other suites, which are run one after the other.
+"""
 
 from __future__ import annotations
 
@@ -126,6 +129,7 @@ class Suite:
     methods: tuple[Entry, ...] = ()
     sweep: tuple[Sweep, ...] = ()
     theorem: Theorem | None = None
+    parts: tuple[str, ...] = ()  # other suites, by name or as TOML files; then there is nothing else but title and about
 
 
 def suite_names() -> list[str]:
@@ -149,14 +153,41 @@ def read_suite(name: str | os.PathLike[str]) -> Suite:
     if "methods" in table:
         table["methods"] = _entries(table["methods"])
     suite = read_record(Suite, {"name": path.stem, **table}, str(path), SEE)
-    _check(suite, str(path))
+    if "parts" in table:
+        _check_parts(table, str(path))
+    else:
+        _check(suite, str(path))
     return suite
+
+
+def read_parts(name: str | os.PathLike[str]) -> list[Suite]:
+    """The suites that a suite consists of, in order: its parts, or itself where it has none.
+
+    A part that is a TOML file of the user's lies beside the file that names it.
+    """
+    suite = read_suite(name)
+    parts = [read_suite(Path(name).parent / part if part.endswith(".toml") else part) for part in suite.parts]
+    names = [part.name for part in parts]
+    for part in parts:
+        if part.parts:
+            raise InputError(f"a part of {suite.name} must have no parts, got {part.name}", hint="name its parts")
+        if names.count(part.name) > 1:
+            raise InputError(f"parts of {suite.name} must have different names, got two {part.name}", hint="rename one")
+    return parts or [suite]
 
 
 def _entries(methods: Any) -> Any:
     """The methods of a table, those that are named by a word alone as tables; "all" stands for every one there is."""
     listed = list(DETECTORS) if methods == ALL else methods
     return [{"method": one} if isinstance(one, str) else one for one in listed] if isinstance(listed, list) else listed
+
+
+def _check_parts(table: Mapping[str, Any], where: str) -> None:
+    """See that a suite of parts has some, and nothing that is for the parts to say."""
+    if stray := [key for key in table if key not in ("name", "title", "about", "parts")]:
+        raise InputError(f"{where} must have no key {stray[0]} beside parts", hint="write it into the suite of a part")
+    if not table["parts"]:
+        raise InputError(f"parts in {where} must name a suite, got none", hint='see "outword list suites"')
 
 
 def _check(suite: Suite, where: str) -> None:

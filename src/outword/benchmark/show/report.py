@@ -27,6 +27,7 @@ from outword.scoring.page import thumbnails
 SHOWN = 12  # images of a kind
 LONG = ("all", "points")  # tables that are folded
 EMBEDDED = "mini"
+NO_PLOTS = "No plots were drawn."
 UNREAD = 5  # photos of a set that are named
 ONE_SEED = ("seed", "ood.", "method.parameters.seed", "miner.parameters.seed")  # what a row has to itself
 Read = Callable[[Sequence[str]], Mapping[str, bytes | ImageError]]
@@ -63,7 +64,7 @@ def write_report(
         panels=partial(_panels, figures),
         titles=outcome.title,
         **_conditions(outcome, kind, read),
-        **_facts(outcome),
+        **_facts(outcome, figures),
     )
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -133,14 +134,14 @@ def _panels(figures: Sequence[Path], name: str, *numbers: int) -> list[bytes]:
     return [path.read_bytes() for path in own]
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: Outcome, figures: Sequence[Path]) -> dict[str, Any]:
     """What the report says of the conditions, by the names that report.html has for it."""
     sources = {"commits": {row.commit for row in outcome.rows}, "versions": _versions(outcome)}
     commits = sorted(one or "unknown" for one in sources["commits"] or {commit()})
     return {
         "is_mini": any(row.config["encoder"]["name"] == EMBEDDED for row in outcome.rows),
         "mixed": {what: len(values) for what, values in sources.items() if len(values) > 1},
-        "left_out": [*lacks(outcome), *_unread(outcome)],
+        "left_out": [*lacks(outcome), *_unread(outcome), *([] if figures else [NO_PLOTS])],
         "conventions": [AUROC, FPR95_ID, FPR95_OOD, CONDITIONAL, CHOSEN, *printed(outcome)] if outcome.rows else [],
         "sets": _sets(outcome),
         "software": [*(f"commit {one}" for one in commits), *sorted(sources["versions"])],

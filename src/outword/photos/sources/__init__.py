@@ -1,4 +1,4 @@
-"""Where photos come from: files, folders, lists, tars, tables and datasets, here or behind URLs.
+"""Where photos come from: files, folders, lists, tars, tables and datasets, here or behind URLs; and a rendered world.
 
 What an archive calls its photos is not trusted. Such a name only ever becomes the part of an item's name that follows
 the archive's own path: it is cleaned (`base.inner`), never joined to a folder and never opened. Paths that are listed,
@@ -20,13 +20,21 @@ from pathlib import Path
 from outword.base.registry import Registry
 from outword.errors import ImageError
 from outword.photos.decode import read_bytes
-from outword.photos.sources import filesystems, folder, huggingface, listing, tables, tar
+from outword.photos.sources import filesystems, folder, huggingface, listing, rendered, tables, tar
 from outword.photos.sources.base import PART, Files, Item, Kind, Piece, TableOptions, UnreadableSource
 from outword.photos.sources.patterns import matches
 
 __all__ = ["Files", "Item", "find_items", "find_names", "find_pieces", "is_source", "read_items", "without_suffix"]
 
-KINDS: tuple[Kind, ...] = (tar.KIND, tables.PARQUET, tables.ARROW, listing.KIND, huggingface.KIND, folder.KIND)
+KINDS: tuple[Kind, ...] = (
+    rendered.KIND,
+    tar.KIND,
+    tables.PARQUET,
+    tables.ARROW,
+    listing.KIND,
+    huggingface.KIND,
+    folder.KIND,
+)
 """The kinds of sources; the first that takes a path is the one that reads it."""
 
 
@@ -48,6 +56,8 @@ def find_pieces(given: Iterable[PathLike], *, column: str | None = None) -> Iter
     - A `.txt`, `.lst` or `.list` file gives what it lists: a path or URL a line, of a photo or an archive.
     - Any other folder gives the image files and the Parquet files below it; no tars, which often lie beside what was
       unpacked from them.
+    - `world:SET`, such as `world:near`, gives photos of the small rendered world, `world:SET/THING` those of a thing.
+      What begins so is never a file; write `./world:near` for one of that name.
     - Braces, `{00..99}` and `{a,b}`, and glob patterns are expanded where no file has that very name.
 
     All of this may be behind a URL. What cannot be read becomes an item with an error; a remote place that does not
@@ -98,7 +108,7 @@ def read_items(names: Iterable[str], *, column: str | None = None) -> Iterator[t
     inside: defaultdict[str, set[str]] = defaultdict(set)
     is_file = cache(filesystems.is_file)  # many names have the same archive
     for name in dict.fromkeys(names):
-        archive = _archive_of(name, is_file)
+        archive = _set_of(name) if rendered.is_rendered(name) else _archive_of(name, is_file)
         inside[archive].add(name) if archive else plain.append(name)
     for name, item in zip(plain, Files(tuple(plain)).items(), strict=True):
         yield name, _content(item)
@@ -131,7 +141,7 @@ def _resolved(given: Iterable[PathLike], options: TableOptions) -> Iterator[str 
 
 def _entries(path: str, options: TableOptions) -> Iterator[str | Piece]:
     for entry in _kind(path).pieces(path, options):
-        if not isinstance(entry, str) or not _is_archive(entry):
+        if not isinstance(entry, str) or not (_is_archive(entry) or rendered.is_rendered(entry)):
             yield entry
         else:  # in a list or a folder
             yield from _kind(entry).pieces(entry, replace(options, strict=False))
@@ -147,6 +157,11 @@ def _gathered(entries: Iterable[str | Piece]) -> Iterator[Piece]:
         while is_file and (paths := tuple(entry for entry in islice(run, PART) if isinstance(entry, str))):
             yield Files(paths)
         yield from (entry for entry in run if isinstance(entry, Piece))
+
+
+def _set_of(name: str) -> str:
+    """The set of the world that a photo is of."""
+    return name.partition("/")[0]
 
 
 def _archive_of(name: str, is_file: Callable[[str], bool]) -> str | None:

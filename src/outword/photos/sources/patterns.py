@@ -17,6 +17,7 @@ from outword.photos.formats import SUFFIXES
 from outword.photos.sources import filesystems
 from outword.photos.sources.base import Piece, UnreadableSource
 from outword.photos.sources.folder import below
+from outword.photos.sources.rendered import is_rendered, rendered
 from outword.photos.walk import expand, glob_parts, tree
 
 MOST = 1_000_000  # paths that one with braces may stand for
@@ -37,9 +38,14 @@ def matches(path: str) -> Iterator[str | Piece]:
 
 
 def is_there(path: str) -> bool:
-    """Whether there is anything of this machine behind a path or pattern; of what is remote that is not asked."""
+    """Whether there is anything of this machine behind a path or pattern; of what is remote that is not asked.
+
+    A set of the world that is unknown is an `InputError`, which names those that there are.
+    """
     if filesystems.is_remote(path):
         return True
+    if is_rendered(path):
+        return all(isinstance(match, str) and rendered(match) for match in matches(path))
     return any(os.path.lexists(match) for match in matches(path) if isinstance(match, str))
 
 

@@ -1,4 +1,4 @@
-"""The words that wild labels are drawn from: named sets of WordNet's lemmas, or any text file with one word a line."""
+"""The words that wild labels are drawn from: sets of WordNet's lemmas, or of a rendered world, or any text file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from outword.base.registry import Registry
 from outword.errors import InputError, ParameterError
 from outword.words.corpora.corpus import Corpus, conjugate, make_corpus, read_corpus
 from outword.words.corpora.wordnet import LEXFILES, SETS, named_corpus
+from outword.words.corpora.world import WORLD, world_corpus
 
 __all__ = ["CORPORA", "LEXFILES", "Corpus", "get_corpus", "is_named", "make_corpus"]
 
@@ -18,14 +19,16 @@ CONJUGATED = "conjugated:"
 CORPORA: Registry[Callable[[], Corpus]] = Registry("corpus", "outword.corpora", "outword list corpora")
 for _name, _set in SETS.items():
     CORPORA.register(_name, _set.about)(partial(named_corpus, _name))
+for _name, _words in WORLD.items():
+    CORPORA.register(_name, _words.about)(partial(world_corpus, _name))
 
 
 def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[str] | None = None) -> Corpus:
     """Give a named corpus (a key of `CORPORA`), or the words of a UTF-8 text file with one word a line.
 
     A name wins over a file of the same name; write `./wordnet` for the file. `conjugated:NAME` is the corpus NAME with
-    its adjectives joined to broad nouns (see `conjugate`). A named corpus may leave out WordNet's lexicographer files
-    (of `LEXFILES`); a word that is also filed elsewhere stays.
+    its adjectives joined to broad nouns (see `conjugate`). One of WordNet's may leave out its lexicographer files (of
+    `LEXFILES`); a word that is also filed elsewhere stays.
 
     >>> corpus = get_corpus("wordnet", exclude_files=["noun.plant"])
     >>> "raccoon" in corpus.words, "oak tree" in corpus.words
@@ -43,7 +46,10 @@ def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[
         return conjugate(get_corpus(_unconjugated(name), exclude_files=exclude_files))
     if isinstance(name_or_path, str) and name in SETS:
         return named_corpus(name, exclude_files or ())
-    if isinstance(name_or_path, str) and name in CORPORA and not exclude_files:
+    if isinstance(name_or_path, str) and name in CORPORA:
+        if exclude_files:
+            hint = f"leave exclude_files out; it is for {', '.join(SETS)}"
+            raise ParameterError(f"exclude_files is for WordNet's corpora, got it with {name}", hint=hint)
         return CORPORA[name]()
     path = Path(name)
     if not path.exists() and (path.suffix or os.sep in name):
