@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from outword.encoders.base import Coverage
 from outword.encoders.names import parse
 from outword.encoders.onnx.encoder import OnnxEncoder
-from outword.world.things import words
+from outword.world.phrases import corpus
 
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "world"
 
@@ -23,9 +22,6 @@ class World(OnnxEncoder):
         super().__init__(DATA / parse(name).what, name=name, **options)
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
-        """A label is known if all of its words are in the captions of the training."""
-        known = words()
-        return [
-            Coverage(label, "known" if known.issuperset(re.findall(r"\w+", label.lower())) else "unknown")
-            for label in labels
-        ]
+        """A label is known if the captions of the training had it: a noun, a family, or a phrase about one."""
+        known = {phrase.text for phrase in corpus()}
+        return [Coverage(label, "known" if label.lower() in known else "unknown") for label in labels]

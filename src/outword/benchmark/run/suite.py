@@ -129,7 +129,9 @@ class Suite:
     methods: tuple[Entry, ...] = ()
     sweep: tuple[Sweep, ...] = ()
     theorem: Theorem | None = None
-    parts: tuple[str, ...] = ()  # other suites, by name or as TOML files; then there is nothing else but title and about
+    parts: tuple[
+        str, ...
+    ] = ()  # other suites, by name or as TOML files; then there is nothing else but title and about
 
 
 def suite_names() -> list[str]:

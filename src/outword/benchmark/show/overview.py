@@ -62,7 +62,9 @@ def write_overview(
         title=suite.title,
         about=suite.about,
         command=command,
-        answers=[{"name": one.question, "texts": one.texts, "tables": list(map(_shown, one.tables))} for one in answers],
+        answers=[
+            {"name": one.question, "texts": one.texts, "tables": list(map(_shown, one.tables))} for one in answers
+        ],
         parts=[_part(part) for part in parts],
         left_out=left_out,
     )

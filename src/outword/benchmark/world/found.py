@@ -1,0 +1,57 @@
+"""What a question came to, and how figures are told in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+T95 = {2: 12.706, 5: 2.776, 10: 2.262, 20: 2.093}  # of Student's t, two-sided, for so many draws
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table of texts, and what it says in words."""
+
+    name: str
+    question: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    says: tuple[str, ...]
+
+
+def percent(values: Any) -> str:
+    """The mean of shares, in percent.
+
+    >>> percent([0.98, 0.99])
+    '98.50'
+    """
+    return f"{100 * float(np.mean(values)):.2f}"
+
+
+def paired(one: Sequence[float], other: Sequence[float]) -> str:
+    """By how many points the one is ahead in the mean, and the 95 % interval over paired draws.
+
+    >>> paired([0.9, 0.92], [0.8, 0.82])
+    '+10.00 (+10.00 to +10.00)'
+    """
+    gaps = 100 * (np.asarray(one) - np.asarray(other))
+    half = T95[len(gaps)] * gaps.std(ddof=1) / np.sqrt(len(gaps))
+    return f"{gaps.mean():+.2f} ({gaps.mean() - half:+.2f} to {gaps.mean() + half:+.2f})"
+
+
+def side(lead: str) -> int:
+    """Whether an interval of `paired` lies above 0 (1), below it (-1) or around it (0).
+
+    >>> side("+0.50 (-0.10 to +1.10)")
+    0
+    """
+    low, high = (float(end) for end in lead.partition("(")[2].rstrip(")").split(" to "))
+    return int(low > 0) - int(high < 0)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence."""
+    return "; ".join(names) or "no point"
