@@ -20,11 +20,13 @@ from outword.benchmark.run.suite import FOLDER, SWEPT, Entry, Suite
 from outword.benchmark.run.task import Task, half, make_task
 from outword.detector.fitting import LabelCache
 from outword.detector.inputs import missing_inputs
-from outword.detector.recipe import make_detector
+from outword.detector.recipe import CORPUS, make_detector
 from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import Need
+from outword.maths.mining import MINERS
 from outword.vectors.wild import Report
+from outword.words.corpora import get_corpus
 
 UNREAD = 10  # photos of a set that are named
 
@@ -276,5 +278,8 @@ def _plan(condition: Condition, entry: Entry, parameter: str, value: float, seed
     point, (where, name) = f"{parameter}={value:g}", SWEPT[parameter]
     if where == "labels":
         return Plan(condition, entry, point, int(value), seed)
+    if parameter == "L" and entry.miner and hasattr(MINERS.get(entry.miner), "share"):
+        corpus = condition[2] or entry.corpus or CORPUS
+        name, value = "share", min(1.0, value / len(get_corpus(corpus)))  # such a rule counts in shares
     changed: Any = {where: {**getattr(entry, where), name: value}}
     return Plan(condition, replace(entry, **changed), point, None, seed)
