@@ -12,11 +12,14 @@ from outword.benchmark.run.results import Results
 from outword.benchmark.run.suite import Suite
 from outword.benchmark.show.overview import Answer, write_overview
 from outword.benchmark.show.tables import write_tables
+from outword.benchmark.world.answers import answers
+from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.vectors.wild import Report, quiet
 
-ANSWERS: dict[str, Callable[[Sequence[Finished]], Sequence[Answer]]] = {}
-"""By suite: what its parts say together, for the section "What it answers"; it gets the parts that were run."""
+Ask = Callable[[Callable[[str], Encoder], Path, Path, Report], Sequence[Answer]]
+ANSWERS: dict[str, Ask] = {"world": answers}
+"""By suite: what is asked beside its parts, for the section "What it answers" (`outword.benchmark.world.answers`)."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,10 @@ def bench_parts(
     """Run the parts of a suite one after the other into `folder`/PART, and write `folder`/report.html on all of them.
 
     The arguments are those of `bench`. Embeddings are kept in `folder`/store by default. A part that cannot be run, or
-    has none of the methods in `only`, is a line in the report; where that is so of all, it is an error.
+    has none of the methods in `only`, is a line in the report; where that is so of all, it is an error. With `only` no
+    questions are asked (`ANSWERS`).
     """
-    given = {"store": store or folder / "store", "command": command, **options}
+    given: dict[str, Any] = {"store": store or folder / "store", "command": command, **options}
     finished, left_out = list[Finished](), list[str]()
     with Results(folder).locked(suite.name):
         for number, part in enumerate(parts, 1):
@@ -59,10 +63,11 @@ def bench_parts(
                 left_out.append(f"{part.name}: skipped: {error.message}.")
         if not finished:
             raise InputError(f"no part of {suite.name} could be run ({' '.join(left_out)})", hint="see the reasons")
-        answers = ANSWERS[suite.name](finished) if suite.name in ANSWERS else ()
-        write_tables([table for answer in answers for table in answer.tables], folder)
-        write_overview(suite, folder / "report.html", finished, answers=answers, left_out=left_out, command=command)
-    return FinishedParts(finished, answers, left_out)
+        ask = ANSWERS.get(suite.name) if only is None else None
+        found = ask(given["encoders"], given["store"].absolute(), folder, report) if ask else ()
+        write_tables([table for answer in found for table in answer.tables], folder)
+        write_overview(suite, folder / "report.html", finished, answers=found, left_out=left_out, command=command)
+    return FinishedParts(finished, found, left_out)
 
 
 def _named(report: Report, name: str) -> Report:

@@ -234,7 +234,7 @@ class Runner:
                 corpus=plan.condition[2] or None,
                 words=self._words,
                 prompts=self.suite.prompts,
-                keep_label_words=self.suite.keep_label_words,
+                keep_label_words=self._keeps(plan.entry),
             )
             place = Place(*plan.condition, plan.entry.shown, plan.point)
             task = tasks(seed=plan.seed if drawn else 0, n_labels=plan.n_labels)
@@ -247,6 +247,10 @@ class Runner:
             at = f", {plan.point}" if plan.point else ""
             reason = error.message.partition(": pass --")[0]  # options of other verbs: see the help of this one
             self._skip("method", f"{plan.entry.shown}{at}", reason, plan.condition)
+
+    def _keeps(self, entry: Entry) -> bool:
+        """Whether words about labels are kept for a method."""
+        return self.suite.keep_label_words if entry.keep_label_words is None else entry.keep_label_words
 
     def _measure(self, cell: Cell) -> None:
         if not all(key in self._done and self.results.has(self._done[key].cell) for key in cell.keys.values()):

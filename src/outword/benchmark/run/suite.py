@@ -52,6 +52,7 @@ class Entry:
     miner: str | None = None
     corpus: str | None = None
     kinds: str | None = None
+    keep_label_words: bool | None = None  # None for what the suite says
     params: Mapping[str, Any] = field(default_factory=dict)
     miner_params: Mapping[str, Any] = field(default_factory=dict)
     encoders: tuple[str, ...] = ()  # those of the suite that it takes part with; none stands for all

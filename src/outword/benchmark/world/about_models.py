@@ -32,8 +32,8 @@ def models(encoders: Callable[[str], Encoder], store: Path, report: Report = qui
         tuple(rows),
         (
             "Zero-shot accuracy in percent among the 25 labels of the tables, on photos as in training and on shifted "
-            "ones. Mean cosines: texts lie in a cone, images elsewhere, as in CLIP. The world should be neither too easy "
-            "nor too hard: for world-m, 70 to 90 % and 75 to 92 points of AUROC were wanted.",
+            "ones. Mean cosines: texts lie in a cone, images elsewhere, as in CLIP. The world should be neither too "
+            "easy nor too hard: for world-m, 70 to 90 % and 75 to 92 points of AUROC were wanted.",
         ),
     )
 
