@@ -1,10 +1,11 @@
-"""The suites of `outword bench` with the embedded encoder, in the tables that docs/benchmark.md has.
+"""The suites of `outword bench` with embedded encoders, in the tables that docs/benchmark.md and docs/world.md have.
 
     python benchmarks/suites.py folder OUT --photos PATH
     python benchmarks/suites.py sweeps OUT --photos PATH
     python benchmarks/suites.py theorem2 OUT
+    python benchmarks/suites.py world OUT
 
-PATH is bench-mini; OUT gets what `outword bench` leaves, report and plots included, and a run that was killed goes on
+PATH is bench-mini; `world` needs no photos, and leaves OUT/gallery.jpg, too. OUT gets what `outword bench` leaves, report and plots included, and a run that was killed goes on
 there. Tables go to stdout.
 """
 
@@ -17,8 +18,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from PIL import Image, ImageDraw
+
 from bench_folder import link
 from common import table
+from outword.world.sets import world_sets
 
 FOLDERS = ["broad", "names", "scenes"]
 SWEEPS = {
@@ -26,6 +30,7 @@ SWEEPS = {
     "fig2-kappa-L": ["kappa", "L"],
     "sweep-B-K": ["B", "K"],
 }
+ANSWERS = ["models", "mining", "tau", "sigma", "losses", "score", "verdicts", "p-values"]
 FIGURES = {"AUROC": "average_auroc", "FPR95": "average_fpr95_id"}
 BEST = {"average_auroc": max, "average_fpr95_id": min}
 Lines = list[dict[str, str]]
@@ -127,16 +132,69 @@ def slope(line: dict[str, str]) -> str:
     return f"{value} ({low} to {high})"
 
 
+def world(out: Path) -> Iterator[str]:
+    """What the small world answers, and its tables in brief."""
+    gallery(out / "gallery.jpg")
+    bench("world", out / "world")
+    for name in ANSWERS:
+        header, *rows = rows_of(out / f"world/tables/answer-{name}.csv")
+        yield table(header, rows)
+    lines = read(out / "world/world-table1/tables/main.csv")
+    sets = [key.removesuffix("_auroc") for key in lines[0] if key.endswith("_auroc")]
+    header = ["method", *(f"{name.removeprefix('world-')}" for name in sets), "FPR95 ↓"]
+    rows = [
+        [line["method"], *(shown(line, f"{name}_auroc") for name in sets), shown(line, "average_fpr95_id")]
+        for line in lines
+        if line["source"] == "measured"
+    ]
+    yield table(header, rows)
+    found: dict[str, dict[str, str]] = {}
+    for number, axis in ((2, "encoder"), (3, "encoder"), (4, "corpus"), (5, "id")):
+        for line in read(out / f"world/world-table{number}/tables/main.csv"):
+            if line["source"] == "measured":
+                column = line.get(axis, "world-m-96")
+                found.setdefault(line["method"], {})[f"{number}: {column}"] = shown(line, "average_auroc")
+    columns = list(dict.fromkeys(column for cells in found.values() for column in cells))
+    yield table(
+        ["method", *columns], [[name, *(cells.get(one, "–") for one in columns)] for name, cells in found.items()]
+    )
+    for part, parameters in (("fig1", ["alpha", "tau", "sigma"]), ("fig2", ["kappa", "L"]), ("mining", ["L"])):
+        for parameter in parameters:
+            yield swept(parameter, read(out / f"world/world-{part}/tables/sweep-{parameter}.csv"))
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    """A table as it is, the header first."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def gallery(path: Path) -> None:
+    """A picture of the world: ten photos of each set."""
+    side, columns, margin = 72, 10, 84
+    sets = world_sets()
+    picture = Image.new("RGB", (margin + columns * side, len(sets) * side), "white")
+    pen = ImageDraw.Draw(picture)
+    for row, (name, one) in enumerate(sets.items()):
+        pen.text((6, row * side + side // 2 - 6), name, fill="black")
+        photos = list(one.photos())
+        for column in range(columns):
+            photo = Image.fromarray(photos[column * len(photos) // columns]).resize((side - 2, side - 2))
+            picture.paste(photo, (margin + column * side, row * side + 1))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.save(path, quality=85)
+
+
 def main() -> None:
     """Run, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["folder", "sweeps", "theorem2"])
+    parser.add_argument("what", choices=["folder", "sweeps", "theorem2", "world"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--photos", type=Path)
     parser.add_argument("--store", type=Path, help="where vectors are kept; in OUT by default")
     args = parser.parse_args()
-    if args.what == "theorem2":
-        found = theorem2(args.out)
+    if args.what in ("theorem2", "world"):
+        found = {"theorem2": theorem2, "world": world}[args.what](args.out)
     elif args.photos is None:
         parser.error(f"{args.what} needs --photos")
     else:

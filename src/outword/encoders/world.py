@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from outword.base.extras import lacking
 from outword.encoders.base import Coverage, Encoder, Gradient, Pixels, Vectors
 from outword.encoders.names import parse
 from outword.encoders.onnx.encoder import OnnxEncoder
@@ -25,7 +25,7 @@ class World(OnnxEncoder):
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(DATA / parse(name).what, name=name, **options)
-        if not any(map(lacking, ("torch", "transformers"))):
+        if all(map(find_spec, ("torch", "transformers"))):  # not imported before they are needed
             self.offers = ("patches", "pixels")
 
     def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
