@@ -5,8 +5,8 @@
     python benchmarks/suites.py theorem2 OUT
     python benchmarks/suites.py world OUT
 
-PATH is bench-mini; `world` needs no photos, and leaves OUT/gallery.jpg, too. OUT gets what `outword bench` leaves, report and plots included, and a run that was killed goes on
-there. Tables go to stdout.
+PATH is bench-mini; `world` needs no photos, and leaves OUT/gallery.jpg, too. OUT gets what `outword bench` leaves,
+report and plots included, and a run that was killed goes on there. Tables go to stdout.
 """
 
 from __future__ import annotations

@@ -105,4 +105,4 @@ def _audit(detector: Detector, top: int, as_json: bool) -> None:
     cells = [(f"{cosine:.3f}", word, label) for word, label, cosine in rows]
     print_table(("cosine", "wild word", "nearest label"), cells)
     if left := detector.card.get("corpus", {}).get("left_out"):
-        say(f"left out because they equal a label, or are kinds of one: {', '.join(left[:20])} ({len(left)})")
+        say(f"left out because they are about a label: {', '.join(left[:20])} ({len(left)})")

@@ -122,7 +122,7 @@ def make_wild(
     if not rivals and not kept:
         raise InputError(
             f"{recipe.method} is left without words: the miner keeps {len(mined.words)} of {len(recipe.corpus)} in "
-            f"{recipe.corpus.name}, and {len(left_out)} of them equal a label",
+            f"{recipe.corpus.name}, and {len(left_out)} of them are about a label",
             hint="give a longer list, --miner all, or --keep-label-words",
         )
     vectors = mined.vectors[kept]

@@ -48,7 +48,7 @@ class Recipe:
     miner_params: Mapping[str, Any]
     corpus: Corpus | None
     prompts: Prompts
-    keep_label_words: bool  # whether wild words that equal a label are kept
+    keep_label_words: bool  # whether wild words about a label are kept
     kinds: Kinds | Literal["auto"]  # which kinds of a label stand beside it; "auto": by what the encoder knows
     on_vectors: Mapping[str, Any]  # what was set so that a method which looks at pixels is content with vectors
 

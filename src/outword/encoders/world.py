@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from outword.encoders.base import Coverage, Encoder, Gradient, Pixels, Vectors
 from outword.encoders.names import parse
 from outword.encoders.onnx.encoder import OnnxEncoder
@@ -30,12 +32,17 @@ class World(OnnxEncoder):
 
     def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
         """Pixels to unit vectors (n, dim) and those of their patches (n, n_patches, dim), on torch."""
-        return self._towers.encode_patches(pixels) if self.offers else super().encode_patches(pixels)
+        if not self.offers:
+            return super().encode_patches(pixels)
+        with threadpool_limits(1):  # threads that wait for each other take far longer than so small a tower
+            return self._towers.encode_patches(pixels)
 
     def encode_perturbed(self, pixels: Pixels, gradient: Gradient, epsilon: float) -> Vectors:
         """Pixels, each moved to the side that raises a score, to unit vectors (n, dim), on torch."""
-        given = pixels, gradient, epsilon
-        return self._towers.encode_perturbed(*given) if self.offers else super().encode_perturbed(*given)
+        if not self.offers:
+            return super().encode_perturbed(pixels, gradient, epsilon)
+        with threadpool_limits(1):
+            return self._towers.encode_perturbed(pixels, gradient, epsilon)
 
     @cached_property
     def _towers(self) -> Encoder:

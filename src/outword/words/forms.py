@@ -30,7 +30,7 @@ _ENDINGS = tuple(IRREGULAR)
 SQUEEZED = b" -'"  # what does not count where words are compared: egg-cup, egg cup and eggcup are one
 _SQUEEZED = str.maketrans("", "", SQUEEZED.decode() + "\u2019")
 ARTICLES = ("a ", "an ", "the ")
-PREPOSITIONS = {"at", "before", "behind", "by", "from", "in", "near", "of", "on", "over", "under", "with"}
+PREPOSITIONS = {"at", "before", "behind", "by", "from", "in", "near", "of", "off", "on", "over", "under", "with"}
 
 # British pieces of words, and the American ones. No rule would do: tour is not tor, and four is not for.
 _BRITISH = """
@@ -132,11 +132,13 @@ def _respelled(form: str, pattern: re.Pattern[str], pieces: dict[str, str]) -> s
 def heads(phrase: str) -> Iterator[str]:
     """What a phrase of several words may be about: its end, without what a preposition adds; the longest first.
 
-    >>> list(heads("red striped hammer on sand")), list(heads("hammer"))
-    (['red striped hammer', 'striped hammer', 'hammer'], [])
+    One that begins with a preposition, as idioms do, is about nothing.
+
+    >>> list(heads("red striped hammer on sand")), list(heads("hammer")), list(heads("off the hook"))
+    (['red striped hammer', 'striped hammer', 'hammer'], [], [])
     """
     words = fold(phrase).split()
-    if len(words) > 1:
+    if len(words) > 1 and words[0] not in PREPOSITIONS:
         end = next((place for place, word in enumerate(words) if place and word in PREPOSITIONS), len(words))
         yield from (" ".join(words[start:end]) for start in range(0 if end < len(words) else 1, end))
 
