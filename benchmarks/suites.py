@@ -103,7 +103,8 @@ def swept(parameter: str, lines: Lines) -> str:
     rows = []
     for method in dict.fromkeys(line.get("method", "") for line in lines):
         own = [line for line in lines if line.get("method", "") == method]
-        if parameter != "tau" or any(float(line["tau"]) != float(line["tau_used"]) for line in own):
+        used = "tau_used" in own[0]
+        if used and (parameter != "tau" or any(float(line["tau"]) != float(line["tau_used"]) for line in own)):
             rows.append([f"{method} tau used".strip(), *(line["tau_used"] for line in own)])
         rows += [[f"{method} {name}".strip(), *(shown(line, key) for line in own)] for name, key in FIGURES.items()]
     return table([parameter, *values], rows)
