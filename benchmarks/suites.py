@@ -139,7 +139,7 @@ def world(out: Path) -> Iterator[str]:
     bench("world", out / "world")
     for name in ANSWERS:
         header, *rows = rows_of(out / f"world/tables/answer-{name}.csv")
-        yield table(header, rows)
+        yield table(header, [[cell.removeprefix("'") for cell in row] for row in rows])  # it keeps spreadsheets safe
     lines = read(out / "world/world-table1/tables/main.csv")
     sets = [key.removesuffix("_auroc") for key in lines[0] if key.endswith("_auroc")]
     header = ["method", *(f"{name.removeprefix('world-')}" for name in sets), "FPR95 ↓"]
@@ -155,7 +155,7 @@ def world(out: Path) -> Iterator[str]:
             if line["source"] == "measured":
                 column = line.get(axis, "world-m-96")
                 found.setdefault(line["method"], {})[f"{number}: {column}"] = shown(line, "average_auroc")
-    columns = list(dict.fromkeys(column for cells in found.values() for column in cells))
+    columns = sorted(dict.fromkeys(one for cells in found.values() for one in cells), key=lambda one: one[0])
     yield table(
         ["method", *columns], [[name, *(cells.get(one, "–") for one in columns)] for name, cells in found.items()]
     )

@@ -47,9 +47,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1, max_open=True),
     help="The share of unrelated photos that may get in.  [default: balances both errors]",
 )
-@click.option(
-    "--keep-label-words", is_flag=True, help="Keep wild words about a label: equal to it, phrases with it, kinds of it."
-)
+@click.option("--keep-label-words", is_flag=True, help="Keep wild words about a label.")
 @click.option(
     "--set",
     "settings",

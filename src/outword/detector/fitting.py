@@ -104,8 +104,8 @@ def fit(
             encoder's.
         id_images: photos that show the classes: folders, whose sub-folders are labels, or stores of "outword embed",
             one or several; or what `outword.vectors.id_images.read_id_images` gave.
-        keep_label_words: keep wild words about a label, those that equal it, phrases such as "red cat" and kinds; they are
-            left out by default, and `card` says which.
+        keep_label_words: keep wild words about a label, those that equal it, phrases such as "red cat" and kinds; they
+            are left out by default, and `card` says which.
         kinds: what stands for a label beside its name: "known", what WordNet has below it and the encoder knows; "all"
             of that; "off"; or "auto", the best of these. The method's own by default: "auto" for "grounded".
         fpr: the share of unrelated photos, those of the encoder's reference, that may get in; by default both errors
