@@ -50,6 +50,18 @@ def test_against_the_slow_reference_with_many_scores():
     assert_same(resampled(inside, outside, n_samples=20, seed=3), reference(inside, outside, 20, 3))
 
 
+@pytest.mark.parametrize(("together", "small"), [(1, 0), (200, 0), (200, 1 << 20)])
+def test_blocks_and_kept_draws_change_nothing(together, small, monkeypatch):
+    rng = np.random.default_rng(0)
+    inside, outside = rng.normal(1, 1, 30).round(1), {"x": rng.normal(0, 1, 40).round(1)}
+    part = {"rows": [3, 8], "n_all": 60}  # some samples have none of them at first
+    whole, halves = resampled(inside, outside, n_samples=50), resampled([1.0, 2.0], outside, n_samples=50, **part)
+    monkeypatch.setattr(bootstrap, "TOGETHER", together)
+    monkeypatch.setattr(bootstrap, "SMALL", small)
+    np.testing.assert_array_equal(resampled(inside, outside, n_samples=50)["x"], whole["x"])
+    np.testing.assert_array_equal(resampled([1.0, 2.0], outside, n_samples=50, **part)["x"], halves["x"])
+
+
 @pytest.mark.parametrize(
     ("inside", "outside", "figures"),
     [

@@ -18,14 +18,16 @@ from outword.benchmark.run.catalogue import (
     folder_ood,
     labels_of,
     source_of,
+    world_catalogue,
 )
 from outword.benchmark.run.photos import encoded
 from outword.benchmark.run.suite import FOLDER, read_suite, suite_names
 from outword.encoders import get_encoder
 from outword.errors import InputError, MissingExtraError, ParameterError
 from outword.photos.decode import Blob, read_bytes
-from outword.vectors.source import Identity
+from outword.vectors.source import Identity, find_names
 from outword.words.labels import check_labels
+from outword.world.sets import world_sets
 
 TENCH, GOLDFISH, BRAMBLING, BULLFROG = "n01440764", "n01443537", "n01530575", "n01641577"
 
@@ -86,7 +88,33 @@ def test_every_set_says_where_it_is_from():
 def test_every_suite_names_sets_of_the_catalogue():
     suites = [read_suite(name) for name in suite_names()]
     used = {name for suite in suites for name in (*suite.id, *suite.ood, *filter(None, [suite.train]))}
-    assert used - {FOLDER} <= set(catalogue())
+    assert used - {FOLDER} <= {*catalogue(), *world_catalogue()}
+
+
+# The rendered world
+
+
+def test_sets_of_the_world_need_no_folder():
+    found = find_set(None, "world-id")
+    assert (found.status, found.count, found.where, found.paths) == ("present", 1000, None, ("world:id",))
+    every = list(find_names(found.paths))
+    assert [class_of(found.data_set, name) for name in every[:80]] == ["fish"] * 40 + ["bird"] * 40
+    for name in ("v2", "sketch", "rendition", "adverse", "train"):
+        other = find_set(None, f"world-{name}")
+        assert labels_of(other.data_set, find_names(other.paths)) == labels_of(found.data_set, every)
+    assert len(labels_of(found.data_set, every)) == 25
+    assert set(world_catalogue()) == {f"world-{name}" for name in world_sets()}
+    with pytest.raises(InputError, match="the set sun needs a folder with data sets, got none"):
+        find_set(None, "sun")
+    with pytest.raises(ParameterError, match='did you mean "world-near"'):
+        find_set(".", "world-nearr")
+
+
+def test_data_check_of_the_world(tmp_path):
+    seen = call("data", "check", tmp_path, "--suite", "world")
+    assert "missing" not in seen.stdout + seen.stderr
+    assert {"world-id", "world-train", "world-sketch", "world:sketch"} <= set(seen.stdout.split())
+    assert "world" not in call("data", "check", tmp_path).stdout
 
 
 # Layouts

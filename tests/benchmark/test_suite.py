@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from conftest import call
-from outword.benchmark.run.catalogue import catalogue
-from outword.benchmark.run.suite import FOLDER, SUITES, SWEPT, Entry, Suite, Sweep, read_suite, suite_names
+from outword.benchmark.run.catalogue import catalogue, world_catalogue
+from outword.benchmark.run.suite import FOLDER, SUITES, SWEPT, Entry, Suite, Sweep, read_parts, read_suite, suite_names
 from outword.benchmark.show.published import published
 from outword.detector.recipe import make_detector, make_miner
-from outword.encoders.names import KNOWN
+from outword.encoders.names import KNOWN, WORLD
 from outword.errors import InputError, ParameterError
 from outword.words.corpora import get_corpus
 from outword.words.prompts import get_prompts
@@ -27,6 +27,8 @@ WANTED = {
     "near-far",
     "small-k",
     "folder",
+    "world",
+    *(f"world-{part}" for part in ("table1", "table2", "table3", "table4", "table5", "fig1", "fig2", "mining")),
 }
 GOOD = """
 title = "T"
@@ -56,8 +58,9 @@ def test_the_promised_suites_are_there():
 def test_a_suite_names_what_exists(name):
     suite = read_suite(name)
     assert suite.name == name
-    assert set(suite.encoders) <= {"mini", *KNOWN}
-    assert {*suite.id, *suite.ood, *([suite.train] if suite.train else [])} <= {FOLDER, *catalogue()}
+    assert set(suite.encoders) <= {"mini", *KNOWN, *WORLD}
+    sets = {*suite.id, *suite.ood, *([suite.train] if suite.train else [])}
+    assert sets <= {FOLDER, *catalogue(), *world_catalogue()}
     for corpus in suite.corpora:
         get_corpus(corpus)
     printed = published(suite.published) if suite.published else []
@@ -125,6 +128,32 @@ def test_every_method(write):
 def test_a_slip_is_told(write, text, told):
     with pytest.raises((InputError, ParameterError), match=told):
         read_suite(write(text))
+
+
+def test_parts(write, tmp_path):
+    assert [part.name for part in read_parts("world")] == list(read_suite("world").parts)
+    assert read_parts("folder") == [read_suite("folder")]
+    (tmp_path / "one.toml").write_text(GOOD)
+    whole = write('title = "T"\nparts = ["one.toml", "small-k"]\n')
+    assert [part.name for part in read_parts(whole)] == ["one", "small-k"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("parts = []", "parts in .* must name a suite, got none"),
+        ('parts = ["folder"]\nseeds = 3', "must have no key seeds beside parts.*write it into the suite of a part"),
+        ('parts = ["foldr"]', 'unknown suite "foldr"'),
+        ('parts = ["none.toml"]', "there is no suite .*none.toml"),
+        ('parts = ["world"]', "a part of own must have no parts, got world"),
+        ('parts = ["folder", "folder"]', "parts of own must have different names, got two folder"),
+        ('parts = ["up.toml"]', "'../x' must be fit for a folder"),
+    ],
+)
+def test_a_slip_in_parts_is_told(write, tmp_path, text, told):
+    (tmp_path / "up.toml").write_text('name = "../x"\n' + GOOD)
+    with pytest.raises((InputError, ParameterError), match=told):
+        read_parts(write(f'title = "T"\n{text}\n'))
 
 
 def test_an_unknown_suite_and_a_missing_file(tmp_path):

@@ -18,7 +18,9 @@ from outword.cli.progress import Progress, say
 from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
+    from outword.benchmark.run.parts import FinishedParts
     from outword.benchmark.run.suite import Suite
+    from outword.encoders import Encoder
 
 
 @click.command("bench")
@@ -71,9 +73,8 @@ def command(
       outword bench theorem2 -o results/
     """
     from outword.benchmark.run.bench import bench
-    from outword.benchmark.run.parts import bench_parts
+    from outword.benchmark.run.parts import FinishedParts, bench_parts
     from outword.benchmark.run.suite import read_parts, read_suite
-    from outword.benchmark.show.markup import to_markdown
     from outword.encoders import get_encoder
 
     whole, parts = read_suite(suite), read_parts(suite)
@@ -84,11 +85,15 @@ def command(
     only = None if methods is None else named(methods, known, f"method of {whole.name}", "outword list suites --long")
     _check_data(chosen, root)
     place = Path(folder or f"outword-{whole.name}")
-    _tell_before(place, whole)
+    _tell_before(None if folder else place)
+
+    def encoder(name: str) -> Encoder:
+        return get_encoder(names.get(name, name), download=name not in by_file, **runtime)
+
     try:
         with Progress("items") as meter:
             given: dict[str, Any] = {
-                "encoders": lambda name: get_encoder(names.get(name, name), download=name not in by_file, **runtime),
+                "encoders": encoder,
                 "store": Path(store) if store else None,
                 "samples": samples,
                 "only": only,
@@ -97,26 +102,39 @@ def command(
             }
             top = Path(root) if root else None
             if whole.parts:
-                finished = bench_parts(whole, chosen, top, place, **given)
+                done = bench_parts(whole, chosen, top, place, **given)
             else:
-                finished = [bench(chosen[0], top, place, **given)]
+                done = FinishedParts([bench(chosen[0], top, place, **given)], (), ())
     except KeyboardInterrupt:
         if whole.kind != "theorem":
             say("the same command goes on where it was")
         raise
-    long = ("leads", "all", "points") if whole.parts else ("all", "points")
-    tables = [table for one in finished for table in one.tables if table.name not in long]
+    _tell_after(done, place, of_parts=bool(whole.parts))
+
+
+def _tell_after(done: FinishedParts, place: Path, *, of_parts: bool) -> None:
+    """Print the tables that people look at first, and say where the rest is."""
+    from outword.benchmark.show.markup import to_markdown
+    from outword.benchmark.show.overview import DETAILS
+
+    long = DETAILS if of_parts else DETAILS[1:]  # leads are for a suite by itself
+    tables = [table for answer in done.answers for table in answer.tables]
+    tables += [table for one in done.parts for table in one.tables if table.name not in long]
     click.echo("\n".join(to_markdown(table) for table in tables), nl=False)
+    for line in done.left_out:
+        say(line)
     say(f"report: {place / 'report.html'}")
-    below = place / "PART" if whole.parts else place
-    say(f"tables: {below / 'tables'} (Markdown, CSV, LaTeX); plots: {below / 'plots'}")
+    below = place / "PART" if of_parts else place
+    plots = f"; plots: {below / 'plots'}" if any(one.figures for one in done.parts) else ""
+    say(f"tables: {below / 'tables'} (Markdown, CSV, LaTeX){plots}")
 
 
-def _tell_before(place: Path, suite: Suite) -> None:
-    """Say what is good to know before it takes its time: where the results go, and that there will be no plots."""
+def _tell_before(place: Path | None) -> None:
+    """Say what is good to know before it takes its time: where results go by default, that there will be no plots."""
     from outword.base.extras import lacking
 
-    say(f"results of {suite.name}: {place}")
+    if place:
+        say(f"results: {place}")
     if error := lacking("matplotlib"):
         say(f"no plots are drawn: {error.message}. {error.hint} brings them")
 
@@ -150,7 +168,8 @@ def _chosen_parts(
         if "=" not in given or given.partition("=")[0] not in known:
             told = f"--encoder must be NAME=ENCODER for a suite of parts, NAME one of {', '.join(known)}; got {given}"
             raise InputError(told, hint=f"any other encoder is for a part by itself: {_names(parts)}")
-    chosen, names = list[Suite](), dict[str, str]()
+    chosen: list[Suite] = []
+    names: dict[str, str] = {}
     for part in parts:
         suite, stand_in = _chosen(part, tuple(e for e in encoders if e.partition("=")[0] in part.encoders), seeds, own)
         chosen.append(suite)

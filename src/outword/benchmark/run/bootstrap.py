@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,9 @@ from outword.maths.numerics import Array
 
 TPR = 0.95
 LEVEL = 0.95  # of intervals
+TOGETHER = 1 << 16  # draws that are looked at together: more would leave the processor's cache
+SMALL = 1 << 20  # draws of a set that are kept for the next method, in 8 bytes each
+KEPT = 8  # sets of which they are
 
 
 def resampled(
@@ -44,53 +48,84 @@ def resampled(
     """
     whole_number("n_samples", n_samples, hint="1000 is usual")
     whole_number("seed", seed, least=0, hint="0 is the default")
-    values, ranks = np.unique(scores(inside, "inside"), return_inverse=True)
-    sets = {name: _Placed(values, scores(one, f"outside[{name!r}]")) for name, one in outside.items()}
-    places = _places(ranks, rows, n_all)
-    rngs = {name: _rng(seed, f"ood/{name}", one.n) for name, one in sets.items()}
+    own = scores(inside, "inside")
+    sets = {name: _Placed(own, scores(one, f"outside[{name!r}]")) for name, one in outside.items()}
+    scored = np.arange(len(own)) if rows is None else np.asarray(rows, np.int64)
+    n_id = len(own) if rows is None or n_all is None else n_all
+    chosen = scored[np.argsort(own, kind="stable")]  # the ID images that were scored, the lowest first
+    starts = np.unique(np.sort(own), return_index=True)[1]  # where in that order each distinct score begins
+    block = max(1, TOGETHER // max(n_id, *(one.n for one in sets.values()), 1))
+    draws = {name: _counts(seed, name, one.n, n_samples, block) for name, one in sets.items()}
     found = {name: np.empty((n_samples, 2)) for name in sets}
-    for sample in range(n_samples):
-        drawn = _drawn(places, _rng(seed, f"id/{sample}", len(places)))
-        counts = np.bincount(drawn, minlength=len(values))
-        below = np.concatenate(([0], np.cumsum(counts)))  # below[i]: how many drawn ID scores are less than values[i]
-        missed = len(drawn) - accepted(TPR, len(drawn))
-        threshold = int(np.searchsorted(below, missed, side="right")) - 1  # the highest that accepts enough
+    for number, drawn in enumerate(_counts(seed, None, n_id, n_samples, block)):
+        counts, first = drawn[:, chosen], number * block
+        for row in np.flatnonzero(~counts.any(axis=1)).tolist():
+            counts[row] = _drawn_again(seed, first + row, n_id, chosen)
+        below = np.zeros((len(counts), len(own) + 1), np.int64)  # below[:, i]: how many drawn are among the lowest i
+        np.cumsum(counts, axis=1, out=below[:, 1:])
+        thresholds = _thresholds(below, starts)
         for name, one in sets.items():
-            found[name][sample] = one.figures(rngs[name].integers(one.n, size=one.n), below, threshold)
+            found[name][first : first + block] = one.figures(next(draws[name]), below, thresholds)
     return found
 
 
-def _places(ranks: NDArray[np.int64], rows: ArrayLike | None, n_all: int | None) -> NDArray[np.int64]:
-    """The rank of each ID image, -1 for those that were not scored."""
-    if rows is None:
-        return ranks
-    places = np.full(len(ranks) if n_all is None else n_all, -1, np.int64)
-    places[np.asarray(rows, np.int64)] = ranks
-    return places
+def _thresholds(below: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the highest score begins that accepts enough ID images of each sample, (n_samples,)."""
+    missed = np.array([total - accepted(TPR, total) for total in below[:, -1].tolist()])
+    enough = below[:, starts] <= missed[:, None]
+    return np.asarray(starts[enough.sum(axis=1) - 1])
 
 
-def _drawn(places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Ranks of the images of a sample that were scored; a sample without any is drawn again."""
+def _counts(seed: int, name: str | None, n: int, n_samples: int, block: int) -> Iterator[NDArray[np.int64]]:
+    """How often each of `n` images is drawn, `block` samples at a time, (block, n); without a name, of the ID set.
+
+    It is the same for all methods, and is kept where it is small.
+    """
+    if n * n_samples > SMALL:
+        return _draw(seed, name, n, n_samples, block)
+    whole = _all_counts(seed, name, n, n_samples)
+    return (whole[first : first + block] for first in range(0, n_samples, block))
+
+
+@lru_cache(maxsize=KEPT)
+def _all_counts(seed: int, name: str | None, n: int, n_samples: int) -> NDArray[np.int64]:
+    return next(_draw(seed, name, n, n_samples, n_samples))
+
+
+def _draw(seed: int, name: str | None, n: int, n_samples: int, block: int) -> Iterator[NDArray[np.int64]]:
+    rng = _rng(seed, f"ood/{name}", n)
+    for first in range(0, n_samples, block):
+        samples = range(first, min(first + block, n_samples))
+        rngs = (_rng(seed, f"id/{sample}", n) if name is None else rng for sample in samples)
+        yield np.stack([_drawn(one, n) for one in rngs])
+
+
+def _drawn(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+    """How often each of `n` images is drawn in one sample."""
+    return np.bincount(rng.integers(n, size=n), minlength=n)
+
+
+def _drawn_again(seed: int, sample: int, n: int, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often the ID images that were scored are drawn, where the first draw of a sample had none of them."""
+    rng = _rng(seed, f"id/{sample}", n)
     while True:
-        drawn = places[rng.integers(len(places), size=len(places))]
-        if (scored := drawn[drawn >= 0]).size:
-            return scored
+        if (counts := _drawn(rng, n)[chosen]).any():
+            return counts
 
 
 class _Placed:
-    """The scores of an OOD set, by the number of distinct ID scores that are less, or not greater."""
+    """The scores of an OOD set, by how many ID scores are less, or not greater."""
 
-    def __init__(self, values: Array, outside: Array) -> None:
-        self.n = len(outside)
-        self._less = np.searchsorted(values, outside, side="left")
-        self._not_greater = np.searchsorted(values, outside, side="right")
+    def __init__(self, inside: Array, outside: Array) -> None:
+        self.n, ranked = len(outside), np.sort(inside)
+        self._less = np.searchsorted(ranked, outside, side="left")
+        self._not_greater = np.searchsorted(ranked, outside, side="right")
 
-    def figures(self, drawn: NDArray[np.int64], below: NDArray[np.int64], threshold: int) -> tuple[float, float]:
-        """AUROC and FPR95 of the OOD images that were drawn."""
-        less, not_greater = self._less[drawn], self._not_greater[drawn]
-        pairs = int(below[-1]) * self.n
-        lost = int(below[less].sum()) + int(below[not_greater].sum())  # a tie is lost by half
-        return 1 - lost / (2 * pairs), np.count_nonzero(not_greater > threshold) / self.n
+    def figures(self, counts: NDArray[np.int64], below: NDArray[np.int64], thresholds: NDArray[np.int64]) -> Array:
+        """AUROC and FPR95 of some samples, (n_samples, 2), by how often each image is drawn in them."""
+        lost = np.einsum("ij,ij->i", counts, below[:, self._less] + below[:, self._not_greater])  # a tie: by half
+        passed = np.einsum("ij,ij->i", counts, self._not_greater > thresholds[:, None])
+        return np.stack([1 - lost / (2 * below[:, -1] * self.n), passed / self.n], axis=1)
 
 
 def _rng(seed: int, name: str, n: int) -> np.random.Generator:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from outword.benchmark.run.bench import Finished, bench
 from outword.benchmark.run.results import Results
 from outword.benchmark.run.suite import Suite
-from outword.benchmark.show.overview import Answer, Part, write_overview
+from outword.benchmark.show.overview import Answer, write_overview
 from outword.benchmark.show.tables import write_tables
+from outword.benchmark.world.answers import answers
 from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.vectors.wild import Report, quiet
 
-ANSWERS: dict[str, Callable[[Sequence[Finished]], Sequence[Answer]]] = {}
-"""By suite: what its parts say together, for the section "What it answers"; it gets the parts that were run."""
+Ask = Callable[[Callable[[str], Encoder], Path, Path, Report], Sequence[Answer]]
+ANSWERS: dict[str, Ask] = {"world": answers}
+"""By suite: what is asked beside its parts, for the section "What it answers" (`outword.benchmark.world.answers`)."""
+
+
+@dataclass(frozen=True)
+class FinishedParts:
+    """A suite of parts that was run."""
+
+    parts: Sequence[Finished]
+    answers: Sequence[Answer]  # what they say together
+    left_out: Sequence[str]  # a line for each part that was not run, with the reason
 
 
 def bench_parts(
@@ -24,38 +37,37 @@ def bench_parts(
     root: Path | None,
     folder: Path,
     *,
-    encoders: Callable[[str], Encoder],
     store: Path | None = None,
-    samples: int = 1000,
     only: Collection[str] | None = None,
     command: str = "",
     report: Report = quiet,
-) -> list[Finished]:
+    **options: Any,
+) -> FinishedParts:
     """Run the parts of a suite one after the other into `folder`/PART, and write `folder`/report.html on all of them.
 
     The arguments are those of `bench`. Embeddings are kept in `folder`/store by default. A part that cannot be run, or
-    has none of the methods in `only`, is a line in the report; where that is so of all, it is an error.
+    has none of the methods in `only`, is a line in the report; where that is so of all, it is an error. With `only` no
+    questions are asked (`ANSWERS`).
     """
-    kept, finished, left_out = store or folder / "store", list[Finished](), list[str]()
+    given: dict[str, Any] = {"store": store or folder / "store", "command": command, **options}
+    finished, left_out = list[Finished](), list[str]()
     with Results(folder).locked(suite.name):
         for number, part in enumerate(parts, 1):
             asked = None if only is None else [entry.shown for entry in part.methods if entry.shown in only]
+            told = _named(report, f"{number} of {len(parts)}, {part.name}")
             try:
                 if asked == []:
                     raise InputError("it has none of the methods that were asked for")
-                place, name = folder / part.name, f"{number} of {len(parts)}, {part.name}"
-                own = f"outword bench {part.name}"
-                given = {"encoders": encoders, "store": kept, "samples": samples, "only": asked, "command": own}
-                finished.append(bench(part, root, place, report=_named(report, name), **given))  # type: ignore[arg-type]
+                finished.append(bench(part, root, folder / part.name, only=asked, report=told, **given))
             except OutwordError as error:
                 left_out.append(f"{part.name}: skipped: {error.message}.")
         if not finished:
             raise InputError(f"no part of {suite.name} could be run ({' '.join(left_out)})", hint="see the reasons")
-        answers = ANSWERS[suite.name](finished) if suite.name in ANSWERS else ()
-        write_tables([table for answer in answers for table in answer.tables], folder)
-        shown = [Part(one.outcome, one.tables, one.figures) for one in finished]
-        write_overview(suite, folder / "report.html", shown, answers=answers, left_out=left_out, command=command)
-    return finished
+        ask = ANSWERS.get(suite.name) if only is None else None
+        found = ask(given["encoders"], given["store"].absolute(), folder, report) if ask else ()
+        write_tables([table for answer in found for table in answer.tables], folder)
+        write_overview(suite, folder / "report.html", finished, answers=found, left_out=left_out, command=command)
+    return FinishedParts(finished, found, left_out)
 
 
 def _named(report: Report, name: str) -> Report:

@@ -20,11 +20,13 @@ from outword.benchmark.run.suite import FOLDER, SWEPT, Entry, Suite
 from outword.benchmark.run.task import Task, half, make_task
 from outword.detector.fitting import LabelCache
 from outword.detector.inputs import missing_inputs
-from outword.detector.recipe import make_detector
+from outword.detector.recipe import CORPUS, make_detector
 from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import Need
+from outword.maths.mining import MINERS
 from outword.vectors.wild import Report
+from outword.words.corpora import get_corpus
 
 UNREAD = 10  # photos of a set that are named
 
@@ -232,7 +234,7 @@ class Runner:
                 corpus=plan.condition[2] or None,
                 words=self._words,
                 prompts=self.suite.prompts,
-                keep_label_words=self.suite.keep_label_words,
+                keep_label_words=self._keeps(plan.entry),
             )
             place = Place(*plan.condition, plan.entry.shown, plan.point)
             task = tasks(seed=plan.seed if drawn else 0, n_labels=plan.n_labels)
@@ -245,6 +247,10 @@ class Runner:
             at = f", {plan.point}" if plan.point else ""
             reason = error.message.partition(": pass --")[0]  # options of other verbs: see the help of this one
             self._skip("method", f"{plan.entry.shown}{at}", reason, plan.condition)
+
+    def _keeps(self, entry: Entry) -> bool:
+        """Whether words about labels are kept for a method."""
+        return self.suite.keep_label_words if entry.keep_label_words is None else entry.keep_label_words
 
     def _measure(self, cell: Cell) -> None:
         if not all(key in self._done and self.results.has(self._done[key].cell) for key in cell.keys.values()):
@@ -276,5 +282,8 @@ def _plan(condition: Condition, entry: Entry, parameter: str, value: float, seed
     point, (where, name) = f"{parameter}={value:g}", SWEPT[parameter]
     if where == "labels":
         return Plan(condition, entry, point, int(value), seed)
+    if parameter == "L" and entry.miner and hasattr(MINERS.get(entry.miner), "share"):
+        corpus = condition[2] or entry.corpus or CORPUS
+        name, value = "share", min(1.0, value / len(get_corpus(corpus)))  # such a rule counts in shares
     changed: Any = {where: {**getattr(entry, where), name: value}}
     return Plan(condition, replace(entry, **changed), point, None, seed)

@@ -25,6 +25,7 @@ SUITES = Path(str(files("outword"))) / "benchmark" / "suites"
 FOLDER = "folder"  # as a set: ROOT/id, ROOT/train, or every folder in ROOT/ood
 ALL = "all"
 SEE = "docs/benchmark.md"
+TAKEN = ("..", "store", "tables")  # what no part is called: the parts lie beside these
 Kind = Literal["methods", "sweep", "theorem"]
 
 # What a sweep may change: of the method, of the miner, or of the labels.
@@ -51,6 +52,7 @@ class Entry:
     miner: str | None = None
     corpus: str | None = None
     kinds: str | None = None
+    keep_label_words: bool | None = None  # None for what the suite says
     params: Mapping[str, Any] = field(default_factory=dict)
     miner_params: Mapping[str, Any] = field(default_factory=dict)
     encoders: tuple[str, ...] = ()  # those of the suite that it takes part with; none stands for all
@@ -129,9 +131,7 @@ class Suite:
     methods: tuple[Entry, ...] = ()
     sweep: tuple[Sweep, ...] = ()
     theorem: Theorem | None = None
-    parts: tuple[
-        str, ...
-    ] = ()  # other suites, by name or as TOML files; then there is nothing else but title and about
+    parts: tuple[str, ...] = ()  # other suites, by name or as TOML files; beside them are title and about alone
 
 
 def suite_names() -> list[str]:
@@ -173,6 +173,8 @@ def read_parts(name: str | os.PathLike[str]) -> list[Suite]:
     for part in parts:
         if part.parts:
             raise InputError(f"a part of {suite.name} must have no parts, got {part.name}", hint="name its parts")
+        if Path(part.name).name != part.name or part.name in TAKEN:
+            raise InputError(f"{part.name!r} must be fit for a folder, to be a part of {suite.name}", hint="rename it")
         if names.count(part.name) > 1:
             raise InputError(f"parts of {suite.name} must have different names, got two {part.name}", hint="rename one")
     return parts or [suite]

@@ -9,6 +9,7 @@ from typing import Any
 
 from outword.base.files import whole_file
 from outword.base.html import render
+from outword.benchmark.run.bench import Finished
 from outword.benchmark.run.results import Outcome
 from outword.benchmark.run.suite import Suite
 from outword.benchmark.show.markup import to_html
@@ -30,24 +31,10 @@ class Answer:
     tables: Sequence[Table] = ()
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part that was run, with its tables, and its figures as `write_plots` gave them."""
-
-    outcome: Outcome
-    tables: Sequence[Table]
-    figures: Sequence[Path]
-
-    @property
-    def main_tables(self) -> list[Table]:
-        """The tables that answer what the part asks."""
-        return [table for table in self.tables if table.name not in DETAILS]
-
-
 def write_overview(
     suite: Suite,
     path: Path,
-    parts: Sequence[Part],
+    parts: Sequence[Finished],
     *,
     answers: Sequence[Answer] = (),
     left_out: Sequence[str] = (),
@@ -62,9 +49,7 @@ def write_overview(
         title=suite.title,
         about=suite.about,
         command=command,
-        answers=[
-            {"name": one.question, "texts": one.texts, "tables": list(map(_shown, one.tables))} for one in answers
-        ],
+        answers=[(one.question, one.texts, list(map(_shown, one.tables))) for one in answers],
         parts=[_part(part) for part in parts],
         left_out=left_out,
     )
@@ -76,7 +61,7 @@ def _shown(table: Table) -> dict[str, str]:
     return {"title": table.title, "html": to_html(table)}
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Finished) -> dict[str, Any]:
     """What the page says of a part, by the names that overview.html has for it."""
     suite = part.outcome.suite
     panels = [one for one in part.figures if one.parent.name == PANELS and not one.stem.startswith(CURVES)]
@@ -85,7 +70,7 @@ def _part(part: Part) -> dict[str, Any]:
         "title": suite.title,
         "about": suite.about,
         "verdicts": list(_verdicts(part.outcome)),
-        "tables": list(map(_shown, part.main_tables)),
+        "tables": [_shown(table) for table in part.tables if table.name not in DETAILS],
         "panels": [one.read_bytes() for one in panels],
     }
 

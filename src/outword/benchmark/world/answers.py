@@ -12,6 +12,7 @@ from outword.base.records import read_record
 from outword.benchmark.show.overview import Answer
 from outword.benchmark.show.table import Column, Line, Table
 from outword.benchmark.world import about_verdicts, about_words
+from outword.benchmark.world.about_models import models
 from outword.benchmark.world.found import Found
 from outword.benchmark.world.lab import Lab, open_lab
 from outword.encoders import Encoder
@@ -33,8 +34,7 @@ QUESTIONS: dict[str, Callable[[Lab], Found]] = {
 
 def answers(encoders: Callable[[str], Encoder], store: Path, folder: Path, report: Report = quiet) -> Sequence[Answer]:
     """Ask every question, or read the answer back from `folder`, where it was given to the same vectors."""
-    lab = open_lab(encoders(ENCODER), store, report)
-    found = []
+    found, lab = [models(encoders, store, report)], open_lab(encoders(ENCODER), store, report)
     for number, (name, ask) in enumerate(QUESTIONS.items()):
         report(f"question: {name}", number, len(QUESTIONS))
         found.append(_answer(lab, name, ask, folder / "answers" / f"{name}.json"))

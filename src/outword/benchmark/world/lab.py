@@ -127,14 +127,20 @@ def open_lab(encoder: Encoder, store: Path, report: Report = quiet) -> Lab:
     """Encode what the questions need, or read it from the store that the tables have filled."""
     vectors, shown = dict[str, Vectors](), dict[str, NDArray[np.str_]]()
     for name in ("id", OTHER, *STRANGE, "reference"):
-        photos = _encoded(encoder, f"{WORLD}{name}", store, report)
+        photos = encoded_set(encoder, name, store, report)
         vectors[name] = photos.vectors
-        shown[name] = np.array([path.split("/")[-2] for path in photos.paths])
+        shown[name] = shown_things(photos)
     texts = [phrase.text for phrase in corpus()]
     words = encode_words(encoder, get_prompts(PROMPTS).render(texts, ["label"] * len(texts)), report)
     return Lab(encoder, vectors, shown, words)
 
 
-def _encoded(encoder: Encoder, name: str, store: Path, report: Report) -> Photos:
-    found = find_set(None, name)
+def encoded_set(encoder: Encoder, name: str, store: Path, report: Report = quiet) -> Photos:
+    """A set of the world, from the store if it is there."""
+    found = find_set(None, f"{WORLD}{name}")
     return encoded(encoder, found, store, lambda done: report(found.data_set.title, done, found.count))
+
+
+def shown_things(photos: Photos) -> NDArray[np.str_]:
+    """What each photo shows, by its name."""
+    return np.array([path.split("/")[-2] for path in photos.paths])
