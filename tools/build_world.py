@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from outword.base.extras import require
 from outword.encoders import get_encoder
 from outword.encoders.onnx.encoder import CARD
 from outword.encoders.onnx.export import export
@@ -38,6 +39,7 @@ def build(name: str, trained: Path, folder: Path) -> None:
     _write(
         folder / "tokenizer_config.json", {"tokenizer_class": "CLIPTokenizer", "model_max_length": CONTEXT, **special}
     )
+    _rewrite_tokenizer(folder)
     _write(
         folder / "preprocessor_config.json",
         {
@@ -55,6 +57,13 @@ def build(name: str, trained: Path, folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     _write(folder / CARD, {**card, "name": f"world-{name}", "source": SOURCE})
+
+
+def _rewrite_tokenizer(folder: Path) -> None:
+    """Write the tokenizer as the export will, whose file takes its place: the fingerprint that it is of stays true."""
+    inner = require("transformers").CLIPTokenizer.from_pretrained(folder).backend_tokenizer
+    layout = {**json.loads(inner.to_str()), "truncation": None, "padding": None}
+    (folder / "tokenizer.json").write_text(json.dumps(layout, ensure_ascii=False), encoding="utf-8")
 
 
 def _card(name: str, measured: dict[str, object]) -> str:

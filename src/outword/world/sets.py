@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -40,8 +41,13 @@ class WorldSet:
 
     @property
     def names(self) -> list[str]:
-        """What the photos are called."""
-        return [f"{thing or NOTHING}/{number:03}.png" for thing in self.things for number in range(self.each)]
+        """What the photos are called: by what they show, and a number among those that show the same."""
+        met = Counter[str | None]()
+        found = []
+        for thing in self.shown:
+            found.append(f"{thing or NOTHING}/{met[thing]:03}.png")
+            met[thing] += 1
+        return found
 
     def scenes(self) -> Scenes:
         """What the photos show."""
