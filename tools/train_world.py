@@ -141,7 +141,7 @@ def evaluate(name: str, model: Any, bpe: Bpe, side: int, log: Log) -> None:
 
     def images(which: str) -> Tensor:
         one = world_sets()[which]
-        pixels = render(one.scenes().map(lambda array: torch.as_tensor(array, device="cuda")), torch)
+        pixels = render(one.scenes.map(lambda array: torch.as_tensor(array, device="cuda")), torch)
         if one.spoilt:
             spoilt = [one.spoilt(photo, number) for number, photo in enumerate(pixels.cpu().numpy())]
             pixels = torch.as_tensor(np.stack(spoilt), device="cuda")

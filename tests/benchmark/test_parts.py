@@ -181,8 +181,8 @@ def test_a_part_that_cannot_be_run_is_a_line(suite, whole, tmp_path, no_plots):
 def test_answers(suite, whole, monkeypatch, no_plots):
     table = Table("answer", "In short", [Column("part", "part")], [Line(["table"])], ["A note."])
 
-    def answers(finished):
-        assert [one.outcome.suite.name for one in finished] == ["table", "sweep"]
+    def answers(encoders, store, folder, report):
+        assert (store, folder) == ((whole[0] / "store").absolute(), whole[0])
         return [Answer("Which?", ["This <b>one</b>."], [table])]
 
     monkeypatch.setitem(parts_of_run.ANSWERS, "both", answers)

@@ -14,7 +14,7 @@ def every(step, name, start=0):
     """Every step-th photo of a set: pixels (n, 96, 96, 3), and what each shows."""
     photos = world_sets()[name]
     rows = np.arange(start, len(photos), step)
-    pixels = render(photos.scenes().map(lambda array: array[rows]))
+    pixels = render(photos.scenes.map(lambda array: array[rows]))
     if photos.spoilt:
         pixels = np.stack([photos.spoilt(one, row) for one, row in zip(pixels, rows.tolist(), strict=True)])
     return pixels, [photos.shown[row] for row in rows]

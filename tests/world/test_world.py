@@ -143,15 +143,15 @@ def test_which_things_are_in_the_sets():
 
 
 def test_grounds_and_clutter():
-    assert (world_sets()["ground"].scenes().shape == -1).all()
-    clutter = world_sets()["clutter"].scenes().shape
+    assert (world_sets()["ground"].scenes.shape == -1).all()
+    clutter = world_sets()["clutter"].scenes.shape
     assert (clutter[:, THING] == -1).all() and (clutter.max(axis=1) >= 0).all()
     assert clutter[clutter >= 0].min() == len(things())  # these have no name
 
 
 def test_shuffled_photos_are_the_same_blocks_in_another_order():
     photos = world_sets()["shuffled"]
-    for before, after in zip(render(photos.scenes().part(0, 4)), photos.photos(), strict=False):
+    for before, after in zip(render(photos.scenes.part(0, 4)), photos.photos(), strict=False):
         blocks = [
             [one[y : y + BLOCK, x : x + BLOCK].tobytes() for y in range(0, SIDE, BLOCK) for x in range(0, SIDE, BLOCK)]
             for one in (before, after)
@@ -162,12 +162,12 @@ def test_shuffled_photos_are_the_same_blocks_in_another_order():
 
 def test_renditions_are_negatives():
     photos = world_sets()["rendition"]
-    np.testing.assert_array_equal(next(photos.photos()), 255 - render(photos.scenes().part(0, 1))[0])
+    np.testing.assert_array_equal(next(photos.photos()), 255 - render(photos.scenes.part(0, 1))[0])
 
 
 def test_sketches_are_black_on_white_and_hollow():
     photos = world_sets()["sketch"]
-    scenes, colours = photos.scenes(), [*COLOURS]
+    scenes, colours = photos.scenes, [*COLOURS]
     assert {[*GROUNDS][ground] for ground in scenes.ground.tolist()} == {"snow"}
     used = scenes.shape >= 0
     assert (used.sum(axis=1) == 2).all() and (scenes.shape[:, THING] == scenes.shape[:, THING + 1]).all()
@@ -183,7 +183,7 @@ def test_sketches_are_black_on_white_and_hollow():
 
 
 def test_harder_sets_are_harder():
-    usual, small, dim = (world_sets()[name].scenes() for name in ("id", "adverse", "v2"))
+    usual, small, dim = (world_sets()[name].scenes for name in ("id", "adverse", "v2"))
     assert small.radius[:, THING].mean() < 0.8 * usual.radius[:, THING].mean()
     assert small.noise.mean() > usual.noise.mean() + 10
     assert ((small.shape >= 0).sum(axis=1) - 1).min() == 3  # pieces of clutter
@@ -252,7 +252,7 @@ _PHRASE = re.compile(
 @pytest.mark.parametrize("name", ["reference", "near"])
 def test_captions_say_only_what_is_there(name):
     photos = world_sets()[name]
-    scenes = photos.scenes()
+    scenes = photos.scenes
     told = [parse(text) for text in captions(scenes, 5)]
     for row, (thing, (size, colour, texture, head, ground)) in enumerate(zip(photos.shown, told, strict=True)):
         assert head in ({EMPTY} if thing is None else {thing, things()[thing].family, ANYTHING})
@@ -267,7 +267,7 @@ def test_captions_say_only_what_is_there(name):
 
 
 def test_captions_have_the_preposition_of_the_ground():
-    for text in captions(world_sets()["ground"].scenes(), 0):
+    for text in captions(world_sets()["ground"].scenes, 0):
         if match := re.search(r"(in|on) (\w+)", text):
             assert match[1] == ("in" if match[2] in INSIDE else "on")
 

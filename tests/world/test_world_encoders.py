@@ -188,7 +188,7 @@ def test_every_word_of_the_world_is_one_token():
 def test_the_tokenizer_is_that_of_transformers():
     bpe = Bpe(json.loads((DATA / "m" / "tokenizer.json").read_text(encoding="utf-8")))
     theirs = transformers.CLIPTokenizer.from_pretrained(DATA / "m")
-    said = [*captions(world_sets()["reference"].scenes(), 1), "A Sword, 12 straße; naïve — 'tis", "", "CATS and dogs!"]
+    said = [*captions(world_sets()["reference"].scenes, 1), "A Sword, 12 straße; naïve — 'tis", "", "CATS and dogs!"]
     assert [bpe.encode(text) for text in said] == theirs(said)["input_ids"]
 
 
@@ -251,7 +251,7 @@ def test_patches_help_where_a_small_thing_decides(other, in_parts):
 
 def test_patches_know_where_the_thing_is(in_parts, on_torch):
     found, labels = in_parts
-    scenes, shown = world_sets()["adverse"].scenes(), rows_of_labels(every(PARTS["adverse"], "adverse")[1])
+    scenes, shown = world_sets()["adverse"].scenes, rows_of_labels(every(PARTS["adverse"], "adverse")[1])
     x, y, radius = (array[:: PARTS["adverse"], THING, None] / FINE for array in (scenes.x, scenes.y, scenes.radius))
     logits = found["adverse"][1] @ labels.T / on_torch["m"].temperature
     of_label = np.take_along_axis(logits, shown[:, None, None], axis=2)[..., 0] - np.logaddexp.reduce(logits, axis=2)

@@ -84,7 +84,7 @@ _FACTS = ("size", "dim", "input", "temperature", "on this machine")
 
 def _encoder(name: str) -> dict[str, Any]:
     """What is known of an encoder without loading it; `on this machine` looks into the hub's cache."""
-    from outword.encoders.names import KNOWN, PREFIXES
+    from outword.encoders.names import KNOWN, PREFIXES, parse
 
     if name.endswith(":"):  # any model of a library
         form = PREFIXES.get(name, f"{name}NAME")
@@ -92,11 +92,15 @@ def _encoder(name: str) -> dict[str, Any]:
     if known := KNOWN.get(name):
         model: Any = known
         size, side, here = 4 * known.parameters, known.side, _is_here(known.repo)
-    else:
-        from outword.encoders.mini.encoder import DATA, SIDE, Mini
+    else:  # embedded
+        from outword.encoders import get_encoder
+        from outword.encoders.mini.encoder import SIDE
+        from outword.encoders.torch.models import files_of
 
-        model, size, side, here = Mini(), sum(path.stat().st_size for path in DATA.iterdir()), SIDE, "yes"
-    shown = (f"{size / 1e6:.0f} MB", model.dim, f"{side} x {side}", model.temperature, here)
+        model, here = get_encoder(name), "yes"
+        size = sum(path.stat().st_size for path in files_of(parse(name)))
+        side = SIDE if name == "mini" else model.preprocess.side
+    shown = (f"{size / 1e6:.0f} MB", model.dim, f"{side} x {side}", float(f"{model.temperature:.4g}"), here)
     own = {"form": name, "licence": model.licence, "source": model.source}
     return {**dict(zip(_FACTS, shown, strict=True)), **own}
 

@@ -51,6 +51,11 @@ class World(OnnxEncoder):
         return get_encoder(f"hf:{self._folder}", device="cpu")
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
-        """A label is known if the captions of the training had it: a noun, a family, or a phrase about one."""
-        known = {phrase.text for phrase in corpus()}
-        return [Coverage(label, "known" if label.lower() in known else "unknown") for label in labels]
+        """A noun, a family or a ground of the training is known, and a phrase about one through it."""
+        known = {phrase.text: phrase.head or phrase.ground for phrase in corpus()}
+        about = {label: known.get(label.lower(), "") for label in labels}
+        return [Coverage(label, _flag(label.lower(), about[label])) for label in labels]
+
+
+def _flag(label: str, head: str) -> str:
+    return "known" if head and label == head else f"through {head}" if head else "unknown"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ class WorldSet:
             met[thing] += 1
         return found
 
+    @cached_property
     def scenes(self) -> Scenes:
         """What the photos show."""
         made = draw(self.shown, [VERSION, *self.name.encode()], self.look)
@@ -56,10 +57,13 @@ class WorldSet:
 
     def photos(self, skip: int = 0) -> Iterator[Any]:
         """Pixels (96, 96, 3) of each photo but the first `skip`; some are drawn at a time."""
-        scenes = self.scenes()
         for start in range(skip, len(self), TOGETHER):
-            pixels = render(scenes.part(start, start + TOGETHER))
-            yield from (self.spoilt(one, start + i) if self.spoilt else one for i, one in enumerate(pixels))
+            yield from self.some(start, start + TOGETHER)
+
+    def some(self, start: int, stop: int) -> list[Any]:
+        """Pixels (96, 96, 3) of the photos from `start` to before `stop`, drawn together."""
+        pixels = render(self.scenes.part(start, stop))
+        return [self.spoilt(one, start + i) if self.spoilt else one for i, one in enumerate(pixels)]
 
 
 def _sketched(scenes: Scenes) -> Scenes:
