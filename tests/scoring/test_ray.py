@@ -13,18 +13,17 @@ import pyarrow.parquet
 import pytest
 
 import outword
-from conftest import LABELS, PHOTOS, call, contents
-from helpers import tiny
+from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
 from helpers.uncut import uncut, write_store
-from outword.encoders import get_encoder
-from outword.encoders.onnx.export import export
+from outword.encoders.world import DATA
 from outword.maths.thresholds import fit_reference
 from outword.scoring import parts
 from outword.vectors.embed import embed
 
 ray = pytest.importorskip("ray")
+KINDS = ("hammer", "cat", "car")
 pytestmark = pytest.mark.filterwarnings("default")  # Ray warns of itself
 
 
@@ -41,24 +40,17 @@ def cluster():
     cluster.shutdown()
 
 
-@pytest.fixture(scope="module")
-def encoders(tmp_path_factory):
-    """A small CLIP and its export."""
-    folder = tmp_path_factory.mktemp("encoders")
-    tiny.clip_folder(folder / "clip")
-    tower = get_encoder(f"hf:{folder / 'clip'}", device="cpu")
-    export(tower, folder / "onnx", force=True)
-    return {"clip": f"hf:{folder / 'clip'}", "onnx": f"onnx:{folder / 'onnx'}"}
-
-
-@pytest.fixture(scope="module")
-def light(encoders, tmp_path_factory, words_file):
-    """A detector whose encoder takes no time."""
-    path = tmp_path_factory.mktemp("light") / "light.outword"
-    outword.fit(LABELS, encoder=encoders["onnx"], corpus=words_file, miner="all", method="debiased", n_groups=3).save(
-        path
-    )
+def fitted(encoder, path):
+    """A detector of three things of the rendered world, calibrated on photos of them."""
+    outword.fit(KINDS, encoder=encoder, corpus="world-nouns", method="debiased", n_groups=3).save(path)
+    call("calibrate", path, *(f"world:train/{kind}" for kind in KINDS), "--tpr", "0.9")
     return path
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory):
+    """A detector whose encoder takes no time: a small CLIP, exported."""
+    return fitted(f"onnx:{DATA / 's'}", tmp_path_factory.mktemp("light") / "light.outword")
 
 
 @pytest.fixture
@@ -133,11 +125,12 @@ def test_embedded_encoder_and_rows_on_stdout(cluster, saved, tmp_path):
     assert here.stderr.splitlines()[-1] == there.stderr.splitlines()[-1]
 
 
-def test_clip_on_torch(cluster, encoders, words_file, shards, tmp_path):
-    outword.fit(LABELS, encoder=encoders["clip"], corpus=words_file, miner="all", method="debiased", n_groups=3).save(
-        tmp_path / "d"
-    )
-    same(tmp_path / "d", tmp_path, shards / "000001.tar", "--batch-size", "4")
+def test_clip_on_torch_and_rows_that_are_right(cluster, tmp_path):
+    made = fitted(f"hf:{DATA / 's'}", tmp_path / "d")
+    found = same(made, tmp_path, "world:id/hammer", "world:other/house", "--batch-size", "4")
+    own, others = (rows_of(found[name].decode()) for name in sorted(found) if name.startswith("part-"))
+    assert sum((row["verdict"], row["label"]) == ("in", "hammer") for row in own) >= 28 and len(own) == 40
+    assert sum(row["verdict"] == "out" for row in others) >= 13 and len(others) == 16
 
 
 def test_driver_that_is_killed(cluster, light, shards, tmp_path):
