@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from helpers.rendered import every
-from outword.benchmark.world import about_verdicts, about_words, answers
+from outword.benchmark.world import about_models, about_verdicts, about_words, answers
+from outword.benchmark.world import lab as lab_of
 from outword.benchmark.world.found import T95, Found, listed, paired, percent, side
 from outword.benchmark.world.lab import Lab, List, broad_lists, exact_lists, the_list
 from outword.encoders import get_encoder
@@ -188,3 +189,24 @@ def test_an_answer_is_shown_as_a_table():
     (table,) = shown.tables
     assert table.name == "answer-tau" and [column.key for column in table.columns] == ["a", "b"]
     assert [line.cells for line in table.rows] == [("1", "2"), ("3", "4")]
+
+
+def test_all_is_asked_of_a_store(monkeypatch, tmp_path):
+    """From sets in a store to what the report shows; few photos stand for each set."""
+
+    def some(encoder, name, store, report=None):
+        pixels, things = every(STEPS.get(name, 25), name)
+        paths = [f"world:{name}/{thing or NOTHING}/{row:03}.png" for row, thing in enumerate(things)]
+        return SimpleNamespace(vectors=encoder.encode_images(pixels), paths=paths)
+
+    monkeypatch.setattr(about_models, "encoded_set", some)
+    monkeypatch.setattr(lab_of, "encoded_set", some)
+    monkeypatch.setattr(about_models, "MODELS", ("world-s",))
+    monkeypatch.setattr(answers, "QUESTIONS", {"p-values": about_verdicts.promises})
+    monkeypatch.setattr(answers, "ENCODER", "world-s")
+    models, promises = answers.answers(get_encoder, tmp_path / "store", tmp_path)
+    (row,) = models.tables[0].rows
+    assert row.cells[0] == "world-s" and 50 < float(row.cells[1]) < 90
+    assert float(row.cells[6]) > float(row.cells[7]) + 0.3  # texts lie in a cone, and images elsewhere
+    assert promises.tables[0].rows[0].cells[0] == "like the reference"
+    assert (tmp_path / "answers/p-values.json").exists()

@@ -21,6 +21,7 @@ from outword.encoders.onnx import export as exporting
 from outword.encoders.onnx.encoder import CARD, OnnxEncoder
 from outword.encoders.texts import CutWarning
 from outword.encoders.world import DATA
+from outword.errors import ParameterError
 from outword.maths.metrics import auroc
 from outword.maths.numerics import unit_rows
 from outword.testing import check_encoder
@@ -292,3 +293,25 @@ def test_a_step_of_odin_goes_uphill(on_torch):
     assert (down < plain).mean() > 0.9
     other = after(lambda x: np.roll(detector.gradient(x), 1, axis=1), detector.epsilon)
     assert (up - plain).mean() > 2 * np.abs(other - plain).mean()  # a step to another side does less
+
+
+def test_by_name_patches_and_gradients_come_from_torch(on_torch, monkeypatch):
+    encoder, alone = get_encoder("world-m"), on_torch["m"]
+    pixels = np.stack([encoder.preprocess(Image.fromarray(one)) for one in every(250, "id")[0]])
+    for found, expected in zip(encoder.encode_patches(pixels), alone.encode_patches(pixels), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    method = ODIN().fit(labels=encoder.encode_texts(PROMPTED))
+    moved = [one.encode_perturbed(pixels, method.gradient, 0.01) for one in (encoder, alone)]
+    np.testing.assert_array_equal(*moved)
+    monkeypatch.setattr("outword.encoders.world.find_spec", lambda name: None)
+    bare = type(encoder)("world-m")
+    assert bare.offers == ()
+    with pytest.raises(ParameterError, match="world-m has no patch vectors"):
+        bare.encode_patches(pixels)
+    with pytest.raises(ParameterError, match="world-m gives no gradients"):
+        bare.encode_perturbed(pixels, method.gradient, 0.01)
+
+
+def test_by_name_they_resize_as_they_were_exported():
+    with pytest.raises(ParameterError, match="got bilinear"):
+        get_encoder("world-m", resize="bilinear")

@@ -13,7 +13,7 @@ from outword.maths.methods.base import Classes
 from outword.maths.numerics import Array, blocks, log_sum_exp
 
 STRENGTH = 1000.0  # of 1 to 100,000, near the best log-likelihood of held-out photos, which is flat from here on
-MOST_STEPS = 1000
+MOST_STEPS = 3000  # some heads with outliers take a little over 1000, by how the processor rounds
 SMALL = 10**8  # multiplications a step, under which threads of numpy and scipy wait for each other more than they help
 MEMORY = 1 << 25  # numbers that L-BFGS may keep of its past steps: 256 MB
 
