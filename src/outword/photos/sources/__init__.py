@@ -57,7 +57,7 @@ def find_pieces(given: Iterable[PathLike], *, column: str | None = None) -> Iter
     - Any other folder gives the image files and the Parquet files below it; no tars, which often lie beside what was
       unpacked from them.
     - `world:SET`, such as `world:near`, gives photos of the small rendered world, `world:SET/THING` those of a thing.
-      What begins so is never a file; write `./world:near` for one of that name.
+      What begins so is never a file; one of that name is read by its absolute path.
     - Braces, `{00..99}` and `{a,b}`, and glob patterns are expanded where no file has that very name.
 
     All of this may be behind a URL. What cannot be read becomes an item with an error; a remote place that does not

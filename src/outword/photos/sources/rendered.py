@@ -21,7 +21,7 @@ PREFIX = "world:"
 def is_rendered(path: str) -> bool:
     """Whether a path is of the world, by how it begins; a file of that very name is not looked for.
 
-    >>> is_rendered("world:near/turtle/000.png"), is_rendered("./world:near")
+    >>> is_rendered("world:near/turtle/000.png"), is_rendered("/photos/world:near")
     (True, False)
     """
     return path.startswith(PREFIX)
