@@ -92,7 +92,7 @@ def share_of_positives(texts: Sequence[str], labels: Collection[str]) -> float:
     return float(np.mean([is_positive(known[text], labels) for text in texts]))
 
 
-def captions(scenes: Scenes, seed: int) -> list[str]:
+def captions(scenes: Scenes, seed: int | Sequence[int]) -> list[str]:
     """A caption for each scene, drawn by the seed: it names some of what there is to see, and rarely all of it."""
     rng, n = np.random.default_rng(seed), len(scenes)
     names, colours, grounds = [*things()], [*COLOURS], [*GROUNDS]
