@@ -147,7 +147,7 @@ def tell(detector: Detector, labels: str) -> None:
             say(line)
     if len(detector.meanings) > NAMED:
         say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
-    tell_coverage(detector.coverage, labels)
+    tell_coverage(detector.coverage, labels, detector.card["encoder"]["name"])
     if detector.card["kinds"] == "auto" and mostly_unknown(detector.coverage):
         say("labels stand for themselves, without kinds, since half of them or more are not known as such")
     if detector.cut:
@@ -189,8 +189,10 @@ def _expected(detector: Detector) -> str:
     return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {cut.told})"
 
 
-def tell_coverage(coverage: dict[str, str], labels: str) -> None:
+def tell_coverage(coverage: dict[str, str], labels: str, encoder: str) -> None:
     """Say how well the encoder knows each label, and loudly which it does not know."""
+    from outword.encoders.names import WORLD
+
     loud = console().print
     for flag in dict.fromkeys(sorted(coverage.values())):
         named = [label for label, got in coverage.items() if got == flag]
@@ -199,8 +201,11 @@ def tell_coverage(coverage: dict[str, str], labels: str) -> None:
     unknown = [label for label, flag in coverage.items() if flag == "unknown"]
     if unknown:
         which = "the label is" if len(coverage) == 1 else f"{len(unknown)} of {len(coverage)} labels are"
-        told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses. It is not CLIP; real work"
-        loud(f"{told} wants:", style="bold red")
+        told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."
+        if encoder in WORLD:
+            loud(f"{told} {encoder} knows a rendered world and nothing else (docs/world.md)", style="bold red")
+            return
+        loud(f"{told} It is not CLIP; real work wants:", style="bold red")
         command = f"  outword fit {labels} --encoder clip-vit-b-16"
         loud(command, style="bold red", markup=False, soft_wrap=True)
         loud('  (pip install "outword[clip]" first; docs/encoders.md)', style="red", markup=False)

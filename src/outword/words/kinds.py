@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from outword.base.checks import one_of
 from outword.errors import InputError, ParameterError
-from outword.words.forms import heads, numbers, spellings, squeeze
+from outword.words.forms import fold, heads, numbers, spellings, squeeze
 from outword.words.labels import Label
 from outword.words.nouns import PHYSICAL, nouns
 from outword.words.suggest import suggestions
@@ -276,9 +276,19 @@ def are_named(words: Sequence[str], names: Iterable[str]) -> list[bool]:
     taken = {form for name in names for form in spellings(name)}
 
     def is_about(phrase: str) -> bool:
-        return any(not taken.isdisjoint(numbers(head)) for head in heads(phrase)) and not nouns().senses(phrase)
+        return any(not taken.isdisjoint(numbers(head)) for head in heads(phrase)) and not _is_lemma(phrase)
 
     return [not taken.isdisjoint(numbers(word)) or is_about(word) for word in words]
+
+
+def _is_lemma(phrase: str) -> bool:
+    """Whether WordNet has a phrase as it is, in as many words: a yellow hammer is no yellowhammer, which is a bird.
+
+    >>> _is_lemma("sea-lion"), _is_lemma("yellow hammer")
+    (True, False)
+    """
+    net, spelled = nouns(), fold(phrase).replace("-", " ")
+    return any(fold(name).replace("-", " ") == spelled for sense in net.senses(phrase) for name in net.names(sense))
 
 
 def _main_sense(word: str) -> int:

@@ -65,7 +65,8 @@ def bench_parts(
             raise InputError(f"no part of {suite.name} could be run ({' '.join(left_out)})", hint="see the reasons")
         ask = ANSWERS.get(suite.name) if only is None else None
         found = ask(given["encoders"], given["store"].absolute(), folder, report) if ask else ()
-        write_tables([table for answer in found for table in answer.tables], folder)
+        if found:
+            write_tables([table for answer in found for table in answer.tables], folder)
         write_overview(suite, folder / "report.html", finished, answers=found, left_out=left_out, command=command)
     return FinishedParts(finished, found, left_out)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from outword.world.sets import WorldSet
 
 PREFIX = "world:"
+SEE = "docs/world.md"
 
 
 def is_rendered(path: str) -> bool:
@@ -73,10 +74,16 @@ def rendered(path: str) -> Rendered:
     """What is behind `world:SET`, `world:SET/THING` or `world:SET/THING/NUMBER.png`; `InputError` if nothing is."""
     path = path.rstrip("/")
     name, _, below = path.removeprefix(PREFIX).partition("/")
-    names = _set(name).names
-    places = [place for place, one in enumerate(names) if not below or one == below or one.startswith(f"{below}/")]
+    names, (thing, _, number) = _set(name).names, below.partition("/")
+    own = [place for place, one in enumerate(names) if not thing or one.startswith(f"{thing}/")]
+    if not own:
+        things = dict.fromkeys(one.partition("/")[0] for one in names)
+        error = unknown(f"thing in {PREFIX}{name}", thing, things, SEE)
+        raise InputError(f"{error.message}, which has {', '.join(things)}", hint=error.hint)
+    places = [place for place in own if not number or names[place] == below]
     if not places:
-        raise InputError(f"there is no {below} in the set {PREFIX}{name}", hint=f"it has {names[0]} to {names[-1]}")
+        span = f"{names[own[0]]} to {names[own[-1]]}"
+        raise InputError(f"there is no {below} in the set {PREFIX}{name}", hint=f"it has {span}")
     return Rendered(path, name, places[0], places[-1] + 1)
 
 
@@ -84,7 +91,7 @@ def _set(name: str) -> WorldSet:
     from outword.world.sets import world_sets  # heavy, and needed by those alone who ask for it
 
     if name not in world_sets():
-        error = unknown("set of the world", name, world_sets(), "docs/scale.md")
+        error = unknown("set of the world", name, world_sets(), SEE)
         raise InputError(f"{error.message}, which has {', '.join(world_sets())}", hint=error.hint)
     return world_sets()[name]
 
