@@ -18,7 +18,7 @@ from PIL import Image
 
 from outword.encoders import Encoder
 from outword.errors import OutwordError
-from outword.maths.methods import VectorDetector
+from outword.maths.methods import Need, VectorDetector
 from outword.maths.metrics import auroc
 from outword.maths.mining import Miner
 from outword.maths.numerics import Array, unit_rows
@@ -47,7 +47,8 @@ D = TypeVar("D", bound=VectorDetector)
 class World(NamedTuple):
     """Vectors with a known truth: ID images lie near a label, OOD images near a wild word; rows are unit.
 
-    `train` are further ID images, ten a label, to fit on, and `classes` says which label each of them is near.
+    `train` are further ID images, ten a label, to fit on, and `classes` says which label each of them is near. The
+    `negatives`, two a label, are vectors that no image is near.
     """
 
     labels: Array
@@ -56,11 +57,12 @@ class World(NamedTuple):
     ood_images: Array
     train: Array
     classes: NDArray[np.int64]
+    negatives: Array
 
     def changed(self, change: Callable[[Array], Array]) -> World:
         """The same world with a change made to all vectors."""
         labels, wild, id_images, ood_images, train = map(change, self[:5])
-        return World(labels, wild, id_images, ood_images, train, self.classes)
+        return World(labels, wild, id_images, ood_images, train, self.classes, change(self.negatives))
 
 
 def planted_world(n_labels: int = 30, n_wild: int = 600, n_images: int = 120, dim: int = 48, seed: int = 0) -> World:
@@ -73,7 +75,9 @@ def planted_world(n_labels: int = 30, n_wild: int = 600, n_images: int = 120, di
 
     inside, outside = (near(rows[rng.integers(len(rows), size=n_images)]) for rows in (labels, wild))
     classes = np.repeat(np.arange(n_labels), 10)
-    return World(labels, wild, inside, outside, near(labels[classes]), classes)
+    train = near(labels[classes])
+    negatives = unit_rows(rng.standard_normal((2 * n_labels, dim))).reshape(2, n_labels, dim)
+    return World(labels, wild, inside, outside, train, classes, negatives)
 
 
 def check_detector(detector: VectorDetector) -> None:
@@ -239,7 +243,10 @@ def _check_rows(encoder: Encoder, encode: Callable[[list], NDArray[np.float32]],
 
 def _fitted(detector: D, world: World | None = None) -> tuple[World, D]:
     world = world or planted_world()
-    return world, detector.fit(world.labels, world.wild, images=world.train, image_labels=world.classes)
+    given = {"images": world.train, "image_labels": world.classes}
+    if Need.NEGATIVES in detector.wants():
+        given["negatives"] = world.negatives
+    return world, detector.fit(world.labels, world.wild, **given)
 
 
 def _id_scores(detector: VectorDetector, world: World) -> Array:

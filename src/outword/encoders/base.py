@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from outword.base.processors import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
 from outword.photos.ahead import decode_ahead
 from outword.photos.decode import ImageLike, with_image
+
+if TYPE_CHECKING:
+    from outword.encoders.torch.text_tower import TextTower
 
 PATCHES = "value path"  # what patch vectors are; what is made with them says so, since others are another score
 Vectors = NDArray[np.float32]
@@ -62,7 +65,8 @@ class Encoder(ABC):
     min_side: int  # an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode)
     batch_size: int  # how many images go through the image tower together
     feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
-    offers: tuple[str, ...] = ()  # what it gives besides vectors: "patches", "pixels" (gradients back to them)
+    # What it gives besides vectors: "patches", "pixels" (gradients back to them), "prompts" (a `text_tower`)
+    offers: tuple[str, ...] = ()
 
     @abstractmethod
     def encode_pixels(self, pixels: Pixels) -> Vectors:
@@ -91,6 +95,11 @@ class Encoder(ABC):
         """
         hint = "encoders that run on torch do; or set epsilon=0 (--set epsilon=0)"
         raise ParameterError(f"{self.name} gives no gradients", hint=hint)
+
+    def text_tower(self) -> TextTower:
+        """The text tower from token embeddings on, frozen, for what learns some of them; it runs on torch."""
+        hint = "the CLIP models of open_clip and transformers can"
+        raise ParameterError(f"{self.name} cannot be driven from token embeddings", hint=hint)
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each label is known; empty when the encoder cannot tell."""

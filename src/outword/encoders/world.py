@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
@@ -16,19 +16,22 @@ from outword.encoders.names import parse
 from outword.encoders.onnx.encoder import OnnxEncoder
 from outword.world.phrases import corpus
 
+if TYPE_CHECKING:
+    from outword.encoders.torch.text_tower import TextTower
+
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "world"
 
 
 class World(OnnxEncoder):
     """One of the models, in `DATA`; the same folder holds it for transformers, `hf:FOLDER`.
 
-    Where torch and transformers are there, patches and gradients come from that one.
+    Where torch and transformers are there, patches, gradients and prompts come from that one.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(DATA / parse(name).what, name=name, **options)
         if all(map(find_spec, ("torch", "transformers"))):  # not imported before they are needed
-            self.offers = ("patches", "pixels")
+            self.offers = ("patches", "pixels", "prompts")
 
     def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
         """Pixels to unit vectors (n, dim) and those of their patches (n, n_patches, dim), on torch."""
@@ -43,6 +46,10 @@ class World(OnnxEncoder):
             return super().encode_perturbed(pixels, gradient, epsilon)
         with threadpool_limits(1):
             return self._towers.encode_perturbed(pixels, gradient, epsilon)
+
+    def text_tower(self) -> TextTower:
+        """The text tower from token embeddings on, on torch."""
+        return self._towers.text_tower() if self.offers else super().text_tower()
 
     @cached_property
     def _towers(self) -> Encoder:

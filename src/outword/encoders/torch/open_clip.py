@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import safe_open
 from torch import Tensor
@@ -25,7 +26,9 @@ from outword.encoders import hub
 from outword.encoders.base import in_short
 from outword.encoders.names import KNOWN, Parsed
 from outword.encoders.preprocess import Preprocess
+from outword.encoders.texts import Ids
 from outword.encoders.torch.models import AGAIN, OPEN_CLIP, VOCABULARY, WEIGHTS, by_hand, read_json
+from outword.encoders.torch.text_tower import maker, of_open_clip
 from outword.encoders.torch.towers import Model, check_towers, features
 from outword.errors import InputError, ParameterError, unknown
 
@@ -121,17 +124,23 @@ def load(place: Place) -> Model:
     module = _build(library, place, quick)
     tokenizer, tokens = _tokenizer(library, place.arch, config["text_cfg"])
     text, end = _text(module, getattr(tokenizer, "eot_token_id", None))
+
+    def tokenize(texts: Sequence[str]) -> Ids:
+        return np.asarray(tokenizer(list(texts)))
+
+    inner = getattr(module, "text", module)
     parts = [sha256_file(place.weights), {**config, "quick_gelu": quick}, tokens]
     model = Model(
         module=module,
         image=lambda pixels: features(module.visual(pixels)),
         text=text,
         patches=_patches(module.visual),
-        tokenize=lambda texts: tokenizer(list(texts)).numpy(),
+        tokenize=tokenize,
         count=lambda words: _count(tokenizer, words),
         tokenizer=tokenizer,
         pad=getattr(getattr(tokenizer, "tokenizer", None), "pad_token_id", 0) or 0,
         end=end,
+        text_tower=maker(of_open_clip, inner, tokenize, end),
         preprocess=_preprocess(place, module.visual.preprocess_cfg),
         dim=int(config["embed_dim"]),
         temperature=math.exp(-module.logit_scale.item()),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SMALLEST_TEMPERATURE = 1e-6
+GIVEN = ("labels", "wild", "owners", "negatives")  # what `fit` was given and `state` has
 Classes = NDArray[np.int64]
 T = TypeVar("T")
 
@@ -45,6 +46,7 @@ class Need(Enum):
         "head",
         "logits of a linear head: the labels themselves, or with `--set head=probe` a linear probe on ID images",
     )
+    NEGATIVES = "negatives", "vectors that say no to each label: of learned prompts, or of a second text tower"
     PATCHES = "patches", "a vector for each part of an image: the CLIP models of open_clip and transformers have them"
     PIXELS = "pixels", "gradients from the score back to the pixels: encoders that run on torch have them"
 
@@ -76,6 +78,8 @@ class VectorDetector(ABC):
     labels_: NDArray[np.floating]  # (n_rows, dim), as given to `fit`; `_y` are the same as unit rows
     owners_: NDArray[np.int64] | None = None  # (n_rows,), as given to `fit`; None where every row is a label
     wild_: NDArray[np.floating] | None = None  # (n_wild, dim), as given to `fit`
+    # (n_sets, n_rows, dim), as given to `fit`; `_no` are the same as unit rows
+    negatives_: NDArray[np.floating] | None = None
     default_threshold_: float | None = None  # where the verdict changes before calibration, if there is such a point
     _fitted = False
 
@@ -99,6 +103,7 @@ class VectorDetector(ABC):
         owners: ArrayLike | None = None,
         images: ArrayLike | None = None,
         image_labels: ArrayLike | None = None,
+        negatives: ArrayLike | None = None,
     ) -> Self:
         """Take the vectors; rows are normalised. What the method does not need may be left out.
 
@@ -109,6 +114,7 @@ class VectorDetector(ABC):
                 kinds): 0 to n_labels - 1, in order. Scores do not look at it, `evidence` does.
             images: (n_images, dim), ID images.
             image_labels: (n_images,) integers, the class of each ID image.
+            negatives: (n_sets, n_rows, dim), vectors that say no to each row of `labels`; one set may be (n_rows, dim).
         """
         self._fitted = False
         self.check()
@@ -119,7 +125,8 @@ class VectorDetector(ABC):
         x = self._rows(Need.ID_IMAGES, "images", images, dim) if Need.ID_IMAGES in wants else None
         classes = self._classes(image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
         known = next((rows for rows in (y, u, x) if rows is not None), np.zeros((0, 0)))
-        self._keep(known[:0] if y is None else y.copy(), None if u is None else u.copy(), owners)
+        no = self._negatives(negatives, known) if Need.NEGATIVES in wants else None
+        self._keep(known[:0] if y is None else y.copy(), None if u is None else u.copy(), owners, no)
         for name in self.learned:
             setattr(self, f"{name}_", None)
         self._learn(None if x is None else unit_rows(x, "images"), classes)  # type: ignore[arg-type]
@@ -227,7 +234,7 @@ class VectorDetector(ABC):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that `restore` needs to score exactly as this detector does."""
-        found = {name: getattr(self, f"{name}_", None) for name in ("labels", "wild", "owners", *self.learned)}
+        found = {name: getattr(self, f"{name}_", None) for name in (*GIVEN, *self.learned)}
         return {name: np.asarray(array) for name, array in found.items() if array is not None}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
@@ -237,7 +244,7 @@ class VectorDetector(ABC):
         for name, array in state.items():
             if not np.isfinite(array).all():
                 raise InputError(f"{name} must be finite, got NaN or infinity", hint="fit it again")
-        self._keep(state["labels"], state.get("wild"), state.get("owners"))
+        self._keep(*(state.get(name) for name in GIVEN))  # type: ignore[arg-type]
         for name in self.learned:
             setattr(self, f"{name}_", state.get(name))
         self._prepare()
@@ -267,6 +274,19 @@ class VectorDetector(ABC):
             )
         return matrix(values, name, dim)
 
+    def _negatives(self, values: ArrayLike | None, labels: NDArray[np.floating]) -> NDArray[np.floating]:
+        """As many vectors a set as there are rows of labels."""
+        given = np.zeros(0) if values is None else np.asarray(values)
+        sets = given[None] if given.ndim == 2 else given
+        if sets.ndim != 3 or not len(sets) or sets.shape[1:] != labels.shape:
+            n, dim = labels.shape
+            raise InputError(
+                f"{type(self).__name__} needs {Need.NEGATIVES.value} of shape (n_sets, {n}, {dim}), got "
+                f"{'none' if values is None else given.shape}",
+                hint="pass negatives= with a vector for each row of labels",
+            )
+        return matrix(sets.reshape(-1, sets.shape[2]), "negatives").reshape(sets.shape).copy()
+
     def _classes(self, image_labels: ArrayLike | None, n_images: int) -> Classes:
         found = np.asarray([] if image_labels is None else image_labels)
         if found.shape != (n_images,) or found.dtype.kind not in "iu":
@@ -290,16 +310,24 @@ class VectorDetector(ABC):
         x = self._unit_images(images)
         return in_blocks(work, x, np.empty((len(x), width)))
 
-    def _keep(self, labels: NDArray[np.floating], wild: NDArray[np.floating] | None, owners: ArrayLike | None) -> None:
+    def _keep(
+        self,
+        labels: NDArray[np.floating],
+        wild: NDArray[np.floating] | None,
+        owners: ArrayLike | None,
+        negatives: NDArray[np.floating] | None,
+    ) -> None:
         if owners is not None and Need.ID_LABELS in self.wants():
             raise InputError(
                 f"{type(self).__name__} learns its classes from ID images, so every row must be a label, got owners",
                 hint="leave owners (kinds) away",
             )
-        self.labels_, self.wild_ = labels, wild
+        self.labels_, self.wild_, self.negatives_ = labels, wild, negatives
         self.owners_ = None if owners is None else check_owners(owners, len(labels))
         self._banks: dict[tuple[str, Choice, float], Bank] = {}
         self._y = unit_rows(labels, "labels")
+        if negatives is not None:
+            self._no = unit_rows(negatives.reshape(-1, labels.shape[1]), "negatives").reshape(negatives.shape)
 
     def _learn(self, images: Array, classes: Classes) -> None:
         """Set the arrays named in `learned`, from `labels_`, `wild_` and the ID images; `fit` calls it, not `restore`.

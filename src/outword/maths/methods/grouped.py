@@ -152,11 +152,12 @@ class GroupedDetector(WordsDetector):
         owners: ArrayLike | None = None,
         images: ArrayLike | None = None,
         image_labels: ArrayLike | None = None,
+        negatives: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
         """Take the vectors; `groups`, an (n_groups, size) index array into `wild`, replaces the dealing."""
         self._dealt = groups
-        return super().fit(labels, wild, owners=owners, images=images, image_labels=image_labels)
+        return super().fit(labels, wild, owners=owners, images=images, image_labels=image_labels, negatives=negatives)
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:
         assert self.wild_ is not None
