@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
@@ -38,6 +38,7 @@ from outword.words.kinds import Meaning
 from outword.words.labels import Given
 
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
+CONTEXT = "context/"  # how the names of such arrays begin that are learned tokens
 NOTHING = collected()
 PathLike = str | os.PathLike[str]
 
@@ -56,6 +57,7 @@ class Detector:
         cut_: the `Threshold` from photos of other things, the reference or the batch itself, or None.
         reference_scores: what photos score that show none of the labels, sorted, (n,) float64, or None.
         vocabulary: names to say what a photo looks like, or None.
+        contexts: tokens that were learned, by name (`outword.learning.prompts`); empty for methods that learn none.
         encoder_override: whether the encoder was named anew when the detector was loaded.
         fitted_on: hashes of the photos that the method was fitted on (`vectors.fitted`); None where they are not known,
             since the detector was saved before they were kept.
@@ -76,6 +78,7 @@ class Detector:
         cut: Threshold | None = None,
         reference_scores: ArrayLike | None = None,
         vocabulary: Vocabulary | None = None,
+        contexts: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
         self.scorer = scorer
         self.labels = list(labels)
@@ -88,6 +91,7 @@ class Detector:
         self.cut_ = cut
         self.reference_scores = _sorted(reference_scores)
         self.vocabulary = vocabulary
+        self.contexts = dict(contexts or {})
         self._get_encoder = encoder
         self._whole = False
 
@@ -325,6 +329,7 @@ class Detector:
             arrays[REFERENCE] = self.reference_scores
         if self.vocabulary is not None:
             arrays[VOCABULARY] = self.vocabulary.vectors
+        arrays |= {f"{CONTEXT}{name}": context for name, context in self.contexts.items()}
         names = self.vocabulary.names if self.vocabulary else ()
         return artifact.Saved({**self.card, **stored}, arrays, self.labels, self.wild, self.rows, list(names))
 
@@ -362,19 +367,22 @@ class Detector:
     def relabel(self, labels: Given, report: Report = quiet) -> Detector:
         """A new detector for other labels, made as this one was; it is not calibrated.
 
-        Encoder, method, corpus, miner and prompts are the same, with the same parameters.
+        Encoder, method, corpus, miner and prompts are the same, with the same parameters. Prompts that were learned for
+        all labels together are taken along, and what was measured of them does not hold for others.
         """
         corpus = self.card.get("corpus", {}).get("name")
         own_words, own_photos = corpus is not None and not is_named(corpus), Need.ID_IMAGES in self.scorer.wants()
-        if own_words or own_photos:
-            lost = "photos that it was fitted on" if own_photos else f"word list {corpus}"
+        moves = bool(self.contexts) and all(context.ndim == 3 for context in self.contexts.values())
+        if own_words or (own_photos and not moves):
+            lost = f"word list {corpus}" if own_words else "photos that it was fitted on"
             raise InputError(
                 f"{self.method} cannot be made for other labels: the {lost} did not come along",
                 hint='make it with "outword fit"',
             )
         from outword.detector.fitting import prepare  # which makes detectors
 
-        return prepare(resolve_card(self.card, self.encoder), labels, report=report).finish(self.card["fpr"], report)
+        recipe, contexts = resolve_card(self.card, self.encoder), self.contexts or None
+        return prepare(recipe, labels, contexts=contexts, report=report).finish(self.card["fpr"], report)
 
 
 def _sorted(scores: ArrayLike | None) -> Array | None:

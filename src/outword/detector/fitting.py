@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,22 @@ from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.inputs import missing_inputs
 from outword.detector.positives import Positives, label_coverage, make_positives, make_wild
+from outword.detector.prompting import first_words, read_word_images, with_prompts
 from outword.detector.recipe import Recipe, default_method, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ParameterError
 from outword.maths.methods import Need
 from outword.vectors.fitted import Hashes
-from outword.vectors.id_images import IdImages, read_id_images
+from outword.vectors.id_images import IdImages, few_shots, read_id_images
 from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import find_reference
 from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet
 from outword.words.labels import Given, check_labels
 from outword.words.prompts import Prompts, get_prompts
+
+if TYPE_CHECKING:
+    from outword.learning.prompts import Contexts
 
 PathLike = str | os.PathLike[str]
 LabelCache = dict[tuple[Prompts, str, bool], Positives]  # by prompts, kinds, and whether a label is one row
@@ -42,6 +46,8 @@ class Prepared:
     given: dict[str, NDArray[Any] | None]
     card: dict[str, Any]
     fitted_on: Hashes
+    contexts: Mapping[str, NDArray[np.float32]]  # learned before, of a method that learns prompts
+    seconds: float = 0.0  # that took
 
     def fit(self) -> Detector:
         """Fit the method; there is neither a cut yet nor a vocabulary."""
@@ -54,6 +60,7 @@ class Prepared:
             encoder=lambda: encoder,
             fitted_on=self.fitted_on,
             rows=self.rows,
+            contexts=self.contexts,
         )
 
     def finish(self, fpr: float | None = None, report: Report = quiet) -> Detector:
@@ -81,6 +88,7 @@ def fit(
     miner: str | None = None,
     prompts: str | None = None,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
+    word_images: PathLike | None = None,
     keep_label_words: bool = False,
     kinds: str | None = None,
     fpr: float | None = None,
@@ -104,6 +112,7 @@ def fit(
             encoder's.
         id_images: photos that show the classes: folders, whose sub-folders are labels, or stores of "outword embed",
             one or several; or what `outword.vectors.id_images.read_id_images` gave.
+        word_images: photos of other things, in folders named after them, for "lapt", which learns from such too.
         keep_label_words: keep wild words about a label, those that equal it, phrases such as "red cat" and kinds; they
             are left out by default, and `card` says which.
         kinds: what stands for a label beside its name: "known", what WordNet has below it and the encoder knows; "all"
@@ -128,7 +137,7 @@ def fit(
     )
     if miner_params and Need.WILD not in recipe.wants:
         raise ParameterError(f"{method} mines no words, and {min(miner_params)} is of a miner", hint="leave it out")
-    return prepare(recipe, labels, id_images=id_images, report=report).finish(fpr, report)
+    return prepare(recipe, labels, id_images=id_images, word_images=word_images, report=report).finish(fpr, report)
 
 
 def prepare(
@@ -136,22 +145,27 @@ def prepare(
     labels: Given,
     *,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
+    word_images: PathLike | None = None,
+    contexts: Contexts | None = None,
     report: Report = quiet,
     label_cache: LabelCache | None = None,
 ) -> Prepared:
-    """Encode what a recipe is fitted on; labels, ID images and report are those of `fit`.
+    """Encode what a recipe is fitted on; labels, ID images, word images and report are those of `fit`.
 
     `label_cache` keeps what stands for the labels from one call to the next, for several recipes with the same encoder
-    and labels.
+    and labels. With `contexts`, which another detector has learned, a method that learns prompts takes those, and no
+    photos.
     """
     typed, card, encoder = check_labels(labels), recipe.card, recipe.encoder
-    if missing := missing_inputs(recipe, id_images):
+    if contexts is None and (missing := missing_inputs(recipe, id_images)):
         raise missing
     names, given, fitted_on = list(typed), dict[str, NDArray[Any] | None](), NOTHING
     card["label_prompts"] = {name: label.prompt for name, label in typed.items() if label.prompt}
     card["coverage"] = label_coverage(encoder, typed)
-    if Need.ID_IMAGES in recipe.wants:
+    photos: list[IdImages] = []
+    if Need.ID_IMAGES in recipe.wants and contexts is None:
         found = _id_images(recipe, id_images, names, report)
+        photos.append(found)
         card["id_images"] = {
             "count": len(found.vectors),
             "classes": len(found.counts),
@@ -170,10 +184,16 @@ def prepare(
     card["fpr"] = None
     card["meanings"] = [_listed(asdict(meaning)) for meaning in positives.meanings]
     given |= {"labels": positives.vectors, "owners": positives.owners}
-    words: list[str] = []
+    words, others = read_word_images(recipe, word_images, report)
     if recipe.corpus is not None:
-        words, given["wild"] = make_wild(recipe, positives, card, report)
-    return Prepared(recipe, names, positives.rows, words, given, card, fitted_on)
+        mined, given["wild"] = make_wild(recipe, positives, card, report)
+        words = first_words(words, mined) if words else mined
+    if Need.PROMPTS not in recipe.wants:
+        return Prepared(recipe, names, positives.rows, words, given, card, fitted_on, {})
+    prompts = with_prompts(recipe, typed, words, [*photos, *([others] if others else [])], contexts, report)
+    card["learned"] = prompts.card
+    vectors = {key: value for key, value in given.items() if key not in ("images", "image_labels")} | prompts.given
+    return Prepared(recipe, names, positives.rows, words, vectors, card, fitted_on, prompts.contexts, prompts.seconds)
 
 
 def _listed(values: dict[str, Any]) -> dict[str, Any]:
@@ -181,8 +201,13 @@ def _listed(values: dict[str, Any]) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
-def _id_images(recipe: Recipe, given: Any, labels: Sequence[str], report: Report) -> IdImages:
-    if isinstance(given, IdImages):
-        return given
+def _id_images(recipe: Recipe, given: IdImages | Any, labels: Sequence[str], report: Report) -> IdImages:
+    """The photos that are fitted on: all, or for learned prompts a few of each class."""
     with_classes = Need.ID_LABELS in recipe.wants
-    return read_id_images(recipe.encoder, given, labels, with_classes=with_classes, report=report)
+    if not isinstance(given, IdImages):
+        given = read_id_images(recipe.encoder, given, labels, with_classes=with_classes, report=report)
+    return (
+        few_shots(given, labels, recipe.params["shots"], recipe.params["seed"])
+        if Need.PROMPTS in recipe.wants
+        else given
+    )

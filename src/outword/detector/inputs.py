@@ -54,10 +54,16 @@ def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError |
 
 def _not_offered(method: str, wants: tuple[Need, ...], encoder: Encoder) -> InputError | None:
     """What a method wants of the encoder, and does not get."""
-    if Need.PATCHES in wants and "patches" not in encoder.offers:
+    on_patches = Need.PATCHES in wants or getattr(DETECTORS[method], "on_patches", False)
+    if on_patches and "patches" not in encoder.offers:
         return InputError(
             f"{method} needs patches: {encoder.name} has none",
             hint="the CLIP models of open_clip and transformers have them: --encoder clip-vit-b-16",
+        )
+    if Need.PROMPTS in wants and "prompts" not in encoder.offers:
+        return InputError(
+            f"{method} learns prompts, and {encoder.name} cannot be driven from token embeddings",
+            hint="the CLIP models of open_clip and transformers can: --encoder clip-vit-b-16",
         )
     if Need.PIXELS in wants and "pixels" not in encoder.offers:
         settings = " ".join(f"--set {key}={value}" for key, value in DETECTORS[method].on_vectors.items())

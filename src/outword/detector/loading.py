@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from outword.base.checks import number
 from outword.base.records import mistyped, read_record
 from outword.detector import artifact
-from outword.detector.detector import FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
+from outword.detector.detector import CONTEXT, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
 from outword.detector.recipe import checked_params
 from outword.encoders import Precision, get_encoder
 from outword.encoders.base import PATCHES
@@ -46,6 +47,7 @@ _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.
     "kinds": str,
     "fpr": (None, float),
     "meanings": list,
+    "learned?": dict,
 }
 PathLike = str | os.PathLike[str]
 
@@ -94,7 +96,8 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         )
     kind, given = DETECTORS[card["method"]["name"]], card["method"]["parameters"]
     checked_params(card["method"]["name"], kind, given, {}, "outword list methods --long")
-    arrays = {name: array for name, array in saved.arrays.items() if name not in (FITTED_ON, REFERENCE, VOCABULARY)}
+    others = (FITTED_ON, REFERENCE, VOCABULARY)
+    arrays = {name: array for name, array in saved.arrays.items() if not name.startswith((CONTEXT, *others))}
     vectors = kind(**given).restore(arrays)
     if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
         raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
@@ -117,6 +120,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         cut=cut,
         reference_scores=_reference(saved),
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
+        contexts=_contexts(saved),
     )
 
 
@@ -153,6 +157,15 @@ def _vocabulary(saved: artifact.Saved, dim: int) -> Vocabulary | None:
     if not np.isfinite(found).all() or not found.any(axis=1).all():
         raise ValueError(f"{VOCABULARY} must be finite and not zero")
     return Vocabulary(saved.vocabulary, found)
+
+
+def _contexts(saved: artifact.Saved) -> dict[str, NDArray[np.float32]]:
+    """Learned tokens by name."""
+    found = {name.removeprefix(CONTEXT): array for name, array in saved.arrays.items() if name.startswith(CONTEXT)}
+    for name, array in found.items():
+        if array.dtype != np.float32 or array.ndim not in (3, 4) or not np.isfinite(array).all():
+            raise ValueError(f"the context of {name} must be finite float32 tokens, got {array.dtype} {array.shape}")
+    return found
 
 
 def _fitted_on(saved: artifact.Saved) -> Hashes | None:

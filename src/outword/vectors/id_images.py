@@ -8,7 +8,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
@@ -42,6 +42,16 @@ class IdImages:
     left_out: list[tuple[str, str]]  # path and reason of the photos that could not be read
     stray: InputError | None = None  # what is wrong with the first photo that is in no folder with the name of a label
     contents: Sequence[int] = field(default=(), repr=False)  # hashes of the files (see `outword.vectors.fitted`)
+    paths: Sequence[str] = field(default=(), repr=False)  # of the images, and what they were read from: for those that
+    given: Sequence[PathLike] = field(default=(), repr=False)  # want to see more of the photos than their vectors
+
+    def some(self, rows: NDArray[np.int64], labels: Sequence[str]) -> IdImages:
+        """Some of them, whose classes are known."""
+        assert self.classes is not None
+        classes, take = self.classes[rows], rows.tolist()
+        counts = Counter(labels[index] for index in classes)
+        contents, paths = ([all_of[row] for row in take] if all_of else () for all_of in (self.contents, self.paths))
+        return replace(self, vectors=self.vectors[rows], classes=classes, counts=counts, contents=contents, paths=paths)
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -99,7 +109,21 @@ def read_id_images(
         done += len(some.paths) + len(some.unreadable)
         report("encoding ID images", done, source.total())
     left_out = [unreadable[key] for key in sorted(unreadable)]
-    return _together([photos[key] for key in sorted(photos)], left_out, labels)
+    found = _together([photos[key] for key in sorted(photos)], left_out, labels)
+    return replace(found, given=names.given)
+
+
+def few_shots(photos: IdImages, labels: Sequence[str], shots: int, seed: int) -> IdImages:
+    """At most so many photos of each class, drawn by the seed; a class without photos is an error."""
+    assert photos.classes is not None
+    rng = np.random.default_rng([seed, shots])
+    own = [rng.permutation(np.flatnonzero(photos.classes == number))[:shots] for number in range(len(labels))]
+    if bare := [label for label, rows in zip(labels, own, strict=True) if not len(rows)]:
+        raise InputError(
+            f"prompts are learned from photos of every label, and none shows {a_few(bare)}",
+            hint="add photos of it, or leave the label out",
+        )
+    return photos.some(np.sort(np.concatenate(own)), labels)
 
 
 def find_stray(encoder: Encoder, paths: PathLike | Iterable[PathLike], labels: Sequence[str]) -> InputError | None:
@@ -120,8 +144,9 @@ def _found(encoder: Encoder, paths: PathLike | Iterable[PathLike]) -> tuple[Sour
         if not is_there(path):
             raise InputError(f"there are no ID images at {path}: no such file or folder", hint="check the path")
     tops = {_absolute(path): path for path in given}
-    source = find_source([tops[top] for top in sorted(tops)], encoder)
-    return source, _Names(sorted(tops), source)
+    inputs = [tops[top] for top in sorted(tops)]
+    source = find_source(inputs, encoder)
+    return source, _Names(sorted(tops), source, inputs)
 
 
 def _first_stray(source: Source, names: _Names, labels: Sequence[str]) -> InputError | None:
@@ -148,7 +173,7 @@ def _together(photos: list[_Photo], left_out: list[tuple[str, str]], labels: Seq
     if missing := [label for label in labels if label not in counts] if counts else []:
         warnings.warn(f"no ID image shows {a_few(missing)}: photos of that may be called out", stacklevel=4)
     vectors, contents = np.stack([photo.vector for photo in photos]), [short(photo.digest) for photo in photos]
-    return IdImages(vectors, classes, dict(counts), left_out, stray, contents)
+    return IdImages(vectors, classes, dict(counts), left_out, stray, contents, [photo.path for photo in photos])
 
 
 def _absolute(path: str) -> PurePath:
@@ -161,7 +186,8 @@ class _Names:
     `tops` are what was given, by whole paths: a folder comes before those in it, so that its name counts for all.
     """
 
-    def __init__(self, tops: Sequence[PurePath], source: Source) -> None:
+    def __init__(self, tops: Sequence[PurePath], source: Source, given: Sequence[str]) -> None:
+        self.given = given
         self._above = cache(partial(_above, tops))
         self._stores = {store.path for store in source.stores}
 

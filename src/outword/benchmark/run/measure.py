@@ -134,7 +134,7 @@ class Cell:
         )
         started = time.perf_counter()
         detector = prepared.fit()
-        fit_seconds = time.perf_counter() - started
+        fit_seconds = time.perf_counter() - started + prepared.seconds
         return Measured(detector, *self._score(detector.scorer), self.task.rows, fit_seconds)
 
     def _score(self, scorer: VectorDetector) -> tuple[Scores, dict[str, float]]:

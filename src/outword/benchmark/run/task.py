@@ -49,7 +49,8 @@ class Task:
         counts = Counter(names[number] for number in classes[kept])
         whole = kept.all() and len(rows) == len(photos.paths)
         vectors = photos.vectors if whole else photos.vectors[rows[kept]]
-        return IdImages(vectors, classes[kept], dict(counts), photos.unreadable)
+        paths = [photos.paths[row] for row in rows[kept]]
+        return IdImages(vectors, classes[kept], dict(counts), photos.unreadable, paths=paths, given=photos.found.paths)
 
 
 def make_task(photos: Photos, train: Photos | None, *, seed: int, n_labels: int | None, split: bool) -> Task:

@@ -24,10 +24,17 @@ from outword.maths.methods.react import ReAct
 from outword.maths.methods.ash import ASH
 from outword.maths.methods.vos import VOS
 from outword.maths.methods.npos import NPOS
+from outword.maths.methods.coop import CoOp
+from outword.maths.methods.fa import FA
+from outword.maths.methods.locoop import LoCoOp
+from outword.maths.methods.sct import SCT
+from outword.maths.methods.lsn import LSN
+from outword.maths.methods.negprompt import NegPrompt
+from outword.maths.methods.lapt import LAPT
 from outword.maths.methods.base import DETECTORS, VectorDetector, Need
 
 __all__ = [
-    "ASH", "CSP", "DETECTORS", "EOE", "GLMCM", "KNN", "MCM", "MSP", "NPOS", "ODIN", "VOS", "AdaNeg", "Debiased",
-    "Energy", "Entropy", "GradNorm", "Grounded", "Mahalanobis", "MaxLogit", "Need", "NegLabel", "ReAct", "Var",
-    "VectorDetector", "ViM",
+    "ASH", "CSP", "DETECTORS", "EOE", "FA", "GLMCM", "KNN", "LAPT", "LSN", "MCM", "MSP", "NPOS", "ODIN", "SCT", "VOS",
+    "AdaNeg", "CoOp", "Debiased", "Energy", "Entropy", "GradNorm", "Grounded", "LoCoOp", "Mahalanobis", "MaxLogit",
+    "Need", "NegLabel", "NegPrompt", "ReAct", "Var", "VectorDetector", "ViM",
 ]  # fmt: skip

@@ -46,6 +46,10 @@ class Need(Enum):
         "head",
         "logits of a linear head: the labels themselves, or with `--set head=probe` a linear probe on ID images",
     )
+    PROMPTS = (
+        "learned prompts",
+        "tokens learned on ID images: the CLIP models of open_clip and transformers can",
+    )
     NEGATIVES = "negatives", "vectors that say no to each label: of learned prompts, or of a second text tower"
     PATCHES = "patches", "a vector for each part of an image: the CLIP models of open_clip and transformers have them"
     PIXELS = "pixels", "gradients from the score back to the pixels: encoders that run on torch have them"
@@ -122,7 +126,8 @@ class VectorDetector(ABC):
         y = None if labels is None and Need.LABELS not in wants else self._rows(Need.LABELS, "labels", labels)
         dim = None if y is None else y.shape[1]
         u = self._rows(Need.WILD, "wild", wild, dim) if Need.WILD in wants else None
-        x = self._rows(Need.ID_IMAGES, "images", images, dim) if Need.ID_IMAGES in wants else None
+        learns = Need.ID_IMAGES in wants and Need.PROMPTS not in wants  # prompts were learned on the images before
+        x = self._rows(Need.ID_IMAGES, "images", images, dim) if learns else None
         classes = self._classes(image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
         known = next((rows for rows in (y, u, x) if rows is not None), np.zeros((0, 0)))
         no = self._negatives(negatives, known) if Need.NEGATIVES in wants else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,11 +39,13 @@ class GLMCM(MCM):
 
     weight: float = parameter(1.0, least=0, hint="the published value is 1")
     summary = "MCM of the image plus MCM of its best patch"
-    needs = (Need.LABELS, Need.PATCHES)
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.PATCHES)
 
     def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
         """See `VectorDetector.score`; patches (n_images, n_patches, dim) are in the space of the labels."""
         whole = super().score(images)
+        if not self.weight:
+            return whole
         parts = self._patches(patches, len(whole))
         rows = parts.reshape(-1, parts.shape[2])
         local = in_blocks(lambda q: self._score(unit_rows(q, "patches", UNIT_TOLERANCE)), rows, np.empty(len(rows)))

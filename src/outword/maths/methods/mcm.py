@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from outword.maths.methods.base import DETECTORS, VectorDetector
 from outword.maths.numerics import Array, largest_probability
@@ -27,7 +28,7 @@ class MCM(VectorDetector):
 
     temperature: float = 1.0
     summary = "largest softmax probability at temperature 1"
-    prompts = "mcm"
+    prompts: ClassVar[str | None] = "mcm"
     own_temperature = True
 
     def _score(self, images: Array) -> Array:

@@ -1,0 +1,250 @@
+"""The prompt learner: moves the tokens before names until the photos of the classes are told apart, by any loss.
+
+A method says which contexts there are, and in which stages they move by which loss (`outword.maths.methods.prompted`);
+the towers stay as they are, and the photos are vectors from the beginning on. What comes of it is small: the contexts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from outword.base.files import cache_dir, sha256_bytes
+from outword.encoders import Encoder
+from outword.encoders.torch.text_tower import TextTower
+from outword.errors import InputError
+from outword.learning.names import Names
+from outword.learning.photos import Views, encode_views
+from outword.maths.methods.prompted import Batch, Prompted, Stage
+from outword.vectors.id_images import IdImages
+from outword.vectors.wild import Report, quiet, read_arrays, write_arrays
+
+SPREAD = 0.02  # of the numbers of a context that begins at random
+SLOW = 1e-5  # the rate of the first epochs
+KEEP = 10.0  # seconds after which it is written down how far the learning is
+ALONE = 1e9  # multiplications of a step below which threads wait for each other more than they help
+Contexts = Mapping[str, NDArray[np.float32]]  # (n_sets, tokens, width), or (n_sets, n_labels, tokens, width), by name
+
+
+@dataclass(frozen=True)
+class Task:
+    """What prompts are learned for: the names of each label, words, photos of labels, and perhaps photos of words."""
+
+    labels: Sequence[Sequence[str]]
+    words: Sequence[str]
+    photos: Sequence[IdImages]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Contexts by name, the mean loss of the last epoch of each stage, and how long it took."""
+
+    contexts: Contexts
+    losses: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def learn(method: Prompted, encoder: Encoder, task: Task, report: Report = quiet) -> Learned:
+    """Learn the contexts of a method; the same seed gives the same contexts on the same kind of machine.
+
+    How far it is, is kept in the cache for the case that it is killed, and removed at the end.
+    """
+    started = time.perf_counter()
+    folder = cache_dir() / "learning" / _key(method, encoder, task)
+    views = _views(method, encoder, task, folder, report)
+    learner = _Learner(method, encoder, task, views, folder / "state.safetensors", report)
+    with threadpool_limits(1) if learner.small else nullcontext():
+        losses = learner.run()
+    contexts = {name: context.detach().float().cpu().numpy() for name, context in learner.contexts.items()}
+    shutil.rmtree(folder, ignore_errors=True)
+    return Learned(contexts, losses, time.perf_counter() - started)
+
+
+@torch.no_grad()
+def vectors_of(
+    contexts: Contexts, encoder: Encoder, labels: Sequence[Sequence[str]], words: Sequence[str]
+) -> dict[str, NDArray[np.float32]]:
+    """What contexts make of labels and words, in float32: `labels`, `negatives` and `wild`, as methods are fitted."""
+    tower = _tower(encoder).to(torch.float32)
+    device = tower.weights["positional_embedding"].device
+    found = {}
+    for name, context in contexts.items():
+        names = Names(tower, [[word] for word in words] if name == "wild" else labels, context.shape[-2])
+        sets = names.vectors(torch.from_numpy(context).to(device)).cpu().numpy()
+        found[name] = sets if name == "negatives" else sets[0]
+    return found
+
+
+def _tower(encoder: Encoder) -> TextTower:
+    """The text tower, in float32 if the encoder is, else in bfloat16: gradients in float16 would be lost."""
+    exact = getattr(encoder, "precision", "fp32") == "fp32"
+    return encoder.text_tower().to(torch.float32 if exact else torch.bfloat16)
+
+
+def _views(method: Prompted, encoder: Encoder, task: Task, folder: Path, report: Report) -> list[Views]:
+    budget = getattr(method, "budget", None) if method.on_patches else None
+    options: dict[str, Any] = {"crops": method.crops, "seed": method.seed, "budget": budget, "report": report}
+    return [encode_views(encoder, some, folder / str(place), **options) for place, some in enumerate(task.photos)]
+
+
+def _key(method: Prompted, encoder: Encoder, task: Task) -> str:
+    """sha256 of all that the learning depends on."""
+    photos = [some.fingerprint for some in task.photos]
+    runs = [getattr(encoder, "precision", ""), str(getattr(encoder, "device", ""))]
+    parts = [type(method).__name__, method.params(), encoder.fingerprint, runs, task.labels, task.words, photos]
+    return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
+
+
+class _Learner:
+    """The contexts as they are, and the stages that move them."""
+
+    def __init__(
+        self, method: Prompted, encoder: Encoder, task: Task, views: Sequence[Views], state: Path, report: Report
+    ) -> None:
+        self._method, self._task, self._state, self._report = method, task, state, report
+        self._tower, self._scale = _tower(encoder), 1 / encoder.temperature
+        self.device = self._tower.weights["positional_embedding"].device
+        self.contexts: dict[str, Tensor] = {}
+        for name in method.contexts():
+            self._begin(name)
+        words = [[word] for word in task.words]
+        self._names = {
+            name: Names(self._tower, words if name == "wild" else task.labels, context.shape[-2])
+            for name, context in self.contexts.items()
+        }
+        texts = [template.replace("{}", some[0]) for template in method.templates for some in task.labels]
+        plain = self._tensor(encoder.encode_texts(texts))
+        self._plain = plain.view(len(method.templates), len(task.labels), -1)
+        self._images = torch.cat([self._tensor(np.asarray(view.vectors)) for view in views])
+        self._patches = views[0].patches
+        shown = [some.classes + place * len(task.labels) for place, some in enumerate(task.photos)]  # type: ignore[operator]
+        self._classes = self._tensor(np.concatenate(shown))
+
+    @property
+    def small(self) -> bool:
+        """Whether a step is so little work that threads would only wait for each other."""
+        return sum(names.operations for names in self._names.values()) < ALONE
+
+    def run(self) -> list[float]:
+        """Run the stages, or what is left of them; the mean loss of the last epoch of each."""
+        kept = read_arrays(self._state) or {}
+        number, epoch = (int(kept.get(name, 0)) for name in ("stage", "epoch"))
+        losses: list[float] = kept.get("losses", np.zeros(0)).tolist()
+        for name in self.contexts.keys() & {key.removeprefix("context/") for key in kept}:
+            self.contexts[name] = self._tensor(kept[f"context/{name}"])
+        stages = self._method.stages()
+        for place in range(number, len(stages)):
+            if place > number or not epoch:
+                for name in stages[place].moving:
+                    self._begin(name)  # perhaps from what another context has become
+            found = self._stage(place, stages[place], epoch if place == number else 0, losses, kept)
+            losses.append(found)
+        return losses
+
+    def _begin(self, name: str) -> None:
+        """Set a context as it begins, (n_sets, tokens, width), or for each label (n_sets, n_labels, tokens, width)."""
+        places = list(self._method.contexts())
+        context, rng = self._method.contexts()[name], np.random.default_rng([self._method.seed, places.index(name)])
+        if context.start in self.contexts:
+            first = self.contexts[context.start][0]
+        elif context.start:
+            ids = self._tower.tokenize([context.start])
+            first = self._tower.embed(self._tensor(ids[0, 1 : int(self._tower.ends(ids)[0])])).float()
+        else:
+            first = torch.zeros((context.tokens, self._tower.width), device=self.device)
+        shape = (context.sets, *((len(self._task.labels),) if context.own else ()), *first.shape)
+        noise = rng.uniform(-context.noise, context.noise, shape) if context.start else rng.normal(0, SPREAD, shape)
+        self.contexts[name] = first + self._tensor(noise.astype(np.float32))
+
+    def _stage(self, place: int, stage: Stage, first: int, losses: list[float], kept: Mapping[str, Any]) -> float:
+        """Move some contexts, from an epoch on; the mean loss of the last."""
+        moving = {name: self.contexts[name].clone().requires_grad_() for name in stage.moving}
+        optimizer = _optimizer(stage, list(moving.values()))
+        for name, context in moving.items() if first else ():
+            marked = {key.rpartition("/")[2]: array for key, array in kept.items() if key.startswith(f"moved/{name}/")}
+            optimizer.state[context] = {key: torch.from_numpy(array).to(self.device) for key, array in marked.items()}
+        with torch.no_grad():
+            fixed = {name: self._vectors(name, one) for name, one in self.contexts.items() if name not in moving}
+        n, loss, wrote = len(self._images), math.nan, time.monotonic()
+        steps = math.ceil(n / stage.batch)
+        for epoch in range(first, stage.epochs):
+            rng = np.random.default_rng([self._method.seed, place, epoch])
+            optimizer.param_groups[0]["lr"] = rate_of(stage, epoch)
+            total = torch.zeros((), device=self.device)
+            for step, rows in enumerate(np.array_split(rng.permutation(n), range(stage.batch, n, stage.batch))):
+                optimizer.zero_grad()
+                texts = {name: self._vectors(name, context) for name, context in moving.items()}
+                found = stage.loss(self._batch(rows, epoch, rng, {**fixed, **texts}))
+                found.backward()
+                optimizer.step()
+                total += found.detach() * len(rows)
+                told = "" if math.isnan(loss) else f" | loss {loss:.3f}"
+                self._report(f"learning {' and '.join(moving)}{told}", epoch * steps + step + 1, stage.epochs * steps)
+            loss = total.item() / n
+            if not math.isfinite(loss):
+                raise InputError(
+                    f"the loss of {stage.moving[0]} is {loss} after epoch {epoch + 1} of {stage.epochs}",
+                    hint=f"lower rate, which is {stage.rate:g} (--set rate={stage.rate / 10:g})",
+                )
+            if time.monotonic() - wrote > KEEP:
+                self._write(place, epoch + 1, losses, moving, optimizer)
+                wrote = time.monotonic()
+        self.contexts |= {name: context.detach() for name, context in moving.items()}
+        return loss
+
+    def _vectors(self, name: str, context: Tensor) -> Tensor:
+        """What a loss sees of a context: a row a label or word, and of negatives one or several sets of them."""
+        sets = self._names[name].vectors(context)
+        return sets if name == "negatives" else sets[0]
+
+    def _batch(
+        self, rows: NDArray[np.int64], epoch: int, rng: np.random.Generator, texts: Mapping[str, Tensor]
+    ) -> Batch:
+        """Some photos, in the view of the epoch."""
+        view, places = epoch % self._images.shape[1], self._tensor(rows)
+        patches = None if self._patches is None else self._tensor(self._patches[rows, view]).float()
+        images, classes = self._images[places, view], self._classes[places]
+        return Batch(images, classes, plain=self._plain, scale=self._scale, rng=rng, patches=patches, **texts)
+
+    def _write(self, place: int, epoch: int, losses: list[float], moving: Mapping[str, Tensor], optimizer: Any) -> None:
+        """Keep how far it is."""
+        now = {f"context/{name}": context for name, context in {**self.contexts, **moving}.items()}
+        for name, context in moving.items():
+            now |= {
+                f"moved/{name}/{key}": value for key, value in optimizer.state[context].items() if value is not None
+            }
+        arrays = {key: np.ascontiguousarray(value.detach().cpu().numpy()) for key, value in now.items()}
+        write_arrays(self._state, {**arrays, **_numbers(stage=place, epoch=epoch), "losses": np.array(losses)})
+
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+
+def _numbers(**values: int) -> dict[str, NDArray[np.int64]]:
+    return {name: np.array(value) for name, value in values.items()}
+
+
+def rate_of(stage: Stage, epoch: int) -> float:
+    """The rate of an epoch: a slow beginning, then half a cosine down to nearly 0."""
+    if epoch < stage.warm_up:
+        return min(SLOW, stage.rate)
+    return stage.rate * (1 + math.cos(math.pi * epoch / stage.epochs)) / 2
+
+
+def _optimizer(stage: Stage, contexts: list[Tensor]) -> torch.optim.Optimizer:
+    if stage.optimizer == "adam":
+        return torch.optim.Adam(contexts, lr=stage.rate, weight_decay=stage.decay)
+    return torch.optim.SGD(contexts, lr=stage.rate, momentum=0.9, weight_decay=stage.decay, nesterov=stage.nesterov)
