@@ -126,6 +126,15 @@ def test_a_callable_sees_names_pixels_and_vectors(zoc, tmp_path):
     assert outword.load(tmp_path / "d").words_source is None
 
 
+def test_a_file_of_other_photos_is_a_run_of_errors(place, words):
+    words.write_text('{"path": "other.jpg", "words": ["wall"]}\n')
+    rows = rows_of(call("score", place, *FILES, "--words-per-image", words).stdout)
+    assert [row["error"] for row in rows] == [f"no words for it in {words}"] * len(FILES)
+    source = outword.read_words_per_image(words)
+    assert all(record.error for record in outword.load(place).with_words(source).predict(FILES))
+    assert "no photo that can be read" in call("explain", place, *FILES, "--words-per-image", words, code=2).stderr
+
+
 def test_nobody_names_anything(zoc):
     assert zoc.with_words(lambda photos: [[] for _ in photos]).score(FILES).tolist() == [0.0] * len(FILES)
 

@@ -224,7 +224,7 @@ def _with_own_words(
     pixels = images if images.ndim == 4 else [None] * len(vectors)
     photos = [Photo(*one) for one in zip(called, pixels, vectors, strict=True)]
     answers = ask(detector.words_source, photos, {*detector.labels, *detector.rows})
-    errors = [answer.message if isinstance(answer, ImageError) else "" for answer in answers]
+    errors = [answer.message or "no words for it" if isinstance(answer, ImageError) else "" for answer in answers]
     for name, answer in zip(called, answers, strict=True):
         if isinstance(answer, ImageError) and not lenient:
             raise ImageError(f"{name!r}: {answer.message}", hint=answer.hint)

@@ -117,7 +117,7 @@ def _told(detector: Detector, part: list[tuple[str, Pixels | OutwordError]]) -> 
     good = [(name, result) for name, result in part if not isinstance(result, OutwordError)]
     names, pixels = [name for name, _ in good], [result for _, result in good]
     judged = judge(detector, np.stack(pixels), 1, names=names, lenient=True) if good else None
-    verdicts, errors = iter(judged or ()), iter(judged.errors if judged else ())
+    verdicts, errors = iter(judged or ()), iter(() if judged is None else judged.errors)
     for name, result in part:
         error = result.message if isinstance(result, OutwordError) else next(errors)
         yield Prediction(name, error=error) if error else Prediction.of(name, next(verdicts))

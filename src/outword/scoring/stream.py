@@ -94,7 +94,7 @@ def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored
 
 
 def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
-    verdicts, lacks = iter(judged or ()), iter(judged.errors if judged else ())
+    verdicts, lacks = iter(judged or ()), iter(() if judged is None else judged.errors)
     pixels = iter(chunk.values if chunk.values.ndim == 4 else ())
     rows, views = list[Row](), list[Pixels | None]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):

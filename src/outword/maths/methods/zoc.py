@@ -23,8 +23,8 @@ class ZOC(VectorDetector):
         W(x) = the words that somebody names for x, less the ID names
 
     This is ZOC's score with words of yours: a tagger's, a captioner's, a person's. In the paper they come from a
-    text decoder that was trained on captions; no figure of the paper is claimed here. An image without words scores 0,
-    the most there is: all of the mass is on the labels.
+    text decoder that was trained on captions; no figure of the paper is claimed here. Labels and words are read in
+    "This is a photo of a {}". An image without words scores 0, the most there is: all of the mass is on the labels.
 
     Args:
         temperature: the T above; ZOC's is 0.01, CLIP's own.
