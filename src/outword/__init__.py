@@ -18,15 +18,21 @@ if TYPE_CHECKING:
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
     from outword.detector.loading import load
+    from outword.vectors.photo_words import read_words_per_image
 
-__all__ = ["Detector", "OutwordError", "__version__", "fit", "load"]
+__all__ = ["Detector", "OutwordError", "__version__", "fit", "load", "read_words_per_image"]
 
 
-_HOMES = {"Detector": "detector", "fit": "fitting", "load": "loading"}
+_HOMES = {
+    "Detector": "detector.detector",
+    "fit": "detector.fitting",
+    "load": "detector.loading",
+    "read_words_per_image": "vectors.photo_words",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import the detector when it is first asked for."""
     if name in _HOMES:
-        return getattr(import_module(f"outword.detector.{_HOMES[name]}"), name)
+        return getattr(import_module(f"outword.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'outword' has no attribute {name!r}")

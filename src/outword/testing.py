@@ -89,7 +89,7 @@ def check_detector(detector: VectorDetector) -> None:
 def check_shape_and_dtype(detector: VectorDetector) -> None:
     """Scores are float64, one an image, finite; no image gives no score."""
     world, fitted = _fitted(detector)
-    scores = _scores(fitted, world.id_images)
+    scores = _scores(fitted, world, world.id_images)
     assert scores.shape == (len(world.id_images),)
     assert scores.dtype == np.float64
     assert np.isfinite(scores).all()
@@ -104,15 +104,15 @@ def check_order_and_batch(detector: VectorDetector) -> None:
     """
     world, fitted = _fitted(detector)
     images = world.id_images
-    scores = _scores(fitted, images)
+    scores = _scores(fitted, world, images)
     fitted.reset()
-    alone = np.concatenate([_scores(fitted, row[None], reset=False) for row in images])
+    alone = np.concatenate([_scores(fitted, world, row[None], reset=False) for row in images])
     np.testing.assert_allclose(alone, scores, rtol=1e-10 if fitted.sees_order else 0)
     if not fitted.sees_order:
         rng = np.random.default_rng(0)
         for size in (2, 23, 24, 65):
             some = rng.choice(len(images), size)
-            np.testing.assert_array_equal(_scores(fitted, images[some]), scores[some])
+            np.testing.assert_array_equal(_scores(fitted, world, images[some]), scores[some])
     if (learned := fitted.class_logits(images)) is not None:
         again = [fitted.class_logits(part) for part in (images[:1], images[1:3], images[3:])]
         np.testing.assert_array_equal(np.concatenate([logits for _, logits in filter(None, again)]), learned[1])
@@ -155,14 +155,14 @@ def check_extreme_temperatures(detector: VectorDetector) -> None:
     for temperature in (1e-3, 1.0):
         world, fitted = _fitted(replace(detector, temperature=temperature))  # type: ignore[type-var]
         for images in (world.id_images, world.labels, -world.labels, world.wild):
-            assert np.isfinite(_scores(fitted, images)).all()
+            assert np.isfinite(_scores(fitted, world, images)).all()
 
 
 def check_save_and_load(detector: VectorDetector) -> None:
     """A detector restored from its parameters and arrays scores exactly as before."""
     world, fitted = _fitted(detector)
     restored = type(fitted)(**fitted.params()).restore(fitted.state())
-    np.testing.assert_array_equal(_scores(restored, world.ood_images), _scores(fitted, world.ood_images))
+    np.testing.assert_array_equal(_scores(restored, world, world.ood_images), _scores(fitted, world, world.ood_images))
 
 
 def check_float32(detector: VectorDetector) -> None:
@@ -189,7 +189,7 @@ def check_planted_world(detector: VectorDetector) -> None:
     warm = {} if detector.own_temperature or "temperature" not in detector.params() else {"temperature": 0.1}
     detector = replace(detector, **detector.in_small_world, **warm)  # type: ignore[type-var]
     world, fitted = _fitted(detector)
-    value = auroc(_scores(fitted, world.id_images), _scores(fitted, world.ood_images))
+    value = auroc(_scores(fitted, world, world.id_images), _scores(fitted, world, world.ood_images))
     assert value > 0.99, f"AUROC {value:.4f} in the planted world"
 
 
@@ -250,11 +250,18 @@ def _fitted(detector: D, world: World | None = None) -> tuple[World, D]:
 
 
 def _id_scores(detector: VectorDetector, world: World) -> Array:
-    return _scores(_fitted(detector, world)[1], world.id_images)
+    return _scores(_fitted(detector, world)[1], world, world.id_images)
 
 
-def _scores(fitted: VectorDetector, images: Array, *, reset: bool = True) -> Array:
-    """Scores from a fresh start, with an image and its opposite as patches."""
+def _scores(fitted: VectorDetector, world: World, images: Array, *, reset: bool = True) -> Array:
+    """Scores from a fresh start, with an image and its opposite as patches, and words of its own where it wants any."""
     if reset:
         fitted.reset()
-    return fitted.score(images, patches=np.stack([images, -images], axis=1))
+    given = {"words": _words(world, images)} if Need.WORDS in fitted.wants() else {}
+    return fitted.score(images, patches=np.stack([images, -images], axis=1), **given)
+
+
+def _words(world: World, images: Array) -> list[Array]:
+    """What an eye would name beside the labels: the wild words nearest to each image, one to five of them."""
+    nearest = np.argsort(-(images @ world.wild.T), axis=1, kind="stable")
+    return [world.wild[order[: 1 + order[0] % 5]] for order in nearest]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import column_option, load_options
+from outword.cli.options import column_option, load_options, words_option
 from outword.cli.progress import Progress, note_order, say, warn
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
 @column_option
+@words_option
 @load_options()
 def command(
     detector: str,
@@ -45,6 +46,7 @@ def command(
     output: str | None,
     as_json: bool,
     column: str | None,
+    words_per_image: str | None,
     options: dict[str, Any],
 ) -> None:
     """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
@@ -62,11 +64,12 @@ def command(
     """
     from outword.detector.artifact import check_target, finite
     from outword.detector.calibration import calibrated
+    from outword.detector.inputs import with_file
     from outword.detector.loading import load
     from outword.errors import InputError
     from outword.scoring.stream import check_unfitted, open_source
 
-    found = load(detector, **options)
+    found = with_file(load(detector, **options), words_per_image)
     check_target(output or detector)
     note_order(found)
     if found.fitted_on is None:
@@ -98,8 +101,10 @@ def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]
     with Progress("images") as meter, detector.isolated():
         for chunk in read(source.jobs(), loader, size, hashed=True):
             rows = score_chunk(whole, chunk).rows
-            good = [row.score for row in rows if row.score is not None]
-            for digest, score in zip(chunk.digests, good, strict=True):
+            read_rows = [row for row, error in zip(rows, chunk.errors, strict=True) if not error]
+            pairs = zip(chunk.digests, read_rows, strict=True)
+            good = [(digest, row.score) for digest, row in pairs if row.score is not None]
+            for digest, score in good:
                 scores.setdefault(digest, score)
             for row in rows:
                 if row.error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.cli.choices import Named, named
-from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option
+from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, words_option
 from outword.cli.progress import Progress, say, warn
 from outword.errors import InputError
 
@@ -42,6 +42,7 @@ TITLES = {
 @click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="See: outword list encoders")
 @corpus_option
 @click.option("--words", type=click.Path(), help="A word list of yours, one a line, for the methods that want one.")
+@words_option
 @kinds_option
 @click.option("--by-set", is_flag=True, help="One row for each method and OOD set, not their mean.")
 @click.option("--format", "kind", default="table", show_default=True, type=click.Choice(["table", "csv", "md", "json"]))
@@ -56,6 +57,7 @@ def command(
     encoder: str,
     corpus: str | None,
     words: str | None,
+    words_per_image: str | None,
     kinds: str | None,
     by_set: bool,
     kind: str,
@@ -79,6 +81,7 @@ def command(
     from outword.maths.methods import DETECTORS
     from outword.photos.sources.patterns import is_there
     from outword.vectors.id_images import find_stray
+    from outword.vectors.photo_words import read_words_per_image
     from outword.words.corpora import get_corpus
     from outword.words.labels import read_labels
 
@@ -89,14 +92,15 @@ def command(
             raise InputError(f"there is nothing at {path}", hint="check the path")
     for given in filter(None, (corpus, words)):
         get_corpus(given)
+    named_words = read_words_per_image(words_per_image) if words_per_image else None
     used = get_encoder(encoder, **runtime)
     sets = open_sets(used, inside, _set_names(outside))
-    photos: dict[str, Any] = {}
+    photos: dict[str, Any] = {"photo_words": named_words}
     if id_images:
-        photos = {"id_images": id_images, "stray": find_stray(used, id_images, [*names])}
+        photos |= {"id_images": id_images, "stray": find_stray(used, id_images, [*names])}
     recipes = applicable(_entries(chosen, kinds), used, corpus=corpus, words=words, sets=sets, tell=_tell, **photos)
     meter = Progress("items")
-    found = compare(recipes, names, sets, id_images=id_images, report=meter, tell=_tell)
+    found = compare(recipes, names, sets, id_images=id_images, photo_words=named_words, report=meter, tell=_tell)
     shown = {"method": [*recipes], "ood": [*_set_names(outside)] if by_set else []}
     for line in _lines("json" if as_json else kind, _metered(found, meter, by_set), shown):
         click.echo(line)

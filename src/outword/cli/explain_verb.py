@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import column_option, load_options
+from outword.cli.options import column_option, load_options, words_option
 from outword.cli.progress import console, print_table, say
-from outword.errors import InputError
+from outword.errors import ImageError, InputError
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--audit", is_flag=True, help="List the mined words closest to a label: likely false negatives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each photo.")
 @column_option
+@words_option
 @load_options()
 def command(
     detector: str,
@@ -32,6 +33,7 @@ def command(
     audit: bool,
     as_json: bool,
     column: str | None,
+    words_per_image: str | None,
     options: dict[str, Any],
 ) -> None:
     """Say why each photo of SOURCES is in or out: how well it fits, what it looks like, and which words decided.
@@ -46,13 +48,14 @@ def command(
       outword explain pets.outword --audit --top 20
     """
     from outword.detector.artifact import finite
+    from outword.detector.inputs import with_file
     from outword.detector.loading import load
     from outword.scoring.stream import open_source
     from outword.vectors.reader import read
 
     if not sources and not audit:
         raise click.UsageError("name a photo, or ask for --audit")
-    found = load(detector, **options)
+    found = with_file(load(detector, **options), words_per_image)
     if audit:
         _audit(found, top, as_json)
     source, explained = open_source(found, sources, column=column), 0
@@ -62,8 +65,12 @@ def command(
             if error:
                 say(f"error: {path!r}: {error}")
                 continue
+            try:
+                told = found.explain_values(next(values), top, name=path)
+            except ImageError as lack:  # of words, which names the photo
+                say(f"error: {lack.message}")
+                continue
             explained += 1
-            told = found.explain_values(next(values), top)
             if as_json:
                 named = {"path": path, "label": told.label, "fits": told.fits}
                 click.echo(json.dumps(finite({**named, **asdict(told)})))

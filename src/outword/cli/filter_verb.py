@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.cli.fit_verb import fit_plainly
-from outword.cli.options import column_option, engine_options, load_options, raw_csv_option
+from outword.cli.options import column_option, engine_options, load_options, raw_csv_option, words_option
 from outword.cli.progress import Progress, say
 from outword.errors import InputError
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 )
 @raw_csv_option
 @column_option
+@words_option
 @engine_options
 @load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
 def command(
@@ -42,6 +43,7 @@ def command(
     detector: str | None,
     output: str,
     raw_csv: bool,
+    words_per_image: str | None,
     options: dict[str, Any],
     engine: dict[str, Any],
     **given: Any,
@@ -56,6 +58,7 @@ def command(
       outword filter photos/ --labels labels.txt -o kept/
       outword filter "shards/{000..099}.tar" --detector pets.outword -o kept/ --engine ray
     """
+    from outword.detector.inputs import with_file
     from outword.detector.loading import load
     from outword.scoring.filtering import filter
     from outword.words.labels import read_labels
@@ -70,8 +73,8 @@ def command(
     def judge(place: Path) -> Detector:
         """The detector, once all else is checked and the folder is ours."""
         if detector:
-            return _checked(load(detector, **options), detector)
-        made = _made(place, names, str(labels), encoder, options)
+            return _checked(with_file(load(detector, **options), words_per_image), detector)
+        made = with_file(_made(place, names, str(labels), encoder, options), words_per_image)
         progress.restart()
         return made
 

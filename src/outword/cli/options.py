@@ -41,6 +41,11 @@ raw_csv_option = click.option(
 column_option = click.option(
     "--column", help="Of Parquet and data sets: the column with photos or paths.  [default: image, else path]"
 )
+words_option = click.option(
+    "--words-per-image",
+    type=click.Path(),
+    help='What each photo shows, for methods that want to know (zoc): JSON lines, {"path": ..., "words": [...]}.',
+)
 trust_option = click.option(
     "--trust-encoder", is_flag=True, help="Fetch the encoder from the hub though a file names it, not you."
 )

@@ -113,6 +113,7 @@ def _detector(detector: str | None, labels: str | None, options: dict[str, Any])
     import numpy as np
 
     from outword.detector.loading import load
+    from outword.maths.methods import Need
     from outword.words.labels import read_labels
 
     if detector is not None:
@@ -122,6 +123,9 @@ def _detector(detector: str | None, labels: str | None, options: dict[str, Any])
         found = fit_plainly(labels, read_labels(labels), options.get("encoder"), options)
     if found.scorer.sees_order:
         wrong = f"{found.method} learns from the images that it scores: clients would change each other's scores"
+        raise InputError(wrong, hint="serve a detector of another method")
+    if Need.WORDS in found.scorer.wants():
+        wrong = f"{found.method} needs {Need.WORDS.value}, and requests have none"
         raise InputError(wrong, hint="serve a detector of another method")
     found.explain(np.zeros((64, 64, 3), np.uint8))
     found.encoder.encode_texts(["a photo"])

@@ -36,7 +36,7 @@ Flags = NDArray[np.bool_]
 def can_be_cut(detector: Detector) -> bool:
     """Whether scores of vectors tell what photos score: not for methods that see more of a photo, or other photos."""
     wants = detector.scorer.wants()
-    return not (detector.scorer.sees_order or Need.PATCHES in wants or Need.PIXELS in wants)
+    return not (detector.scorer.sees_order or {Need.PATCHES, Need.PIXELS, Need.WORDS} & set(wants))
 
 
 def cut_by_reference(

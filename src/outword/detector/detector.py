@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -16,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from outword.base.records import read_record
 from outword.detector import artifact
+from outword.detector.batches import name_of
 from outword.detector.calibration import calibrated
-from outword.detector.judge import UNCALIBRATED, Explanation, judge, side, with_kind
+from outword.detector.judge import UNCALIBRATED, Explanation, Verdicts, judge, side, with_kind
 from outword.detector.predictions import Predictions, predict
 from outword.detector.recipe import resolve_card
 from outword.encoders import Encoder
@@ -31,11 +33,13 @@ from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of_vectors
 from outword.vectors.id_images import a_few
+from outword.vectors.photo_words import WordSource, WordVectors
 from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet
 from outword.words.corpora import is_named
 from outword.words.kinds import Meaning
 from outword.words.labels import Given
+from outword.words.prompts import get_prompts
 
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
 CONTEXT = "context/"  # how the names of such arrays begin that are learned tokens
@@ -58,6 +62,7 @@ class Detector:
         reference_scores: what photos score that show none of the labels, sorted, (n,) float64, or None.
         vocabulary: names to say what a photo looks like, or None.
         contexts: tokens that were learned, by name (`outword.learning.prompts`); empty for methods that learn none.
+        words_source: what names words for photos (`with_words`), or None; it is not saved.
         encoder_override: whether the encoder was named anew when the detector was loaded.
         fitted_on: hashes of the photos that the method was fitted on (`vectors.fitted`); None where they are not known,
             since the detector was saved before they were kept.
@@ -92,6 +97,7 @@ class Detector:
         self.reference_scores = _sorted(reference_scores)
         self.vocabulary = vocabulary
         self.contexts = dict(contexts or {})
+        self.words_source: WordSource | None = None
         self._get_encoder = encoder
         self._whole = False
 
@@ -110,6 +116,11 @@ class Detector:
                 hint="fit it again, or name the encoder that it was made with",
             )
         return used
+
+    @cached_property
+    def word_vectors(self) -> WordVectors:
+        """What makes vectors of the words of photos."""
+        return WordVectors(self.encoder, get_prompts(self.card["prompts"]["name"]))
 
     @property
     def method(self) -> str:
@@ -181,8 +192,13 @@ class Detector:
         A method that learns from what it scores (`scorer.sees_order`) goes on from the images of the last call, in
         the order given; `reset()` starts afresh.
         """
-        scores = [judge(self, pixels, 0).scores for pixels in self.encoder.pixel_chunks(images)]
-        return np.concatenate([np.zeros(0), *scores])
+        return np.concatenate([np.zeros(0), *(judged.scores for judged in self._judged(as_list(images)))])
+
+    def _judged(self, photos: Sequence[ImageLike]) -> Iterator[Verdicts]:
+        """Photos by their scores alone, chunk by chunk; the first that cannot be read or used ends it."""
+        names = iter([name_of(photo, place) for place, photo in enumerate(photos)])
+        for pixels in self.encoder.pixel_chunks(photos):
+            yield judge(self, pixels, 0, names=list(islice(names, len(pixels))))
 
     def predict(self, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
         """A record for each photo, or for a single one: verdict, label, kind, p, score, what it looks like, and why.
@@ -216,7 +232,7 @@ class Detector:
         """Scores by the whole method, each photo once: by the hash of its file, or of its vector where it is none."""
         whole = self.whole()
         with self.isolated():
-            judged = [judge(whole, pixels, 0) for pixels in self.encoder.pixel_chunks(photos)]
+            judged = list(whole._judged(photos))
         hashed = list(_hashed(photos, (part.vectors for part in judged)))
         if unfitted:
             self.check_unfitted((name, hashes) for name, *hashes in hashed)
@@ -284,12 +300,15 @@ class Detector:
         A method that learns from what it scores does not learn from this.
         """
         (pixels,) = self.encoder.pixel_chunks([image])
-        return self.explain_values(pixels[0], top)
+        return self.explain_values(pixels[0], top, name=name_of(image, 0))
 
-    def explain_values(self, values: NDArray[Any], top: int = 5) -> Explanation:
-        """The same of an image that was decoded, (height, width, 3) as the encoder wants it, or encoded, (dim,)."""
+    def explain_values(self, values: NDArray[Any], top: int = 5, *, name: str = "") -> Explanation:
+        """The same of an image that was decoded, (height, width, 3) as the encoder wants it, or encoded, (dim,).
+
+        Its name is for the methods that want words per image, and for nothing else.
+        """
         pupil = self._with(scorer=copy.deepcopy(self.scorer)) if self.scorer.sees_order else self
-        (found,) = judge(pupil, values[None], top)
+        (found,) = judge(pupil, values[None], top, names=[name])
         return Explanation(
             **vars(found),
             cut=self.cut_told,
@@ -354,6 +373,19 @@ class Detector:
     def with_vocabulary(self, vocabulary: Vocabulary) -> Detector:
         """The same detector with other names to say what a photo looks like."""
         return self._with(vocabulary=vocabulary)
+
+    def with_words(self, source: WordSource) -> Detector:
+        """The same detector with what names words for photos, for the methods that want some (`Need.WORDS`).
+
+        `source` is called with a list of photos, each with `name`, `pixels` and `vector`, and gives a list of words for
+        each, or an `ImageError` for a photo that it has none for (`outword.vectors.photo_words`). What
+        `outword.read_words_per_image` gives is one, and what `outword.encoders.zoc_decoder` gives. It is not saved.
+        """
+        if not callable(source):
+            raise InputError(
+                f"words must come from a callable, got {source!r}", hint="of a file: outword.read_words_per_image(FILE)"
+            )
+        return self._with(words_source=source)
 
     def whole(self) -> Detector:
         """The same detector, that scores by its whole method also where no cut is known: to find one."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from outword.detector.recipe import Recipe
 from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError, ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.vectors.id_images import IdImages
+from outword.vectors.photo_words import read_words_per_image
+
+if TYPE_CHECKING:
+    from outword.detector.detector import Detector
 
 _STORES = 'a store of "outword embed" will do too; in Python it is id_images='
 
@@ -21,6 +26,21 @@ def check_store(method: str, scorer: VectorDetector, store: str | os.PathLike[st
                 f"{method} needs {need.value}, and {os.fspath(store)} is a store, which has none",
                 hint="name the photos themselves",
             )
+
+
+def no_words(method: str) -> InputError:
+    """What to raise, or to show, where nobody names words for photos."""
+    how = "pass --words-per-image FILE, in Python detector.with_words(callable)"
+    return InputError(f"{method} needs {Need.WORDS.value}: {how}", hint="see docs/corpora.md")
+
+
+def with_file(detector: Detector, path: str | os.PathLike[str] | None) -> Detector:
+    """The detector with the words per image of a file, if one is named; an error for a method that wants none."""
+    if path is None:
+        return detector
+    if Need.WORDS not in detector.scorer.wants():
+        raise ParameterError(f"{detector.method} does not look at {Need.WORDS.value}", hint="leave them out")
+    return detector.with_words(read_words_per_image(path))
 
 
 def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError | None = None) -> OutwordError | None:

@@ -6,19 +6,22 @@ One more product, with a readable vocabulary, says what an image looks like; it 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from outword.detector.inputs import no_words
 from outword.encoders.base import Pixels, Vectors
+from outword.errors import ImageError
 from outword.maths.kernels import to_numpy
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods import Need
 from outword.maths.numerics import Array
+from outword.vectors.photo_words import Photo, ask
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -46,7 +49,7 @@ class Verdict:
     Attributes:
         score: of the image.
         verdict: "in" or "out"; "uncalibrated" where there is no threshold.
-        labels, words: labels and wild words with their shares, the largest first.
+        labels, words: labels and wild words, or words named for this image, with their shares, the largest first.
         kind: the kind of the nearest label that matched; "" where that is the label itself.
         basis: where the threshold comes from: "calibrated", "reference", "batch" or "formula".
         threshold: the score from which on an image is in; None where there is none.
@@ -128,12 +131,18 @@ def in_words(p: float | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Verdicts(Iterable[Verdict]):
-    """Verdicts of images, as arrays until they are asked for; a device may still be at work on them until then."""
+    """Verdicts of images, as arrays until they are asked for; a device may still be at work on them until then.
+
+    `errors` are of all images that were given, "" for most. Those with an error have no verdict: the rest of this is
+    of the others.
+    """
 
     detector: Detector
     found: Callable[[], tuple[Array, Evidence]]  # waits for scores and evidence
     named: Callable[[], NDArray[np.int64]]  # waits for what images look like, (n_images, most) places in the vocabulary
     encoded: Any  # what was scored, (n_images, dim), where the encoder left it
+    own_words: Sequence[Sequence[str]] | None = None  # words that were named for each image, where evidence is of these
+    errors: list[str] = field(default_factory=list)
 
     @cached_property
     def _found(self) -> tuple[Array, Evidence]:
@@ -154,21 +163,22 @@ class Verdicts(Iterable[Verdict]):
 
     def __iter__(self) -> Iterator[Verdict]:
         detector, (scores, evidence) = self.detector, self._found
-        labels, wild, threshold = detector.labels, detector.wild, detector.threshold
+        labels, threshold = detector.labels, detector.threshold
+        words = [detector.wild] * len(scores) if self.own_words is None else self.own_words
         names = detector.vocabulary.names if detector.vocabulary else ()
         kinds = detector.kinds_of(evidence)
         p_values = detector.p_values(scores)
         ps = [None] * len(scores) if p_values is None else p_values.tolist()
         near, fired = (evidence.labels, evidence.label_shares), (evidence.words, evidence.word_shares)
         columns = (column.tolist() for column in (scores, *near, *fired, self.named()))
-        for p, kind, score, near_ids, near_shares, fired_ids, fired_shares, seen in zip(
-            ps, kinds, *columns, strict=True
+        for p, kind, wild, score, near_ids, near_shares, fired_ids, fired_shares, seen in zip(
+            ps, kinds, words, *columns, strict=True
         ):
             yield Verdict(
                 score,
                 side(score, threshold),
                 [(labels[i], share) for i, share in zip(near_ids, near_shares, strict=True)],
-                [(wild[i], share) for i, share in zip(fired_ids, fired_shares, strict=True)],
+                [(wild[i], share) for i, share in zip(fired_ids, fired_shares, strict=True) if i >= 0],
                 kind,
                 detector.basis,
                 threshold,
@@ -178,22 +188,56 @@ class Verdicts(Iterable[Verdict]):
 
 
 def judge(
-    detector: Detector, images: Pixels | NDArray[np.floating], top: int = 3, *, scores: Array | None = None
+    detector: Detector,
+    images: Pixels | NDArray[np.floating],
+    top: int = 3,
+    *,
+    names: Sequence[str] | None = None,
+    scores: Array | None = None,
+    lenient: bool = False,
 ) -> Verdicts:
     """Judge images: on the device of the encoder where that is one, from one product of images and texts.
 
     Images are preprocessed pixels (n_images, height, width, 3), or vectors (n_images, dim). With `top`=0 there is the
     score alone, without labels, words and what an image looks like. `scores` are those of the images, where they are
-    known already.
+    known already. `names` are what photos are called, for the methods that want words per image; one that nobody has
+    words for is an `ImageError`, or, if that is to be `lenient`, one of the `errors` of what is returned.
     """
     vectors, patches = _encoded(detector, cast(Pixels, images)) if images.ndim == 4 else (images, None)
     scorer, temperature = detector.in_force, detector.card["encoder"]["temperature"]
+    if scores is None and Need.WORDS in scorer.wants():
+        return _with_own_words(detector, images, to_numpy(vectors), top, names, lenient)
     if scores is None:
         found = scorer.begin(vectors, top, temperature, patches=patches)
     else:
         found = partial(_known, scores, scorer.evidence(vectors, top, temperature))
-    named = detector.vocabulary.begin(vectors, top) if top and detector.vocabulary else partial(_nothing, len(vectors))
-    return Verdicts(detector, found, named, vectors)
+    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, errors=[""] * len(vectors))
+
+
+def _with_own_words(
+    detector: Detector, images: NDArray[Any], vectors: Vectors, top: int, names: Sequence[str] | None, lenient: bool
+) -> Verdicts:
+    """The same for a method that wants words per image."""
+    if detector.words_source is None:
+        raise no_words(detector.method)
+    called = [""] * len(vectors) if names is None else names
+    pixels = images if images.ndim == 4 else [None] * len(vectors)
+    photos = [Photo(*one) for one in zip(called, pixels, vectors, strict=True)]
+    answers = ask(detector.words_source, photos, {*detector.labels, *detector.rows})
+    errors = [answer.message or "no words for it" if isinstance(answer, ImageError) else "" for answer in answers]
+    for name, answer in zip(called, answers, strict=True):
+        if isinstance(answer, ImageError) and not lenient:
+            raise ImageError(f"{name!r}: {answer.message}", hint=answer.hint)
+    good = vectors[[not error for error in errors]]
+    words = [answer for answer in answers if not isinstance(answer, ImageError)]
+    temperature = detector.card["encoder"]["temperature"]
+    found = detector.in_force.begin(good, top, temperature, words=detector.word_vectors(words))
+    return Verdicts(detector, found, _seen(detector, good, top), good, words, errors)
+
+
+def _seen(detector: Detector, vectors: Any, top: int) -> Callable[[], NDArray[np.int64]]:
+    """What images look like, where that is wanted and known."""
+    return detector.vocabulary.begin(vectors, top) if top and detector.vocabulary else partial(_nothing, len(vectors))
 
 
 def _known(scores: Array, evidence: Evidence) -> tuple[Array, Evidence]:

@@ -108,13 +108,16 @@ def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction
     encoder = detector.encoder
     loaded = enumerate(decode_ahead(photos, encoder.loader, workers=usable_cpus(), ahead=2 * encoder.chunk))
     while part := list(islice(loaded, encoder.chunk)):
-        pixels = [result for _, (_, result) in part if not isinstance(result, OutwordError)]
-        verdicts = iter(judge(detector, np.stack(pixels), 1) if pixels else ())
-        for place, (photo, result) in part:
-            yield _record(batches.name_of(photo, place), result, verdicts)
+        named = [(batches.name_of(photo, place), result) for place, (photo, result) in part]
+        yield from _told(detector, named)
 
 
-def _record(name: str, result: Pixels | OutwordError, verdicts: Iterator[Verdict]) -> Prediction:
-    if isinstance(result, OutwordError):
-        return Prediction(name, error=result.message)
-    return Prediction.of(name, next(verdicts))
+def _told(detector: Detector, part: list[tuple[str, Pixels | OutwordError]]) -> Iterator[Prediction]:
+    """The records of some photos: names, and what could be read."""
+    good = [(name, result) for name, result in part if not isinstance(result, OutwordError)]
+    names, pixels = [name for name, _ in good], [result for _, result in good]
+    judged = judge(detector, np.stack(pixels), 1, names=names, lenient=True) if good else None
+    verdicts, errors = iter(judged or ()), iter(() if judged is None else judged.errors)
+    for name, result in part:
+        error = result.message if isinstance(result, OutwordError) else next(errors)
+        yield Prediction(name, error=error) if error else Prediction.of(name, next(verdicts))

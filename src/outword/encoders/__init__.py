@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from outword.base.extras import require
 from outword.encoders import hub
@@ -15,7 +15,10 @@ from outword.encoders.base import Coverage, Encoder
 from outword.encoders.names import ENCODERS, KNOWN, WORLD, canonical, parse
 from outword.errors import ParameterError
 
-__all__ = ["ENCODERS", "Coverage", "Encoder", "get_encoder"]
+if TYPE_CHECKING:
+    from outword.encoders.torch.zoc_decoder import ZOCDecoder
+
+__all__ = ["ENCODERS", "Coverage", "Encoder", "get_encoder", "zoc_decoder"]
 Resize = Literal["bicubic", "bilinear"]
 Precision = Literal["fp32", "fp16", "bf16"]
 
@@ -53,6 +56,22 @@ def get_encoder(
     open_hub = download or parse(name).library in ("mini", "world", "onnx")
     with nullcontext() if open_hub else hub.closed(name):
         return _get(name, resize=resize, device=device, precision=precision, batch_size=batch_size)
+
+
+def zoc_decoder(path: str | Path, tokenizer: str | Path, *, device: str = "cpu") -> ZOCDecoder:
+    """The text decoder of ZOC's authors, from their checkpoint, as a source of words for `Detector.with_words`.
+
+    Args:
+        path: their file, `{"net": BertGenerationDecoder.state_dict(), ...}`, as torch saved it.
+        tokenizer: a folder with its tokenizer, that of `google/bert_for_seq_generation_L-24_bbc_encoder`. Nothing is
+            fetched.
+        device: what it runs on.
+    """
+    for package in ("torch", "transformers"):
+        require(package, "zoc_decoder", "hf")
+    from outword.encoders.torch.zoc_decoder import load
+
+    return load(Path(path), Path(tokenizer), device)
 
 
 @lru_cache(maxsize=4)

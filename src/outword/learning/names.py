@@ -51,7 +51,7 @@ class Names:
         return 12.0 * n * length * self._tower.layers * width**2
 
     def vectors(self, contexts: Tensor) -> Tensor:
-        """Unit vectors (n_sets, n_rows, dim) behind contexts (n_sets, tokens, width), or one for each row of each set."""
+        """Unit vectors (n_sets, n_rows, dim) behind contexts (n_sets, [n_rows,] tokens, width)."""
         contexts = contexts.to(self._own.dtype)
         if contexts.ndim == 3:
             shared = (torch.cat([self._start, context]) for context in contexts)

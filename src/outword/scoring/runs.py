@@ -133,7 +133,9 @@ class Scoring:
 
     def about(self) -> dict[str, Any]:
         """What the run is, so that another does not go on with it."""
+        words = getattr(self.detector.words_source, "fingerprint", None)  # of a file; a callable has none
         return {
+            **({"words": words} if words else {}),
             "detector": self.detector.fingerprint,
             "column": self.source.column,
             "options": {key: value for key, value in self.options.items() if key != "trust_encoder"},

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from outword.detector.detector import Detector
-from outword.detector.inputs import check_store
+from outword.detector.inputs import check_store, no_words
 from outword.detector.judge import Verdicts, judge
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, InputError
+from outword.maths.methods import Need
 from outword.photos.sources.base import Piece
 from outword.scoring.rows import Row
 from outword.vectors.fitted import hashes_of_files, hashes_of_vectors, short
@@ -37,6 +38,8 @@ def open_source(detector: Detector, given: Iterable[PathLike], *, column: str | 
     if not isinstance(detector, Detector):
         raise InputError(f"a detector must be one, got {detector!r}", hint='load it: outword.load("pets.outword")')
     paths, made = list(given), detector.card["encoder"]
+    if paths and Need.WORDS in detector.scorer.wants() and detector.words_source is None:
+        raise no_words(detector.method)
     for path in filter(is_store, paths):
         check_store(detector.method, detector.scorer, path)
     otherwise = (lambda: detector.encoder) if detector.encoder_override else None
@@ -82,7 +85,8 @@ def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored
     begun: deque[tuple[Chunk, Verdicts | None]] = deque()
     for chunk in chunks:
         on_device = chunk.values.ndim == 4 and detector.encoder.feels_batch
-        begun.append((chunk, judge(detector, chunk.values) if len(chunk.values) else None))
+        good = [path for path, error in zip(chunk.paths, chunk.errors, strict=True) if not error]
+        begun.append((chunk, judge(detector, chunk.values, names=good, lenient=True) if good else None))
         while len(begun) > on_device:
             yield _scored(*begun.popleft())
     for one in begun:
@@ -90,11 +94,12 @@ def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored
 
 
 def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
-    verdicts = iter(judged or ())
+    verdicts, lacks = iter(judged or ()), iter(() if judged is None else judged.errors)
     pixels = iter(chunk.values if chunk.values.ndim == 4 else ())
     rows, views = list[Row](), list[Pixels | None]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
-        one = None if error else next(verdicts)
-        rows.append(Row.of(path, one) if one else Row(path, error=error))
-        views.append(next(pixels, None) if one else None)
+        view = None if error else next(pixels, None)
+        wrong = error or next(lacks)
+        rows.append(Row(path, error=wrong) if wrong else Row.of(path, next(verdicts)))
+        views.append(None if wrong else view)
     return Scored(chunk.span, rows, views)

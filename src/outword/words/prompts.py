@@ -58,6 +58,7 @@ PROMPTS = {
         _same("paper", "The nice {}."),  # as the paper prints it
         Prompts("released", noun=("the nice {}",), adjective=("This is a {} photo",), label=("the nice {}",)),
         _same("mcm", "a photo of a {}"),
+        _same("zoc", "This is a photo of a {}"),
         Prompts("csp", noun=_CSP_NOUN, adjective=_CSP_ADJECTIVE, label=_CSP_NOUN),
         _same("mini", "a photo of a {}"),  # the embedded encoder's own
     )

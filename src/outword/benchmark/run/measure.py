@@ -22,14 +22,14 @@ from outword.detector.detector import Detector
 from outword.detector.fitting import LabelCache, prepare
 from outword.detector.judge import judge
 from outword.detector.recipe import Recipe
-from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.metrics import aupr, auroc, fpr_at_tpr, threshold_at_tpr
 from outword.maths.numerics import Array
 from outword.vectors.id_images import IdImages
-from outword.vectors.reader import vectors_of
+from outword.vectors.photo_words import WordSource
+from outword.vectors.reader import STORED, vectors_of
 from outword.vectors.source import find_source
 from outword.vectors.wild import Report, quiet
 
@@ -69,6 +69,7 @@ class Cell:
     seed: int = 0  # of everything that is drawn by chance
     drawn: bool = False  # whether labels or photos of the task were drawn by the seed
     samples: int = 0  # of the bootstrap; without any, intervals are NaN
+    photo_words: WordSource | None = None  # for methods that want words per image
 
     @property
     def chance(self) -> bool:
@@ -135,14 +136,16 @@ class Cell:
         started = time.perf_counter()
         detector = prepared.fit()
         fit_seconds = time.perf_counter() - started + prepared.seconds
-        return Measured(detector, *self._score(detector.scorer), self.task.rows, fit_seconds)
+        if self.photo_words is not None:
+            detector = detector.with_words(self.photo_words)
+        return Measured(detector, *self._score(detector), self.task.rows, fit_seconds)
 
-    def _score(self, scorer: VectorDetector) -> tuple[Scores, dict[str, float]]:
+    def _score(self, detector: Detector) -> tuple[Scores, dict[str, float]]:
         """Scores of all sets, and seconds of the ID set with an OOD set: one stream for a method that learns."""
-        scores, seconds, rows, encoder = Scores(), dict[str, float](), self.task.rows, self.recipe.encoder
+        scores, seconds, rows, scorer = Scores(), dict[str, float](), self.task.rows, detector.scorer
         started = time.perf_counter()
         if not scorer.sees_order:
-            scores["id"] = _set_scores(scorer, encoder, self.inside, rows)
+            scores["id"] = _set_scores(detector, self.inside, rows)
         own = time.perf_counter() - started
         for photos in self.outside:
             started = time.perf_counter()
@@ -150,7 +153,7 @@ class Cell:
                 streamed = stream_scores(scorer, self.inside.vectors[rows], photos.vectors, self.seed)
                 scores[f"id/{photos.name}"], scores[f"ood/{photos.name}"] = streamed
             else:
-                scores[f"ood/{photos.name}"] = _set_scores(scorer, encoder, photos)
+                scores[f"ood/{photos.name}"] = _set_scores(detector, photos)
             seconds[photos.name] = own + time.perf_counter() - started
         return scores, seconds
 
@@ -232,11 +235,20 @@ def stream_scores(scorer: VectorDetector, inside: Vectors, outside: Vectors, see
     return scores[: len(inside)], scores[len(inside) :]
 
 
-def _set_scores(scorer: VectorDetector, encoder: Encoder, photos: Photos, rows: Indices | slice = slice(None)) -> Array:
+def _with_words(detector: Detector, vectors: Vectors, names: list[str]) -> Array:
+    """Scores of photos by words that are named for each, some photos at a time, so that few words are in memory."""
+    parts = (slice(start, start + STORED) for start in range(0, len(names), STORED))
+    return np.concatenate([np.zeros(0), *(judge(detector, vectors[at], 0, names=names[at]).scores for at in parts)])
+
+
+def _set_scores(detector: Detector, photos: Photos, rows: Indices | slice = slice(None)) -> Array:
     """Scores of some photos of a set, by their vectors.
 
     Patches are kept nowhere: for a method that looks at them, the photos are encoded once more.
     """
+    scorer, encoder = detector.scorer, detector.encoder
+    if Need.WORDS in scorer.wants():
+        return _with_words(detector, photos.vectors[rows], np.array(photos.paths, object)[rows].tolist())
     if Need.PATCHES not in scorer.wants():
         return scorer.score(photos.vectors[rows])
     wanted, found = frozenset(photos.paths), dict[str, float]()

@@ -42,8 +42,8 @@ def load(folder: Path, source: str) -> Model:
     preprocess = _preprocess(folder)
     config = {key: value for key, value in read_json(folder / CONFIG).items() if key not in PASSING}
     parts = [config, *(sha256_file(path) for path in (*weights, *vocabulary))]
-    with _quiet(library):
-        module, tokenizer = _build(library, folder), _from_folder(library.AutoTokenizer, folder)
+    with quietly(library):
+        module, tokenizer = _build(library, folder), from_folder(library.AutoTokenizer, folder)
     digest, licence = sha256_bytes(json.dumps(parts, sort_keys=True).encode()), hub.licence(folder / "README.md")
     model = from_parts(module, tokenizer, preprocess, digest=digest, licence=licence, source=source)
     check_towers(model, str(folder))
@@ -94,7 +94,7 @@ def from_parts(
 
 
 @contextmanager
-def _quiet(library: Any) -> Iterator[None]:
+def quietly(library: Any) -> Iterator[None]:
     """No bars for a load of a second, and no reports: what is wrong is said in one line."""
     shown = library.logging.is_progress_bar_enabled()
     library.logging.disable_progress_bar()
@@ -106,7 +106,7 @@ def _quiet(library: Any) -> Iterator[None]:
             library.logging.enable_progress_bar()
 
 
-def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
+def from_folder(kind: Any, folder: Path, **options: Any) -> Any:
     """`from_pretrained`, never with code of the folder's own, and with one line for whatever is wrong with it."""
     try:
         return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
@@ -122,7 +122,7 @@ def _from_folder(kind: Any, folder: Path, **options: Any) -> Any:
 
 
 def _build(library: Any, folder: Path) -> Any:
-    module, loaded = _from_folder(
+    module, loaded = from_folder(
         library.AutoModel, folder, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
     )
     if not all(hasattr(module, part) for part in ("get_image_features", "get_text_features", "logit_scale")):

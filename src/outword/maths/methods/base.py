@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, fields
 from enum import Enum
 from functools import partial
@@ -53,6 +53,7 @@ class Need(Enum):
     NEGATIVES = "negatives", "vectors that say no to each label: of learned prompts, or of a second text tower"
     PATCHES = "patches", "a vector for each part of an image: the CLIP models of open_clip and transformers have them"
     PIXELS = "pixels", "gradients from the score back to the pixels: encoders that run on torch have them"
+    WORDS = "words per image", "what somebody, or some model, names in each photo (`--words-per-image`)"
 
     def __new__(cls, value: str, about: str) -> Need:
         """The two texts of each line above, told apart."""
@@ -142,12 +143,15 @@ class VectorDetector(ABC):
         self._fitted = True
         return self
 
-    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
+    def score(
+        self, images: ArrayLike, *, patches: ArrayLike | None = None, words: Sequence[ArrayLike] | None = None
+    ) -> Array:
         """Score of each image, (n_images,) float64, in blocks. Rows that are not unit vectors are normalised.
 
         Args:
             images: (n_images, dim).
             patches: (n_images, n_patches, dim), for the methods that look at parts; the others do not look at it.
+            words: the words of each image, (n_words, dim) an image, for the methods that want some (`Need.WORDS`).
         """
         x = self._checked(images)
         if not self.sees_order:
@@ -159,14 +163,21 @@ class VectorDetector(ABC):
         return out
 
     def begin(
-        self, images: ArrayLike, top: int, temperature: float, *, patches: ArrayLike | None = None
+        self,
+        images: ArrayLike,
+        top: int,
+        temperature: float,
+        *,
+        patches: ArrayLike | None = None,
+        words: Sequence[ArrayLike] | None = None,
     ) -> Callable[[], tuple[Array, Evidence]]:
         """Begin to judge images; what is returned gives scores, and the labels and words that speak for them.
 
         `score` and `evidence`, whose arguments these are, are one pass if they share one, and on a device it is not
         waited for. With a `top` of 0 there are scores alone.
         """
-        scores = self.score(images, patches=patches)
+        given: dict[str, Any] = {"patches": patches} if words is None else {"patches": patches, "words": words}
+        scores = self.score(images, **given)
         found = scores, self.evidence(images, top, temperature) if top else Evidence.none(len(scores))
         return lambda: found
 
@@ -264,8 +275,9 @@ class VectorDetector(ABC):
     def _try_out(self) -> None:
         """Score one image, to see that the arrays belong together."""
         row = np.eye(1, self.labels_.shape[1])
+        given = {"words": [row]} if Need.WORDS in self.wants() else {}
         with using("numpy"):
-            self.score(row, patches=row[:, None])
+            self.score(row, patches=row[:, None], **given)
         self.reset()
         learned = self.class_logits(row)
         if learned is not None and learned[1].shape != (1, len(learned[0])):

@@ -30,7 +30,7 @@ class CoOp(PromptedMCM):
         rate, batch: of a step; published are 0.002 and 32.
         context: M, where the tokens begin at random; the published value is 16.
         start: words to begin as; "a photo of a" is the published other choice, with M = 4.
-        by_class: whether each class has tokens of its own, the other published choice; they do not move to other labels.
+        by_class: whether each class has tokens of its own, as published too; they do not move to other labels.
         crops: random crops of each photo that stand for it, half of them mirrored; 0 for the photo itself.
         seed: of photos, beginning and order.
 

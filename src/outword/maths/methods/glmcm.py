@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,7 +42,9 @@ class GLMCM(MCM):
     summary = "MCM of the image plus MCM of its best patch"
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.PATCHES)
 
-    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None) -> Array:
+    def score(
+        self, images: ArrayLike, *, patches: ArrayLike | None = None, words: Sequence[ArrayLike] | None = None
+    ) -> Array:
         """See `VectorDetector.score`; patches (n_images, n_patches, dim) are in the space of the labels."""
         whole = super().score(images)
         if not self.weight:
