@@ -36,6 +36,6 @@ from outword.maths.methods.base import DETECTORS, VectorDetector, Need
 
 __all__ = [
     "ASH", "CSP", "DETECTORS", "EOE", "FA", "GLMCM", "KNN", "LAPT", "LSN", "MCM", "MSP", "NPOS", "ODIN", "SCT", "VOS",
-    "ZOC", "AdaNeg", "CoOp", "Debiased", "Energy", "Entropy", "GradNorm", "Grounded", "LoCoOp", "Mahalanobis", "MaxLogit",
-    "Need", "NegLabel", "NegPrompt", "ReAct", "Var", "VectorDetector", "ViM",
+    "ZOC", "AdaNeg", "CoOp", "Debiased", "Energy", "Entropy", "GradNorm", "Grounded", "LoCoOp", "Mahalanobis",
+    "MaxLogit", "Need", "NegLabel", "NegPrompt", "ReAct", "Var", "VectorDetector", "ViM",
 ]  # fmt: skip
