@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from outword.encoders.texts import Ids
 from outword.encoders.torch.text_tower import TextTower
 from outword.errors import ParameterError
 
+PARTS = 2  # in which long lists are read, the short texts and the long ones; three are slower on a GPU
+SMALL = 1e9  # multiplications of a reading below which one part is best
 KEPT = 17  # numbers of the width of a token that a layer keeps for gradients, about
 FREE = 1 << 31  # bytes of these on a CPU; on a GPU it is a third of what is free
 
@@ -36,37 +41,51 @@ class Names:
                 hint=f"set context={most} (--set context={most})" if most > 0 else "shorten that name",
             )
         self._tower, device = tower, tower.weights["positional_embedding"].device
-        self._start = tower.embed(torch.from_numpy(ids[0, :1]).to(device))
-        self._own = tower.embed(torch.from_numpy(ids[:, 1 : longest + 1]).to(device))
-        self._ends = torch.from_numpy(ends - 1).to(device)
-        self._rows = torch.tensor([row for row, some in enumerate(names) for _ in some], device=device)
+        rows = np.repeat(np.arange(len(names)), [len(some) for some in names])
         several = len(flat) > len(names)
-        self._mean = torch.nn.functional.one_hot(self._rows).T.float() if several else None
+        self._mean = torch.from_numpy(np.eye(len(names), dtype=np.float32)[:, rows]).to(device) if several else None
+        self._start = tower.embed(torch.from_numpy(ids[0, :1]).to(device))
+        self.operations = 12.0 * len(flat) * longest * tower.layers * tower.width**2  # of one reading, about
+        parts = _alike(ends) if self.operations > SMALL else [np.arange(len(flat))]
+        self._order = torch.from_numpy(np.argsort(np.concatenate(parts))).to(device)
+        self._parts = []
+        for part in parts:
+            tokens_of_part = torch.from_numpy(ids[part, 1 : int(ends[part].max()) + 1]).to(device)
+            places = (torch.from_numpy(array).to(device) for array in (ends[part] - 1, rows[part]))
+            self._parts.append((tower.embed(tokens_of_part), *places))
         self._together = _together(tower, len(flat), tokens + longest)
 
     @property
-    def operations(self) -> float:
-        """Multiplications of one reading, about."""
-        n, length, width = self._own.shape
-        return 12.0 * n * length * self._tower.layers * width**2
+    def at_once(self) -> bool:
+        """Whether all texts are read at once, also where gradients are asked for."""
+        return self._together is None
 
     def vectors(self, contexts: Tensor) -> Tensor:
         """Unit vectors (n_sets, n_rows, dim) behind contexts (n_sets, [n_rows,] tokens, width)."""
-        contexts = contexts.to(self._own.dtype)
-        if contexts.ndim == 3:
-            shared = (torch.cat([self._start, context]) for context in contexts)
-            return torch.stack([self._read(one, self._own, self._ends, contexts.requires_grad) for one in shared])
-        n_sets, n_rows, tokens, _ = contexts.shape
-        texts = self._own.repeat(n_sets, 1, 1), self._ends.repeat(n_sets)
-        own = torch.cat([contexts[:, self._rows].flatten(0, 1), texts[0]], dim=1)
-        return self._read(self._start, own, texts[1] + tokens, contexts.requires_grad).view(n_sets, n_rows, -1)
+        sets = [self._read(context) for context in contexts.to(self._start.dtype)]
+        return torch.stack(sets)
 
-    def _read(self, shared: Tensor, own: Tensor, ends: Tensor, moves: bool) -> Tensor:
-        found = self._tower.read(shared, own, ends, together=self._together if moves else None)
-        if self._mean is None:
-            return found
-        rows = found.view(-1, self._mean.shape[1], found.shape[1])
-        return normalize(self._mean.to(found.dtype) @ rows, dim=-1).flatten(0, 1)
+    def _read(self, context: Tensor) -> Tensor:
+        """Unit vectors (n_rows, dim) behind a context (tokens, width), or one for each row."""
+        found = []
+        together = self._together if context.requires_grad else None
+        for name, ends, rows in self._parts:
+            if context.ndim == 2:
+                parts = torch.cat([self._start, context]), name, ends
+            else:
+                parts = self._start, torch.cat([context[rows], name], dim=1), ends + context.shape[1]
+            found.append(self._tower.read(*parts, together=together))
+        vectors = torch.cat(found)[self._order]
+        return vectors if self._mean is None else normalize(self._mean.to(vectors.dtype) @ vectors, dim=-1)
+
+
+def _alike(ends: Ids) -> list[Ids]:
+    """Texts in parts of similar length: those that leave the fewest places empty behind an end."""
+    lengths = np.unique(ends)
+    cuts = [*combinations(lengths[:-1], min(PARTS, len(lengths)) - 1)]
+    edges = [np.array([*cut, lengths[-1]]) for cut in cuts]
+    best = min(edges, key=lambda some: int(some[np.searchsorted(some, ends)].sum()))
+    return [np.flatnonzero(np.searchsorted(best, ends) == part) for part in range(len(best))]
 
 
 def _together(tower: TextTower, n_texts: int, length: int) -> int | None:

@@ -10,11 +10,12 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ from outword.base.files import cache_dir, sha256_bytes
 from outword.encoders import Encoder
 from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError
-from outword.learning.names import Names
+from outword.learning.names import SMALL, Names
 from outword.learning.photos import Views, encode_views
 from outword.maths.methods.prompted import Batch, Prompted, Stage
 from outword.vectors.id_images import IdImages
@@ -35,7 +36,6 @@ from outword.vectors.wild import Report, quiet, read_arrays, write_arrays
 SPREAD = 0.02  # of the numbers of a context that begins at random
 SLOW = 1e-5  # the rate of the first epochs
 KEEP = 10.0  # seconds after which it is written down how far the learning is
-ALONE = 1e9  # multiplications of a step below which threads wait for each other more than they help
 Contexts = Mapping[str, NDArray[np.float32]]  # (n_sets, tokens, width), or (n_sets, n_labels, tokens, width), by name
 
 
@@ -83,8 +83,7 @@ def vectors_of(
     found = {}
     for name, context in contexts.items():
         names = Names(tower, [[word] for word in words] if name == "wild" else labels, context.shape[-2])
-        sets = names.vectors(torch.from_numpy(context).to(device)).cpu().numpy()
-        found[name] = sets if name == "negatives" else sets[0]
+        found[name] = _shown(name, names.vectors(torch.from_numpy(context).to(device))).cpu().numpy()
     return found
 
 
@@ -136,7 +135,7 @@ class _Learner:
     @property
     def small(self) -> bool:
         """Whether a step is so little work that threads would only wait for each other."""
-        return sum(names.operations for names in self._names.values()) < ALONE
+        return sum(names.operations for names in self._names.values()) < SMALL
 
     def run(self) -> list[float]:
         """Run the stages, or what is left of them; the mean loss of the last epoch of each."""
@@ -177,7 +176,12 @@ class _Learner:
             marked = {key.rpartition("/")[2]: array for key, array in kept.items() if key.startswith(f"moved/{name}/")}
             optimizer.state[context] = {key: torch.from_numpy(array).to(self.device) for key, array in marked.items()}
         with torch.no_grad():
-            fixed = {name: self._vectors(name, one) for name, one in self.contexts.items() if name not in moving}
+            fixed = {
+                name: _shown(name, self._names[name].vectors(context))
+                for name, context in self.contexts.items()
+                if name not in moving
+            }
+        read = {name: self._reader(name, context) for name, context in moving.items()}
         n, loss, wrote = len(self._images), math.nan, time.monotonic()
         steps = math.ceil(n / stage.batch)
         for epoch in range(first, stage.epochs):
@@ -186,7 +190,7 @@ class _Learner:
             total = torch.zeros((), device=self.device)
             for step, rows in enumerate(np.array_split(rng.permutation(n), range(stage.batch, n, stage.batch))):
                 optimizer.zero_grad()
-                texts = {name: self._vectors(name, context) for name, context in moving.items()}
+                texts = {name: _shown(name, read[name](context)) for name, context in moving.items()}
                 found = stage.loss(self._batch(rows, epoch, rng, {**fixed, **texts}))
                 found.backward()
                 optimizer.step()
@@ -205,10 +209,15 @@ class _Learner:
         self.contexts |= {name: context.detach() for name, context in moving.items()}
         return loss
 
-    def _vectors(self, name: str, context: Tensor) -> Tensor:
-        """What a loss sees of a context: a row a label or word, and of negatives one or several sets of them."""
-        sets = self._names[name].vectors(context)
-        return sets if name == "negatives" else sets[0]
+    def _reader(self, name: str, context: Tensor) -> Callable[[Tensor], Tensor]:
+        """What reads the texts of a context: on a GPU one graph of all its steps, which are many and small."""
+        names = self._names[name]
+        if self.device.type != "cuda" or not names.at_once:
+            return names.vectors
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that what is tried out is on another stream than what comes
+            graphed = torch.cuda.make_graphed_callables(names.vectors, (context.detach().clone().requires_grad_(),))
+        return cast(Callable[[Tensor], Tensor], graphed)
 
     def _batch(
         self, rows: NDArray[np.int64], epoch: int, rng: np.random.Generator, texts: Mapping[str, Tensor]
@@ -231,6 +240,11 @@ class _Learner:
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+
+def _shown(name: str, sets: Tensor) -> Tensor:
+    """What a loss, or a method, sees of vectors: a row a label or word, and of negatives one or several sets."""
+    return sets if name == "negatives" else sets[0]
 
 
 def _numbers(**values: int) -> dict[str, NDArray[np.int64]]:
