@@ -41,6 +41,16 @@ if TYPE_CHECKING:
     help="A name, or \"a photo of a {}\".  [default: the method's own, else the encoder's]",
 )
 @id_images_option
+@click.option(
+    "--word-images",
+    type=click.Path(),
+    help="Photos of other things, in folders named after them: lapt learns from them too.",
+)
+@click.option(
+    "--contexts",
+    type=click.Path(),
+    help="A detector with learned prompts: LABELS are put behind its contexts, as it was made; nothing is learned.",
+)
 @kinds_option
 @click.option(
     "--fpr",
@@ -62,6 +72,7 @@ def command(
     output: str | None,
     encoder: str,
     id_images: tuple[str, ...],
+    contexts: str | None,
     settings: tuple[str, ...],
     as_json: bool,
     runtime: dict[str, Any],
@@ -77,6 +88,8 @@ def command(
       outword fit labels.txt -o pets.outword
       echo "cat, dog" | outword fit - -o pets.outword --set tau=0.4
       outword fit labels.txt --method knn --id-images my-photos/
+      outword fit labels.txt --method fa --id-images my-photos/ --encoder clip-vit-b-16
+      outword fit other-labels.txt --contexts labels.outword
     """
     from outword.detector.artifact import check_target
     from outword.detector.fitting import fit
@@ -94,17 +107,22 @@ def command(
     source = Path("labels" if labels == STDIN else labels).resolve()
     target = output or f"{source.name if source.is_dir() or labels == STDIN else Path(labels).with_suffix('')}.outword"
     check_target(target)
-    with Progress("words") as meter:
-        detector = fit(
-            names,
-            encoder=get_encoder(encoder, **runtime),
-            id_images=id_images or None,
-            miner_params=of_miner,
-            report=meter,
-            **options,
-            **parameters,
-        )
+    with Progress("steps" if id_images else "words") as meter:
+        if contexts:
+            detector = _moved(contexts, names, {**options, "id_images": id_images, "set": settings}, runtime, meter)
+        else:
+            detector = fit(
+                names,
+                encoder=get_encoder(encoder, **runtime),
+                id_images=id_images or None,
+                miner_params=of_miner,
+                report=meter,
+                **options,
+                **parameters,
+            )
     detector.save(target)
+    if learned := detector.card.get("learned"):
+        say(_learned(learned))
     if Need.LABELS in detector.scorer.wants():
         tell(detector, labels)
     for name, used in detector.scorer.in_use().items():
@@ -112,6 +130,32 @@ def command(
             say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
     counts = {"labels": len(names), "wild": len(detector.wild), "in_use": detector.scorer.in_use()}
     click.echo(json.dumps({"path": target, **counts, **detector.card}) if as_json else target)
+
+
+def _moved(
+    contexts: str, names: dict[str, Label], others: dict[str, Any], runtime: dict[str, Any], meter: Progress
+) -> Detector:
+    """A detector for other labels with the learned prompts of one that there is."""
+    from outword.detector.loading import load
+
+    if given := [name for name, value in others.items() if value]:
+        option = f"--{given[0].replace('_', '-')}"
+        raise ParameterError(f"with --contexts all is as in that detector, got {option}", hint=f"leave {option} out")
+    source = load(contexts, **{key: value for key, value in runtime.items() if key in ("device", "precision")})
+    if not source.contexts:
+        raise ParameterError(f"{contexts} has no learned prompts: it is of {source.method}", hint="see --method coop")
+    return source.relabel(names, meter)
+
+
+def _learned(facts: dict[str, Any]) -> str:
+    """What prompts were learned from."""
+    if facts["moved"]:
+        return "the prompts were learned for other labels: what was measured of them does not hold for these"
+    loss = ", ".join(f"{loss:.3f}" for loss in facts["losses"] if loss is not None)
+    told = f"learned from {facts['photos']:,} photos ({facts['shots']} of a label at most)"
+    told += f", {facts['words']:,} words" if facts["words"] else ""
+    told += f", {facts['photos_of_words']:,} photos of words" if facts["photos_of_words"] else ""
+    return f"{told}; loss {loss}" if loss else told
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -82,8 +82,9 @@ class Progress:
             self._bar.stop()
 
     def __call__(self, task: str, done: int, total: int | None) -> None:
-        """Say that `done` of `total` are done; the total may not be known yet."""
-        now = time.monotonic()
+        """Say that `done` of `total` are done, which may not be known yet. What follows " | " changes on the way."""
+        now, shown = time.monotonic(), task.replace(" | ", ", ")
+        task = task.partition(" | ")[0]
         began = self._began.setdefault(task, self._last)
         self._last = now
         speed = done / max(now - began, 1e-9)
@@ -91,11 +92,12 @@ class Progress:
             self._bar.start()  # now, since another may have been shown until here
             if task not in self._shown:
                 self._shown[task] = self._bar.add_task(task, total=total, speed="")
-            self._bar.update(self._shown[task], completed=done, total=total, speed=f"{speed:,.0f} {self._unit}/s")
+            rate = f"{speed:,.0f} {self._unit}/s"
+            self._bar.update(self._shown[task], description=shown, completed=done, total=total, speed=rate)
         elif now - self._said > EVERY:
             self._said = now
             left = f" of {total:,}, {(total - done) / speed:,.0f} s left" if total and done else ""
-            say(f"{task}: {done:,}{left}, {speed:,.1f} {self._unit}/s")
+            say(f"{shown}: {done:,}{left}, {speed:,.1f} {self._unit}/s")
 
 
 def _bar() -> rich.progress.Progress:

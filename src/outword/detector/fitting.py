@@ -190,6 +190,8 @@ def prepare(
         words = first_words(words, mined) if words else mined
     if Need.PROMPTS not in recipe.wants:
         return Prepared(recipe, names, positives.rows, words, given, card, fitted_on, {})
+    # what is wrong with a parameter is said before anything is learned
+    recipe.make_scorer().fit(positives.vectors, given.get("wild"), negatives=positives.vectors)
     prompts = with_prompts(recipe, typed, words, [*photos, *([others] if others else [])], contexts, report)
     card["learned"] = prompts.card
     vectors = {key: value for key, value in given.items() if key not in ("images", "image_labels")} | prompts.given

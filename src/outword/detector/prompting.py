@@ -75,9 +75,8 @@ def read_word_images(
         raise ParameterError(f"{recipe.method} learns nothing from photos of words", hint="lapt does")
     words = sorted(path.name for path in Path(folder).glob("[!.]*/")) if Path(folder).is_dir() else []
     if not words:
-        raise InputError(
-            f"photos of words must be in folders named after them, got none in {folder}", hint="see --help"
-        )
+        told = f"photos of words must be in folders that are named after them, and {folder} has none"
+        raise InputError(told, hint="make a folder for each word")
     return words, read_id_images(recipe.encoder, folder, words, with_classes=True, report=report)
 
 

@@ -183,7 +183,8 @@ class _Learner:
             }
         read = {name: self._reader(name, context) for name, context in moving.items()}
         n, loss, wrote = len(self._images), math.nan, time.monotonic()
-        steps = math.ceil(n / stage.batch)
+        steps, task = math.ceil(n / stage.batch), f"learning {' and '.join(moving)}"
+        self._report(task, first * steps, stage.epochs * steps)
         for epoch in range(first, stage.epochs):
             rng = np.random.default_rng([self._method.seed, place, epoch])
             optimizer.param_groups[0]["lr"] = rate_of(stage, epoch)
@@ -196,7 +197,7 @@ class _Learner:
                 optimizer.step()
                 total += found.detach() * len(rows)
                 told = "" if math.isnan(loss) else f" | loss {loss:.3f}"
-                self._report(f"learning {' and '.join(moving)}{told}", epoch * steps + step + 1, stage.epochs * steps)
+                self._report(f"{task}{told}", epoch * steps + step + 1, stage.epochs * steps)
             loss = total.item() / n
             if not math.isfinite(loss):
                 raise InputError(
