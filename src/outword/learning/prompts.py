@@ -88,9 +88,10 @@ def vectors_of(
 
 
 def _tower(encoder: Encoder) -> TextTower:
-    """The text tower, in float32 if the encoder is, else in bfloat16: gradients in float16 would be lost."""
-    exact = getattr(encoder, "precision", "fp32") == "fp32"
-    return encoder.text_tower().to(torch.float32 if exact else torch.bfloat16)
+    """The text tower, in float32 if its weights are, else in bfloat16: gradients in float16 would be lost."""
+    tower = encoder.text_tower()
+    exact = tower.weights["positional_embedding"].dtype == torch.float32
+    return tower.to(torch.float32 if exact else torch.bfloat16)
 
 
 def _views(method: Prompted, encoder: Encoder, task: Task, folder: Path, report: Report) -> list[Views]:
