@@ -24,10 +24,11 @@ from outword.maths.methods.react import ReAct
 from outword.maths.methods.ash import ASH
 from outword.maths.methods.vos import VOS
 from outword.maths.methods.npos import NPOS
+from outword.maths.methods.clipn import CLIPN
 from outword.maths.methods.base import DETECTORS, VectorDetector, Need
 
 __all__ = [
-    "ASH", "CSP", "DETECTORS", "EOE", "GLMCM", "KNN", "MCM", "MSP", "NPOS", "ODIN", "VOS", "AdaNeg", "Debiased",
-    "Energy", "Entropy", "GradNorm", "Grounded", "Mahalanobis", "MaxLogit", "Need", "NegLabel", "ReAct", "Var",
-    "VectorDetector", "ViM",
+    "ASH", "CLIPN", "CSP", "DETECTORS", "EOE", "GLMCM", "KNN", "MCM", "MSP", "NPOS", "ODIN", "VOS", "AdaNeg",
+    "Debiased", "Energy", "Entropy", "GradNorm", "Grounded", "Mahalanobis", "MaxLogit", "Need", "NegLabel", "ReAct",
+    "Var", "VectorDetector", "ViM",
 ]  # fmt: skip
