@@ -105,7 +105,10 @@ class SaysNo(Encoder):
 
     @torch.inference_mode()
     def encode_no_texts(self, texts: Sequence[str]) -> Vectors:
-        """Vectors (n, dim) of the tower that says no; texts are cut as for the other one, which warns of it."""
+        """Vectors (n, dim) of the tower that says no; texts are cut as for the other one, which warns of it.
+
+        A vector may round otherwise among other texts, by some 1e-7, also on the CPU.
+        """
         texts = texts_of(texts)
         out = np.empty((len(texts), self.dim), np.float32)
         if not texts:
@@ -114,8 +117,8 @@ class SaysNo(Encoder):
         device = tower.weights[TOKENS].device
         for rows, length in batches(ids, tower.end, TEXTS.get(device.type, 64), fill=not self.feels_batch):
             tokens = tower.embed(torch.from_numpy(ids[rows, :length]).to(device))
-            ends = torch.full((len(rows),), length - 2, device=device)  # the start is read apart
-            out[rows] = tower.read(tokens[0, :1], tokens[:, 1:], ends).cpu().numpy()
+            ends = torch.full((len(rows),), length - 1, device=device)
+            out[rows] = tower.read(tokens[0, :0], tokens, ends).cpu().numpy()
         return out
 
 

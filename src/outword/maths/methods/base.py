@@ -47,7 +47,7 @@ class Need(Enum):
         "logits of a linear head: the labels themselves, or with `--set head=probe` a linear probe on ID images",
     )
     NEGATIVES = "negatives", "vectors that say no to each label: of learned prompts, or of a second text tower"
-    NO_TOWER = "a tower that says no", "a second text tower, trained to say no: an encoder `clipn:FILE` has it"
+    NO_TOWER = "tower that says no", "a second text tower, trained to say no: an encoder `clipn:FILE` has it"
     PATCHES = "patches", "a vector for each part of an image: the CLIP models of open_clip and transformers have them"
     PIXELS = "pixels", "gradients from the score back to the pixels: encoders that run on torch have them"
 
