@@ -6,6 +6,7 @@ import torch
 from safetensors.torch import save_file
 
 import outword
+from conftest import call
 from helpers import clipn_file
 from helpers.tiny import TEXTS, photos, pixels_of, unit
 from outword.encoders import get_encoder
@@ -138,6 +139,7 @@ def test_a_tower_beside_an_encoder(tmp_path):
         (None, {"options": 3}, "does not say which encoder"),
         (None, {"format": "outword no 99"}, "does not say which encoder"),
         (lambda w: w.pop("ln_final_no.weight"), {}, "no ln_final_no.weight"),
+        (lambda w: w.update({"ln_final_no.more": torch.zeros(2)}), {}, "has ln_final_no.more, and the tower"),
         (lambda w: w.pop("prompt_no"), {}, "no prompt_no of shape"),
         (lambda w: w.update({"prompt_no": torch.zeros(16, 3, 4)}), {}, "prompt_no in .* has the shape"),
     ],
@@ -145,6 +147,14 @@ def test_a_tower_beside_an_encoder(tmp_path):
 def test_what_is_wrong_with_a_tower_beside_an_encoder_is_one_line(tmp_path, change, facts, message):
     with pytest.raises(InputError, match=message):
         load(beside(tmp_path / "a.safetensors", change, **facts))
+
+
+def test_verbs_that_look_after_files(tmp_path):
+    path = beside(tmp_path / "a.safetensors")
+    assert str(path) in call("pull", f"clipn:{path}").stdout
+    told = call("export", f"clipn:{path}", "-o", tmp_path / "onnx", code=2).stderr
+    assert "the tower that says no would be lost" in told
+    assert "clipn:/path/to/file" in call("list", "encoders").stdout
 
 
 def test_an_encoder_that_only_the_file_names_is_not_fetched(tmp_path):

@@ -130,9 +130,10 @@ def load(name: str, path: Path, **options: Any) -> Encoder:
     no = _no(path, weights)
     inner = _beside(path, facts, options) if facts else _whole(name, path, weights, **options)
     yes = inner.text_tower()
-    lacking = yes.weights.keys() - no.weights.keys()
-    if lacking:
+    if lacking := yes.weights.keys() - no.weights.keys():
         raise InputError(f"{path} has no {_renamed(min(lacking))}", hint=AGAIN)
+    if more := no.weights.keys() - yes.weights.keys():
+        raise InputError(f"{path} has {_renamed(min(more))}, and the tower that says yes no {min(more)}", hint=AGAIN)
     for key, weight in yes.weights.items():
         _same_shape(path, _renamed(key), no.weights[key], weight.shape)
     _same_shape(path, PROMPTS, no.prompts, (len(no.prompts), yes.context, yes.width))
