@@ -130,6 +130,10 @@ def options_of(method, words_file, tiny, train, **params):
     wants, names = kind(**params).wants(), [field.name for field in fields(kind)]
     given = {"corpus": words_file, "miner": "density", **params} if Need.WILD in wants else dict(params)
     given |= {"n_groups": 3} if "n_groups" in names else {}
+    if Need.NO_TOWER in wants:
+        from helpers.clipn_file import beside
+
+        given["encoder"] = f"clipn:{beside(get_encoder(tiny), f'{tiny[3:]}-no.safetensors')}"
     given |= {"encoder": tiny} if {Need.PATCHES, Need.PIXELS} & set(wants) else {}
     return given | ({"id_images": train} if Need.ID_IMAGES in wants else {})
 
@@ -216,7 +220,7 @@ def test_encoders_say_what_they_offer(tiny, tmp_path):
 
     open_clip_folder("resnet", tmp_path / "resnet")
     assert get_encoder("mini").offers == ()
-    assert get_encoder(tiny).offers == ("patches", "pixels")
+    assert get_encoder(tiny).offers == ("patches", "pixels", "prompts")
     resnet = get_encoder(f"hf:{tmp_path / 'resnet'}")
     assert ("patches" in resnet.offers) == (resnet.model.patches is not None)
 

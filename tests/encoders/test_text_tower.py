@@ -32,7 +32,7 @@ def test_it_is_the_towers_own_forward(encoder):
     np.testing.assert_allclose(read(tower, tower.tokenize(TEXTS), 1), vectors, atol=2e-6)
     alike = [f"a photo of a {name}." for name in ("cat", "tape measure", "very old locomotive")]
     ids = tower.tokenize(alike)
-    for shared in (1, 3, 5):
+    for shared in (0, 1, 3, 5):
         np.testing.assert_allclose(read(tower, ids, shared), encoder.encode_texts(alike), atol=2e-6)
 
 

@@ -18,7 +18,7 @@ from outword.errors import InputError, OutwordError
 
 VERBS = (
     "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "compare",
-    "bench", "data", "embed", "reference", "export", "pull", "list", "completion",
+    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "completion",
 )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ class Verbs(click.Group):
         """The verb's command."""
         if cmd_name not in VERBS:
             return None
-        command = import_module(f"outword.cli.{cmd_name}_verb").command
+        command = import_module(f"outword.cli.{cmd_name.replace('-', '_')}_verb").command
         assert isinstance(command, click.Command)
         return command
 

@@ -42,6 +42,8 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
     from outword.encoders.names import canonical, parse
 
     library = parse(canonical(encoder)).library
+    if library == "clipn":
+        raise ParameterError(f"{encoder} is not exported: the tower that says no would be lost", hint="use it as it is")
     if library not in ("open_clip", "hf"):
         raise ParameterError(f"{encoder} runs as it is, without torch", hint="export an encoder of torch")
     for module in ("torch", "onnx", "onnxscript"):

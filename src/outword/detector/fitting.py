@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.inputs import missing_inputs
-from outword.detector.positives import Positives, label_coverage, make_positives, make_wild
+from outword.detector.positives import Positives, label_coverage, make_negatives, make_positives, make_wild
 from outword.detector.prompting import first_words, read_word_images, with_prompts
 from outword.detector.recipe import Recipe, default_method, resolve
 from outword.encoders import Encoder, get_encoder
@@ -184,6 +184,8 @@ def prepare(
     card["fpr"] = None
     card["meanings"] = [_listed(asdict(meaning)) for meaning in positives.meanings]
     given |= {"labels": positives.vectors, "owners": positives.owners}
+    if Need.NO_TOWER in recipe.wants:
+        given["negatives"] = make_negatives(recipe, typed, positives.meanings, report)
     words, others = read_word_images(recipe, word_images, report)
     if recipe.corpus is not None:
         mined, given["wild"] = make_wild(recipe, positives, card, report)

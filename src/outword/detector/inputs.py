@@ -85,6 +85,11 @@ def _not_offered(method: str, wants: tuple[Need, ...], encoder: Encoder) -> Inpu
             f"{method} learns prompts, and {encoder.name} cannot be driven from token embeddings",
             hint="the CLIP models of open_clip and transformers can: --encoder clip-vit-b-16",
         )
+    if Need.NO_TOWER in wants and "no" not in encoder.offers:
+        return InputError(
+            f"{method} needs an encoder that can say no, clipn:FILE: {encoder.name} cannot",
+            hint='a checkpoint of CLIPN is such a file, or train one on captions of photos: "outword train-no"',
+        )
     if Need.PIXELS in wants and "pixels" not in encoder.offers:
         settings = " ".join(f"--set {key}={value}" for key, value in DETECTORS[method].on_vectors.items())
         hint = f"{settings} scores features only" if settings else "choose an encoder that runs on torch"

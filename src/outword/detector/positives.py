@@ -66,7 +66,7 @@ def make_positives(
     """
     meanings = understand(labels, kinds_in_use(recipe, coverage), lambda names: _known(recipe.encoder, names))
     if Need.ID_LABELS in recipe.wants:
-        sentences = [_sentences(label, recipe.prompts) for label in labels.values()]
+        sentences = _row_sentences(recipe, labels, meanings)
         return Positives(meanings, list(labels), None, encode_words(recipe.encoder, sentences, report))
     named = [[*meaning.names, *meaning.kinds] for meaning in meanings]
     rows = [name for names in named for name in names]
@@ -78,6 +78,25 @@ def make_positives(
     if len(rows) == len(meanings):
         return Positives(meanings, [meaning.label for meaning in meanings], None, vectors)
     return Positives(meanings, rows, np.repeat(np.arange(len(named)), [*map(len, named)]), vectors)
+
+
+def make_negatives(
+    recipe: Recipe, labels: Mapping[str, Label], meanings: Sequence[Meaning], report: Report = quiet
+) -> Vectors:
+    """What the tower that says no makes of each row of the labels, (n_rows, dim): it reads what the other one reads."""
+    return encode_words(recipe.encoder, _row_sentences(recipe, labels, meanings), report, no=True)
+
+
+def _row_sentences(recipe: Recipe, labels: Mapping[str, Label], meanings: Sequence[Meaning]) -> list[list[str]]:
+    """What the encoder reads of each row: names and kinds in all templates, or a label's own prompt for its name."""
+    if Need.ID_LABELS in recipe.wants:
+        return [_sentences(label, recipe.prompts) for label in labels.values()]
+    found = []
+    for meaning, label in zip(meanings, labels.values(), strict=True):
+        names = [*meaning.names, *meaning.kinds]
+        of_names = [list(texts) for texts in recipe.prompts.render(names, ["label"] * len(names))]
+        found += [[label.prompt], *of_names[1:]] if label.prompt else of_names
+    return found
 
 
 def kinds_in_use(recipe: Recipe, coverage: Mapping[str, str]) -> Kinds:

@@ -36,7 +36,7 @@ def get_encoder(
 
     Args:
         name: see `outword list encoders`: "mini", "clip-vit-b-16", "open_clip:ARCH/TAG", "hf:ORG/NAME", "hf:/path",
-            "onnx:/path".
+            "onnx:/path", "clipn:/path".
         resize: how images are resized; by default as the model's own configuration says. "bilinear" is what the
             paper's released code does with CLIP.
         device: "cpu", "cuda", "cuda:1", "mps"; by default CUDA where there is some, else the CPU. What was exported
@@ -122,6 +122,14 @@ for _known in KNOWN.values():
     ENCODERS.register(_known.name, _known.about)(_towers)
 ENCODERS.register("open_clip:", "any model of open_clip, with the weights of a tag or a file")(_towers)
 ENCODERS.register("hf:", "any image-text model of transformers, from the hub or a folder")(_towers)
+
+
+@ENCODERS.register("clipn:", 'a CLIP with a second text tower that says no: a checkpoint of CLIPN, or of "train-no"')
+def _clipn(name: str, **options: Any) -> Encoder:
+    require("torch", name)
+    from outword.encoders.torch.clipn import load
+
+    return load(name, Path(parse(name).what), **options)
 
 
 @ENCODERS.register("onnx:", 'what "outword export" wrote')

@@ -56,7 +56,7 @@ class Encoder(ABC):
     temperature: float  # the divisor of cosines, h = cos / temperature
     prompts: str  # the template set (see `outword.words.prompts`) that it is used with by default
     fingerprint: str  # sha256 of the weights, the preprocessing and the tokens
-    exported_from: str | None = None  # fingerprint of the encoder that this one was exported from, if it was
+    exported_from: str | None = None  # fingerprint of the encoder that this one is an export of, or adds a tower to
     licence: str  # of the weights, as the source
     source: str
     # RGB image to the pixels that the image tower reads, a method or a function; pure, thread-safe, and best without
@@ -65,7 +65,8 @@ class Encoder(ABC):
     min_side: int  # an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode)
     batch_size: int  # how many images go through the image tower together
     feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
-    # What it gives besides vectors: "patches", "pixels" (gradients back to them), "prompts" (a `text_tower`)
+    # What it gives besides vectors: "patches", "pixels" (gradients back to them), "prompts" (a `text_tower`), "no" (a
+    # second text tower, `encode_no_texts`)
     offers: tuple[str, ...] = ()
 
     @abstractmethod
@@ -100,6 +101,11 @@ class Encoder(ABC):
         """The text tower from token embeddings on, frozen, for what learns some of them; it runs on torch."""
         hint = "the CLIP models of open_clip and transformers can"
         raise ParameterError(f"{self.name} cannot be driven from token embeddings", hint=hint)
+
+    def encode_no_texts(self, texts: Sequence[str]) -> Vectors:
+        """Texts to unit vectors (n, dim) of a second tower, which says that an image is not of them."""
+        hint = 'a checkpoint of CLIPN, or what "outword train-no" wrote, is an encoder that can: clipn:FILE'
+        raise ParameterError(f"{self.name} cannot say no", hint=hint)
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each label is known; empty when the encoder cannot tell."""

@@ -25,6 +25,7 @@ PREFIXES = {  # the general forms, as they are written
     "open_clip:": "open_clip:ARCH/TAG, open_clip:ARCH@/path/weights.safetensors or open_clip:ARCH/TAG@/path",
     "hf:": "hf:ORG/NAME or hf:/path/to/folder",
     "onnx:": "onnx:/path/to/folder",
+    "clipn:": "clipn:/path/to/file",
 }
 
 
@@ -63,7 +64,7 @@ KNOWN = {row[0]: _openai(*row) for row in _OPENAI}
 
 @dataclass(frozen=True)
 class Parsed:
-    """A name taken apart: `library` is mini, world, open_clip, hf, onnx or another package's.
+    """A name taken apart: `library` is mini, world, open_clip, hf, onnx, clipn or another package's.
 
     `what` is a model or a path. `tag` and `file` belong to open_clip: which weights, by tag, by path, or a tag's
     weights that lie at a path.

@@ -118,13 +118,19 @@ def _from(task: str, start: int, total: int, report: Report) -> Report:
     return lambda _, done, __: report(task, start + done, total)
 
 
-def encode_words(encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet) -> Vectors:
-    """One unit vector a word: the vectors of its sentences are averaged, then normalised."""
+def encode_words(
+    encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet, *, no: bool = False
+) -> Vectors:
+    """One unit vector a word: the vectors of its sentences are averaged, then normalised.
+
+    With `no` they are those of the tower that says no.
+    """
+    encode = encoder.encode_no_texts if no else encoder.encode_texts
     out = np.empty((len(sentences), encoder.dim), np.float32)
     with one_warning():
         for start in range(0, len(sentences), CHUNK):
             part = sentences[start : start + CHUNK]
-            vectors = encoder.encode_texts([text for texts in part for text in texts])
+            vectors = encode([text for texts in part for text in texts])
             begins = np.cumsum([0] + [len(texts) for texts in part[:-1]])
             sums = np.add.reduceat(vectors, begins, axis=0)
             out[start : start + len(part)] = sums / np.linalg.norm(sums, axis=1, keepdims=True)

@@ -41,6 +41,8 @@ def files_of(parsed: Parsed) -> list[Path]:
 
         folder = Path(parsed.what)
         return [folder / name for name in (CARD, *read_card(folder)["files"])]
+    if parsed.library == "clipn":
+        return [Path(parsed.what)]
     if parsed.library == "open_clip":
         require("open_clip", f"open_clip:{parsed.what}")
         from outword.encoders.torch import open_clip

@@ -9,8 +9,8 @@ import copy
 import json
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,14 +123,30 @@ def load(place: Place) -> Model:
     quick = bool(config.get("quick_gelu") if place.quick_gelu is None else place.quick_gelu)
     module = _build(library, place, quick)
     tokenizer, tokens = _tokenizer(library, place.arch, config["text_cfg"])
+    parts = [sha256_file(place.weights), {**config, "quick_gelu": quick}, tokens]
+    model = from_parts(
+        module,
+        tokenizer,
+        _preprocess(place, module.visual.preprocess_cfg),
+        dim=int(config["embed_dim"]),
+        digest=sha256_bytes(json.dumps(parts, sort_keys=True).encode()),
+        licence=place.licence,
+        source=place.source,
+    )
+    check_towers(model, place.arch.removeprefix("local-dir:"))
+    return model
+
+
+def from_parts(
+    module: Any, tokenizer: Any, preprocess: Preprocess, *, dim: int, digest: str, licence: str, source: str
+) -> Model:
+    """A model of open_clip that is in memory already, with its tokenizer."""
     text, end = _text(module, getattr(tokenizer, "eot_token_id", None))
 
     def tokenize(texts: Sequence[str]) -> Ids:
         return np.asarray(tokenizer(list(texts)))
 
-    inner = getattr(module, "text", module)
-    parts = [sha256_file(place.weights), {**config, "quick_gelu": quick}, tokens]
-    model = Model(
+    return Model(
         module=module,
         image=lambda pixels: features(module.visual(pixels)),
         text=text,
@@ -140,16 +156,14 @@ def load(place: Place) -> Model:
         tokenizer=tokenizer,
         pad=getattr(getattr(tokenizer, "tokenizer", None), "pad_token_id", 0) or 0,
         end=end,
-        text_tower=maker(of_open_clip, inner, tokenize, end),
-        preprocess=_preprocess(place, module.visual.preprocess_cfg),
-        dim=int(config["embed_dim"]),
+        text_tower=maker(of_open_clip, getattr(module, "text", module), tokenize, end),
+        preprocess=preprocess,
+        dim=dim,
         temperature=math.exp(-module.logit_scale.item()),
-        digest=sha256_bytes(json.dumps(parts, sort_keys=True).encode()),
-        licence=place.licence,
-        source=place.source,
+        digest=digest,
+        licence=licence,
+        source=source,
     )
-    check_towers(model, place.arch.removeprefix("local-dir:"))
-    return model
 
 
 def _config(library: Any, arch: str) -> dict[str, Any]:
@@ -184,21 +198,34 @@ def _build(library: Any, place: Place, quick: bool) -> Any:
 
 def _check_weights(path: Path) -> None:
     """Raise unless a file holds named weights and nothing else: safetensors, or torch's with `weights_only`."""
-    try:
+    with only_weights(path):
         if path.suffix == ".safetensors":
             with safe_open(path, "pt") as file:
                 whole = bool(file.keys())
         else:
-            found = torch.load(path, map_location="cpu", weights_only=True)
-            found = found.get("state_dict", found)
-            whole = bool(found) and all(isinstance(key, str) and isinstance(found[key], Tensor) for key in found)
+            whole = bool(in_torch_file(path))
+    if not whole:
+        raise InputError(f"{path} cannot be read: it holds no weights by name", hint=AGAIN)
+
+
+def in_torch_file(path: Path) -> dict[str, Tensor]:
+    """The weights of a file of torch, which may be in its `state_dict`; none where it holds anything else there."""
+    found = torch.load(path, map_location="cpu", weights_only=True)
+    found = found.get("state_dict", found)
+    named = all(isinstance(key, str) and isinstance(found[key], Tensor) for key in found)
+    return dict(found) if named else {}
+
+
+@contextmanager
+def only_weights(path: Path) -> Iterator[None]:
+    """A block that reads weights; what a file makes it raise becomes one line."""
+    try:
+        yield
     except Exception as error:  # bytes that are no weights make the readers raise nearly anything
         if "weights_only" in str(error) or "TorchScript" in str(error):
             hint = "convert it to safetensors"
             raise InputError(f"{path} holds more than weights, and is not unpickled", hint=hint) from None
         raise InputError(f"{path} cannot be read: {in_short(error)}", hint=AGAIN) from None
-    if not whole:
-        raise InputError(f"{path} cannot be read: it holds no weights by name", hint=AGAIN)
 
 
 def vocabulary(arch: str) -> Path | None:

@@ -64,7 +64,7 @@ class TextTower:
         """Unit vectors (n, dim) in float32 or better of texts that begin alike.
 
         Args:
-            shared: (p, width), the embeddings that all begin with, at least one.
+            shared: (p, width), the embeddings that all begin with; there may be none.
             own: (n, length, width), those of each text from there on.
             ends: (n,), where in `own` each text ends.
             together: if given, so many texts are read at a time, and once more when gradients are asked for, in place
@@ -100,18 +100,19 @@ class TextTower:
         around = _weights(q_head @ k_head.mT, behind) @ v_head
         n, heads, length, dim = q.shape
         flat = q.transpose(0, 1).reshape(heads, n * length, dim)  # one product for all texts
-        to_head = (flat @ k_head[0].mT).view(heads, n, length, -1).transpose(0, 1)
+        to_head = (flat @ k_head[0].mT).view(heads, n, length, len(head)).transpose(0, 1)
         to_own = (q @ k.mT).masked_fill(hidden, -torch.inf)
         weights = _weights(torch.cat([to_head, to_own], dim=-1))
         of_head, of_own = weights[..., : len(head)], weights[..., len(head) :]
-        flat = of_head.transpose(0, 1).reshape(heads, n * length, -1) @ v_head[0]
+        flat = of_head.transpose(0, 1).reshape(heads, n * length, len(head)) @ v_head[0]
         told = flat.view(heads, n, length, dim).transpose(0, 1) + of_own @ v
         return self._rest(name, head, around[0]), self._rest(name, tail, told)
 
     def _qkv(self, name: str, tokens: Tensor) -> list[Tensor]:
         """Queries (scaled), keys and values (n, heads, length, width / heads)."""
         found = self._linear(f"{name}.attn.in_proj", self._norm(f"{name}.ln_1", tokens), "_")
-        q, k, v = (part.view(*part.shape[:2], self.heads, -1).transpose(1, 2) for part in found.chunk(3, dim=-1))
+        shape = *tokens.shape[:2], self.heads, self.width // self.heads
+        q, k, v = (part.view(*shape).transpose(1, 2) for part in found.chunk(3, dim=-1))
         return [q * q.shape[-1] ** -0.5, k, v]
 
     def _rest(self, name: str, tokens: Tensor, told: Tensor) -> Tensor:

@@ -32,10 +32,11 @@ from outword.maths.methods.lsn import LSN
 from outword.maths.methods.negprompt import NegPrompt
 from outword.maths.methods.lapt import LAPT
 from outword.maths.methods.zoc import ZOC
+from outword.maths.methods.clipn import CLIPN
 from outword.maths.methods.base import DETECTORS, VectorDetector, Need
 
 __all__ = [
-    "ASH", "CSP", "DETECTORS", "EOE", "FA", "GLMCM", "KNN", "LAPT", "LSN", "MCM", "MSP", "NPOS", "ODIN", "SCT", "VOS",
-    "ZOC", "AdaNeg", "CoOp", "Debiased", "Energy", "Entropy", "GradNorm", "Grounded", "LoCoOp", "Mahalanobis",
+    "ASH", "CLIPN", "CSP", "DETECTORS", "EOE", "FA", "GLMCM", "KNN", "LAPT", "LSN", "MCM", "MSP", "NPOS", "ODIN", "SCT",
+    "VOS", "ZOC", "AdaNeg", "CoOp", "Debiased", "Energy", "Entropy", "GradNorm", "Grounded", "LoCoOp", "Mahalanobis",
     "MaxLogit", "Need", "NegLabel", "NegPrompt", "ReAct", "Var", "VectorDetector", "ViM",
 ]  # fmt: skip

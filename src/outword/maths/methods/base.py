@@ -51,6 +51,7 @@ class Need(Enum):
         "tokens learned on ID images: the CLIP models of open_clip and transformers can",
     )
     NEGATIVES = "negatives", "vectors that say no to each label: of learned prompts, or of a second text tower"
+    NO_TOWER = "tower that says no", "a second text tower, trained to say no: an encoder `clipn:FILE` has it"
     PATCHES = "patches", "a vector for each part of an image: the CLIP models of open_clip and transformers have them"
     PIXELS = "pixels", "gradients from the score back to the pixels: encoders that run on torch have them"
     WORDS = "words per image", "what somebody, or some model, names in each photo (`--words-per-image`)"

@@ -1,0 +1,102 @@
+"""Photos with captions, from a file of JSON lines to vectors: each photo is read and encoded once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.base.files import parse_json
+from outword.base.processors import usable_cpus
+from outword.encoders import Encoder
+from outword.encoders.base import Vectors
+from outword.errors import ImageError, InputError, OutwordError
+from outword.photos.ahead import decode_ahead
+from outword.photos.sources import read_items
+from outword.photos.sources.filesystems import is_remote
+from outword.photos.sources.rendered import is_rendered
+from outword.vectors.id_images import a_few
+from outword.vectors.wild import Report, quiet
+
+Captions = list[tuple[str, str]]  # the name of a photo, and what is said of it
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Photos with captions; a photo may have several."""
+
+    vectors: Vectors  # (n_photos, dim), unit rows
+    photos: NDArray[np.intp]  # (n_pairs,), which photo each caption is of
+    texts: list[str]  # (n_pairs,)
+    unreadable: list[tuple[str, str]]  # name and reason of the photos that are left out
+
+
+def read_captions(path: Path) -> Captions:
+    """What a file of JSON lines says, {"image": PATH, "text": CAPTION} each; paths begin at the file's folder.
+
+    A path may be absolute, a URL, of a photo in an archive, or of the rendered world (`world:train/cat/000.png`).
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}", hint="name a file of JSON lines") from None
+    return [_caption(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _caption(path: Path, number: int, line: str) -> tuple[str, str]:
+    try:
+        found: Any = parse_json(line)
+    except ValueError as error:
+        found = str(error)
+    image, text = (found.get(key) if isinstance(found, dict) else None for key in ("image", "text"))
+    if not (isinstance(image, str) and isinstance(text, str) and image.strip() and text.strip()):
+        hint = 'write {"image": "a.jpg", "text": "a cat on a mat"}, a line each'
+        raise InputError(f"line {number} of {path} should say an image and a text, got {line[:80]!r}", hint=hint)
+    return image if is_rendered(image) or is_remote(image) else str(path.absolute().parent / image), text
+
+
+def encode_captions(encoder: Encoder, captions: Captions, report: Report = quiet) -> Pairs:
+    """Encode the photos; those that cannot be read are left out, with their captions, and counted."""
+    wanted = list(dict.fromkeys(image for image, _ in captions))
+    rows: dict[str, int] = {}
+    parts, unreadable = [np.zeros((0, encoder.dim), np.float32)], list[tuple[str, str]]()
+    for names, vectors, errors in _encoded(encoder, wanted):
+        rows |= {name: len(rows) + place for place, name in enumerate(names)}
+        parts.append(vectors)
+        unreadable += errors
+        report("encoding photos", len(rows) + len(unreadable), len(wanted))
+    if unreadable:
+        told = a_few([f"{name!r}: {reason}" for name, reason in unreadable])
+        warnings.warn(f"{len(unreadable):,} of {len(wanted):,} photos are left out ({told})", stacklevel=2)
+    kept = [(rows[image], text) for image, text in captions if image in rows]
+    photos = np.array([row for row, _ in kept], np.intp)
+    return Pairs(np.concatenate(parts), photos, [text for _, text in kept], unreadable)
+
+
+def _encoded(encoder: Encoder, wanted: Sequence[str]) -> Iterator[tuple[list[str], Vectors, list[tuple[str, str]]]]:
+    """Names and vectors of photos, and what is wrong with others, some at a time."""
+    loader = encoder.loader
+
+    def load(item: tuple[str, bytes | ImageError]) -> Any:
+        if isinstance(item[1], ImageError):
+            raise item[1]
+        return loader(item[1])
+
+    size = encoder.chunk
+    ahead = decode_ahead(read_items(wanted), load, workers=usable_cpus(), ahead=2 * size, weigh=_weight)
+    while some := [(name, found) for (name, _), found in islice(ahead, size)]:
+        good = [(name, found) for name, found in some if not isinstance(found, OutwordError)]
+        bad = [(name, found.message) for name, found in some if isinstance(found, OutwordError)]
+        pixels = [found for _, found in good]
+        vectors = encoder.encode_pixels(np.stack(pixels)) if good else np.zeros((0, encoder.dim), np.float32)
+        yield [name for name, _ in good], vectors, bad
+
+
+def _weight(item: tuple[str, bytes | ImageError]) -> int:
+    return len(item[1]) if isinstance(item[1], bytes) else 0
