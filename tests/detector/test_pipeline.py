@@ -115,8 +115,9 @@ def train(tmp_path_factory):
     for i, photo in enumerate(sorted(PHOTOS.glob("*.jpg"))[6:]):
         (folder / LABELS[i % 4].replace(" ", "_")).mkdir(exist_ok=True)
         shutil.copy(photo, folder / LABELS[i % 4].replace(" ", "_"))
-    embed(get_encoder("mini"), find_images([folder]), folder.parent / "train.store")
-    return folder.parent / "train.store"
+    store = folder.with_suffix(".store")
+    embed(get_encoder("mini"), find_images([folder]), store)
+    return store
 
 
 def named(photos):
@@ -134,7 +135,9 @@ def options_of(method, words_file, tiny, train, **params):
         from helpers.clipn_file import beside
 
         given["encoder"] = f"clipn:{beside(get_encoder(tiny), f'{tiny[3:]}-no.safetensors')}"
-    given |= {"encoder": tiny} if {Need.PATCHES, Need.PIXELS} & set(wants) else {}
+    given |= {"encoder": tiny} if {Need.PATCHES, Need.PIXELS, Need.PROMPTS} & set(wants) else {}
+    if Need.PROMPTS in wants:
+        return given | {"id_images": train.with_suffix(""), "epochs": 2, "context": 3}
     return given | ({"id_images": train} if Need.ID_IMAGES in wants else {})
 
 

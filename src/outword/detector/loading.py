@@ -20,6 +20,7 @@ from outword.encoders.base import PATCHES
 from outword.encoders.names import canonical, parse
 from outword.errors import ArtifactError, OutwordError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
+from outword.maths.methods.prompted import Prompted
 from outword.maths.numerics import Array
 from outword.maths.thresholds import read_threshold
 from outword.vectors.fitted import Hashes
@@ -120,7 +121,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         cut=cut,
         reference_scores=_reference(saved),
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
-        contexts=_contexts(saved),
+        contexts=_contexts(saved, vectors),
     )
 
 
@@ -159,9 +160,11 @@ def _vocabulary(saved: artifact.Saved, dim: int) -> Vocabulary | None:
     return Vocabulary(saved.vocabulary, found)
 
 
-def _contexts(saved: artifact.Saved) -> dict[str, NDArray[np.float32]]:
-    """Learned tokens by name."""
+def _contexts(saved: artifact.Saved, vectors: VectorDetector) -> dict[str, NDArray[np.float32]]:
+    """Learned tokens by name: all that the method has."""
     found = {name.removeprefix(CONTEXT): array for name, array in saved.arrays.items() if name.startswith(CONTEXT)}
+    if found.keys() != (vectors.contexts().keys() if isinstance(vectors, Prompted) else set()):
+        raise ValueError(f"there must be the contexts of {saved.card['method']['name']}, got {sorted(found)}")
     for name, array in found.items():
         if array.dtype != np.float32 or array.ndim not in (3, 4) or not np.isfinite(array).all():
             raise ValueError(f"the context of {name} must be finite float32 tokens, got {array.dtype} {array.shape}")
