@@ -105,7 +105,7 @@ def _terms(outcome: Outcome) -> Iterator[str]:
         if name != used:
             yield f"Encoder {name}: {used} stands for it."
     if fitted := [name for name, row in rows.items() if FITTED in terms(row)]:
-        yield f"Fitted on ID images, the others on names: {', '.join(fitted)}."
+        yield f"Fitted on ID images, the others on names: {'; '.join(fitted)}."
     for name, row in rows.items():
         if LEARNS in terms(row):
             yield (
