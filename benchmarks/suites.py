@@ -4,9 +4,10 @@
     python benchmarks/suites.py sweeps OUT --photos PATH
     python benchmarks/suites.py theorem2 OUT
     python benchmarks/suites.py world OUT
+    python benchmarks/suites.py few-shot OUT
 
-PATH is bench-mini; `world` needs no photos, and leaves OUT/gallery.jpg, too. OUT gets what `outword bench` leaves,
-report and plots included, and a run that was killed goes on there. Tables go to stdout.
+PATH is bench-mini; the last two need no photos, and `world` leaves OUT/gallery.jpg, too. OUT gets what `outword bench`
+leaves, report and plots included, and a run that was killed goes on there. Tables go to stdout.
 """
 
 from __future__ import annotations
@@ -164,6 +165,25 @@ def world(out: Path) -> Iterator[str]:
             yield swept(parameter, read(out / f"world/world-{part}/tables/sweep-{parameter}.csv"))
 
 
+def few_shot(out: Path) -> Iterator[str]:
+    """Mean AUROC by shots, each with its interval."""
+    bench("world-few-shot", out / "world-few-shot")
+    lines = read(out / "world-few-shot/tables/shots.csv")
+    keys = [key.removesuffix("_low") for key in lines[0] if key.endswith("_ci_low")]
+    rows = [[line["method"], *(with_interval(line, key) for key in keys)] for line in lines]
+    yield table(["method, shots", *(key.split("_")[1] for key in keys)], rows)
+
+
+def with_interval(line: dict[str, str], key: str) -> str:
+    """A figure in percent, and the interval that is called `key`."""
+    if not line[f"{key}_low"]:
+        return "–"
+    mean, low, high = (
+        f"{100 * float(line[one]):.2f}" for one in (key.removesuffix("_ci"), f"{key}_low", f"{key}_high")
+    )
+    return f"{mean} ({low} to {high})"
+
+
 def rows_of(path: Path) -> list[list[str]]:
     """A table as it is, the header first."""
     with path.open(encoding="utf-8", newline="") as file:
@@ -189,13 +209,14 @@ def gallery(path: Path) -> None:
 def main() -> None:
     """Run, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["folder", "sweeps", "theorem2", "world"])
+    parser.add_argument("what", choices=["folder", "sweeps", "theorem2", "world", "few-shot"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--photos", type=Path)
     parser.add_argument("--store", type=Path, help="where vectors are kept; in OUT by default")
     args = parser.parse_args()
-    if args.what in ("theorem2", "world"):
-        found = {"theorem2": theorem2, "world": world}[args.what](args.out)
+    alone = {"theorem2": theorem2, "world": world, "few-shot": few_shot}
+    if args.what in alone:
+        found = alone[args.what](args.out)
     elif args.photos is None:
         parser.error(f"{args.what} needs --photos")
     else:

@@ -99,7 +99,7 @@ def test_sets_of_the_world_need_no_folder():
     assert (found.status, found.count, found.where, found.paths) == ("present", 1000, None, ("world:id",))
     every = list(find_names(found.paths))
     assert [class_of(found.data_set, name) for name in every[:80]] == ["fish"] * 40 + ["bird"] * 40
-    for name in ("v2", "sketch", "rendition", "adverse", "train"):
+    for name in ("v2", "sketch", "rendition", "adverse", "train", "sketch-train"):
         other = find_set(None, f"world-{name}")
         assert labels_of(other.data_set, find_names(other.paths)) == labels_of(found.data_set, every)
     assert len(labels_of(found.data_set, every)) == 25

@@ -89,4 +89,15 @@ def test_figures_are_percentages_and_notes_are_of_rows():
     assert all(0 <= figure <= 100 for row in ROWS for pair in (*row.sets.values(), row.average) for figure in pair)
     content = tomllib.loads((files("outword") / "benchmark" / "published.toml").read_text(encoding="utf-8"))
     assert set(content) == {"reference", "ood_positive", "block"}
-    assert all(set(block.get("notes", {})) <= set(block["rows"]) for block in content["block"])
+    for block in content["block"]:
+        assert set(block.get("notes", {})) | set(block.get("used", {})) <= set(block["rows"])
+
+
+def test_what_learned_rows_used_is_said():
+    used = {row.method: row.used for row in ROWS if row.used}
+    assert set(used) == {"LSN", "CLIPN", "LoCoOp", "LAPT", "NegPrompt", "ZOC"}
+    assert all("LAION-2B" in used[name] for name in ("CLIPN", "NegPrompt"))
+    assert "GL-MCM's score" in used["LoCoOp"] and "92.69 / 33.98" in used["LoCoOp"]
+    assert "CoCoOp with LSN, on 64 photos of each class (secondary source)" in used["LSN"]
+    assert "no evaluation on ImageNet-1k" in used["ZOC"]
+    assert not any(text.endswith(".") for text in used.values())  # tables end the line

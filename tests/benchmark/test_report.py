@@ -105,6 +105,23 @@ def test_leads_resample_what_a_seed_decides(tmp_path):
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 
+def test_what_prompts_were_learned_from_is_told(tmp_path):
+    used = {"photos": 400, "shots": 16, "words": 0, "photos_of_words": 0, "losses": [0.5], "moved": False}
+    found = {
+        "coop, 16 shots": {**used, "id_images": {"classes": 25}},
+        "lapt": {**used, "photos": 390, "words": 1000, "photos_of_words": 8, "id_images": {"classes": 25}},
+        "mcm": None,
+    }
+    made = run(tmp_path, suite([*(Entry("mcm", name=name) for name in found), "knn"]))
+    more = {name: {"learned_from": one} for name, one in found.items()}
+    rows = [replace(one, config=config(one.entry) | more.get(one.entry, {})) for one in made.rows]
+    text = said(report(replace(made, rows=rows), tmp_path)[1])
+    assert "coop, 16 shots: learned from 400 photos, 16 of each label." in text
+    assert "lapt: learned from 390 photos, at most 16 of each label; 1,000 words; 8 photos of words." in text
+    assert text.count("learned from") == 3  # and the heading
+    assert "losses" not in text
+
+
 def test_equal_methods_are_tied(tmp_path):
     text = said(report(run(tmp_path, suite(["mcm", "debiased", "energy"])), tmp_path)[1])
     assert "It is tied with debiased (the paper's method) and energy." in text

@@ -29,6 +29,7 @@ WANTED = {
     "folder",
     "world",
     *(f"world-{part}" for part in ("table1", "table2", "table3", "table4", "table5", "fig1", "fig2", "mining")),
+    "world-few-shot",
 }
 GOOD = """
 title = "T"
@@ -83,6 +84,25 @@ def test_the_papers_values_stand_in_table_1():
     assert get_prompts(read_suite("table1-imagenet1k").prompts).label == ("The nice {}.",)
 
 
+def test_every_learned_row_of_table_1_is_there():
+    learned = {"LSN", "LoCoOp", "LAPT", "NegPrompt", "ZOC", "CLIPN"}
+    found = {entry.published: entry for entry in read_suite("table1-imagenet1k").methods if entry.published in learned}
+    assert set(found) == learned
+    assert {name: entry.shots for name, entry in found.items()} == {
+        **{"LSN": (64,), "LoCoOp": (16,), "LAPT": (16,), "NegPrompt": (16,), "ZOC": (), "CLIPN": ()},
+    }
+    assert make_detector("locoop", 0.01, found["LoCoOp"].params).weight == 1  # the published row is GL-MCM's score
+
+
+def test_a_method_takes_part_once_for_each_number_of_shots(write):
+    more = '[[methods]]\nmethod = "coop"\nshots = [1, 4]\nparams = { context = 4 }\n'
+    first, one, four = read_suite(write(GOOD + more)).methods
+    assert (first.base, first.shown, first.shots) == ("mcm", "mcm", ())
+    assert (one.shown, four.shown) == ("coop, 1 shot", "coop, 4 shots")
+    assert one.base == four.base == "coop"
+    assert four.params == {"context": 4, "shots": 4}
+
+
 def test_a_file_of_ones_own(write):
     suite = read_suite(write(GOOD + '[[sweep]]\nparameter = "tau"\nvalues = [0, 0.5]\n'))
     assert suite.name == "own"
@@ -114,6 +134,9 @@ def test_every_method(write):
         ('kind = "table"\n' + GOOD, 'unknown kind in .*"table"'),
         ('kind = "sweep"\n' + GOOD, "must have the key sweep"),
         (GOOD + '[[sweep]]\nparameter = "rho"\nvalues = [1]\n', 'unknown parameter in .*"rho"'),
+        (GOOD + "shots = 4\n", "shots in methods in .* must be a list, got 4"),
+        (GOOD + 'shots = ["4"]\n', "shots in methods in .* must be of type int"),
+        (GOOD + "shots = [4, 4]\n", "must have different names, got mcm, 4 shots, mcm, 4 shots"),
         (GOOD + '[[methods]]\nmethod = "mcm"\n', "methods in .* must have different names, got mcm, mcm"),
         (GOOD + '[groups]\nnear = ["sun"]\n', "near in .* must name OOD sets of the suite, got sun"),
         ('name = ""\n' + GOOD, "name in .* must not be empty"),

@@ -11,7 +11,7 @@ from outword.benchmark.run.suite import Entry, Sweep
 from outword.benchmark.show.markup import to_csv, to_html, to_latex, to_markdown
 from outword.benchmark.show.summary import Value
 from outword.benchmark.show.table import Column, Label, Line, Table
-from outword.benchmark.show.tables import make_tables, write_tables
+from outword.benchmark.show.tables import make_tables, shot_tables, write_tables
 
 PAPER = ("imagenet-1k", "clip-vit-b-16", "")
 SETS = ("inaturalist", "sun", "places", "textures")
@@ -158,6 +158,17 @@ def test_printed_slips_are_noted():
     assert any("89.18" in note for note in notes)
 
 
+def test_what_published_rows_used_is_told():
+    _, _, notes = markdown(of(paper_rows("mcm"), paper_suite(Entry("mcm", published="MCM"))))
+    assert any(note.startswith("published LoCoOp: 16 photos of each class, GL-MCM's score;") for note in notes)
+
+
+def test_the_published_row_stands_below_its_number_of_shots():
+    own = paper_suite(*learned(1, method="locoop"), *learned(16, method="locoop", published="LoCoOp"))
+    _, lines, _ = markdown(of(paper_rows("locoop, 1 shot", "locoop, 16 shots"), own))
+    assert [line[0] for line in lines[:3]] == ["locoop, 1 shot", "locoop, 16 shots", "LoCoOp"]
+
+
 def test_a_missing_set_keeps_its_columns():
     own = paper_suite(Entry("debiased", published="Ours"))
     rows = [one for one in paper_rows("debiased") if one.ood != "sun"]
@@ -225,6 +236,37 @@ def test_a_table_for_each_swept_parameter():
     several = suite(["debiased", "mcm"], kind="sweep", sweep=own.sweep)
     assert markdown(of(rows, several), "sweep-tau")[0][:2] == ["Method", "tau"]
     assert markdown(of(rows, own), "all")[1][0][:2] == ["debiased", "tau=0.5"]
+
+
+def learned(*shots, method="coop", **changes):
+    return Entry(method, shots=shots, **changes).by_shots()
+
+
+def test_figures_by_shots(tmp_path):
+    own = suite(["mcm", "knn", *learned(1, 16), *learned(4, method="lapt", name="words")])
+    outcome = run(tmp_path, own, ahead={"coop, 16 shots": 3.0}, fixed=["mcm"])
+    (table,) = shot_tables(outcome)
+    assert (table.name, table.title) == ("shots", "Made up: mean AUROC by shots")
+    assert [column.group for column in table.columns[1::2]] == ["0 shots", "1 shot", "4 shots", "16 shots"]
+    cells = {line.cells[0]: line.cells[1:] for line in table.rows}
+    assert [*cells] == ["mcm", "coop", "words"]  # knn learns no prompts, and has no part in this
+    assert [[cell is not None for cell in line[::2]] for line in cells.values()] == [
+        [True, False, False, False],
+        [False, True, False, True],
+        [False, False, True, False],
+    ]
+    mean, (low, high) = cells["coop"][-2:]
+    rows = outcome.select(entry="coop, 16 shots")
+    assert mean.mean == pytest.approx(sum(one.auroc for one in rows) / len(rows))
+    assert mean.sd is not None and cells["mcm"][0].sd is None
+    assert low < mean.mean < high
+    assert "shots_16_auroc_ci_low" in to_csv(table).splitlines()[0]
+
+
+def test_one_number_of_shots_is_no_table(tmp_path):
+    assert shot_tables(run(tmp_path, suite(["mcm", *learned(16)]))) == []
+    left_out = replace(run(tmp_path / "b", suite(["mcm"])), suite=suite(["mcm", *learned(1, 16)]))
+    assert shot_tables(left_out) == []
 
 
 def test_nothing_measured_gives_no_table():

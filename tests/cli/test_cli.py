@@ -18,6 +18,7 @@ from helpers.archives import write_tar
 from helpers.bad_images import make_bad_images
 from outword.cli import VERBS
 from outword.detectors import DETECTORS
+from outword.errors import ParameterError
 from outword.maths.thresholds import fit_reference
 from outword.vectors.vocabulary import Vocabulary
 
@@ -308,6 +309,16 @@ def test_completion_offers_methods():
     from outword.cli.choices import Named
 
     assert [item.value for item in Named("methods").shell_complete(None, None, "deb")] == ["debiased"]
+
+
+def test_names_in_a_list_may_have_commas():
+    from outword.cli.choices import named
+
+    known = ["coop", "coop, 4 shots", "mcm"]
+    assert named(" mcm,coop, 4 shots ,mcm,", known, "method", "help") == ["mcm", "coop, 4 shots"]
+    assert named("coop, mcm", known, "method", "help") == ["coop", "mcm"]
+    with pytest.raises(ParameterError, match='unknown method "5 shots"'):
+        named("coop, 5 shots", known, "method", "help")
 
 
 def test_demo(tmp_path):

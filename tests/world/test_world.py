@@ -51,6 +51,10 @@ PINNED = {
     "rendition": "e460b8567eb84f0b",
     "adverse": "1d8ccc65401aa4aa",
     "reference": "ec4c4f5caad65504",
+    "sketch-train": "e3160c11f3d1ed5f",
+    "sketch-other": "5684e1e0fdf6708f",
+    "sketch-near": "d5b1f9ef95aadf64",
+    "sketch-far": "8786d6c51f01c8c1",
 }
 LABELS = seen(ID_FAMILIES)
 UNSEEN = set(things()) - set(seen())
@@ -132,7 +136,7 @@ def test_what_training_shows_and_says(monkeypatch):
 
 def test_which_things_are_in_the_sets():
     sets = {name: set(photos.things) for name, photos in world_sets().items()}
-    for name in ("id", "train", "shuffled", "v2", "sketch", "rendition", "adverse"):
+    for name in ("id", "train", "shuffled", "v2", "sketch", "sketch-train", "rendition", "adverse"):
         assert sets[name] == set(LABELS) and len(LABELS) == 25
     assert sets["near"] | sets["far"] <= UNSEEN
     assert {things()[name].family for name in sets["near"]} == set(ID_FAMILIES)
@@ -140,6 +144,8 @@ def test_which_things_are_in_the_sets():
     assert sets["other"] == set(seen()) - set(LABELS)
     assert sets["reference"] == {*seen(), None}
     assert sets["ground"] == sets["clutter"] == {None}
+    for name in ("train", "other", "near", "far"):
+        assert world_sets()[f"sketch-{name}"].shown == world_sets()[name].shown
 
 
 def test_grounds_and_clutter():
@@ -165,8 +171,9 @@ def test_renditions_are_negatives():
     np.testing.assert_array_equal(next(photos.photos()), 255 - render(photos.scenes.part(0, 1))[0])
 
 
-def test_sketches_are_black_on_white_and_hollow():
-    photos = world_sets()["sketch"]
+@pytest.mark.parametrize("name", ["sketch", "sketch-train", "sketch-other", "sketch-near", "sketch-far"])
+def test_sketches_are_black_on_white_and_hollow(name):
+    photos = world_sets()[name]
     scenes, colours = photos.scenes, [*COLOURS]
     assert {[*GROUNDS][ground] for ground in scenes.ground.tolist()} == {"snow"}
     used = scenes.shape >= 0

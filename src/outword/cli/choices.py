@@ -50,8 +50,16 @@ def registry(kind: str) -> dict[str, str]:
 
 
 def named(text: str, known: Collection[str], kind: str, see: str) -> list[str]:
-    """The names of a list with commas, each once; raises for one that is not known, and where there is none."""
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    """The names of a list with commas, each once; raises for one that is not known, and where there is none.
+
+    A name may have a comma itself, "coop, 4 shots": the longest that is known counts.
+    """
+    parts, names = [name.strip() for name in text.split(",") if name.strip()], list[str]()
+    while parts:
+        taken = next((n for n in range(len(parts), 1, -1) if ", ".join(parts[:n]) in known), 1)
+        names.append(", ".join(parts[:taken]))
+        parts = parts[taken:]
+    names = list(dict.fromkeys(names))
     if not names:
         raise InputError("--methods must name at least one method, got none", hint=f'see "{see}"')
     for name in names:

@@ -16,6 +16,7 @@ from outword.world.things import COLOURS, FAMILIES, GROUNDS, ID_FAMILIES, UNSEEN
 
 NOTHING = "nothing"  # what photos without a thing are named by
 BLOCK = 12  # pixels a side of the blocks of a shuffled photo
+SKETCHED = ("train", "other", "near", "far")  # these come as sketches, too, so that a drawing is no sign of the labels
 VERSION = 1  # of all pixels: raise it when they change
 
 
@@ -120,4 +121,8 @@ def world_sets() -> dict[str, WorldSet]:
             "reference", "ordinary photos: all that is in training, and some of nothing", (*seen(), None, None), 20
         ),
     )
-    return {one.name: one for one in listed}
+    drawn = {one.name: one for one in listed}
+    for one in [drawn[name] for name in SKETCHED]:
+        name, about = f"sketch-{one.name}", f"sketches: {one.about}"
+        drawn[name] = WorldSet(name, about, one.things, one.each, clean, changed=_sketched)
+    return drawn

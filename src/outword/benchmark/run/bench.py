@@ -15,7 +15,7 @@ from outword.benchmark.run.suite import Suite, Theorem
 from outword.benchmark.show.plots import write_plots
 from outword.benchmark.show.report import write_report
 from outword.benchmark.show.table import Table
-from outword.benchmark.show.tables import lead_tables, make_tables, write_tables
+from outword.benchmark.show.tables import lead_tables, make_tables, shot_tables, write_tables
 from outword.benchmark.theory.plot import theorem_figures
 from outword.benchmark.theory.tables import cases_table, theorem_headline, theorem_tables
 from outword.benchmark.theory.theory import curve_lines, hard_cases, run_theorem
@@ -66,8 +66,8 @@ def bench(
             top = None if root is None else root.absolute()
             outcome = Runner(suite, top, results, kept, encoders, samples, only, report).run()
             made = make_tables(outcome)
-            leads = [] if suite.sweep else lead_tables(outcome)
-            tables, headline = [*made[:-1], *leads, *made[-1:]], ""
+            sampled = [] if suite.sweep else [*shot_tables(outcome), *lead_tables(outcome)]
+            tables, headline = [*made[:-1], *sampled, *made[-1:]], ""
             figures = write_plots(outcome, folder) if draw else []
         write_tables(tables, folder)
         path, read = folder / "report.html", partial(_read, root)

@@ -197,6 +197,7 @@ class Cell:
                 **self.config,
                 "ood": {"name": photos.name, "fingerprint": photos.fingerprint},
                 "learned": measured.detector.scorer.in_use(),
+                "learned_from": _learned_from(measured.detector.card),
             },
             versions=versions(),
             commit=commit(),
@@ -222,6 +223,11 @@ class Cell:
             for row, one in zip(rows, judged, strict=True):
                 found.append(Worst(below(photos.paths[row], root), *told, one.score, one.label, one.fired))
         return found
+
+
+def _learned_from(card: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What prompts were learned from, as the card of an artifact says; None for a method that learns none."""
+    return {**card["learned"], "id_images": card["id_images"]} if "learned" in card else None
 
 
 def stream_scores(scorer: VectorDetector, inside: Vectors, outside: Vectors, seed: int) -> tuple[Array, Array]:

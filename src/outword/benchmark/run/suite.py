@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -56,11 +56,21 @@ class Entry:
     params: Mapping[str, Any] = field(default_factory=dict)
     miner_params: Mapping[str, Any] = field(default_factory=dict)
     encoders: tuple[str, ...] = ()  # those of the suite that it takes part with; none stands for all
+    shots: tuple[int, ...] = ()  # it takes part once with each of these, as the parameter of that name
+
+    @property
+    def base(self) -> str:
+        """What it is called with any number of shots."""
+        return self.name or self.method
 
     @property
     def shown(self) -> str:
         """What its rows are called."""
-        return self.name or self.method
+        return ", ".join([self.base, *(f"{n} shot{'s' * (n > 1)}" for n in self.shots)])
+
+    def by_shots(self) -> list[Entry]:
+        """An entry for each number of shots; itself where it has none."""
+        return [replace(self, shots=(n,), params={**self.params, "shots": n}) for n in self.shots] or [self]
 
     def recipe(
         self,
@@ -155,6 +165,7 @@ def read_suite(name: str | os.PathLike[str]) -> Suite:
     if "methods" in table:
         table["methods"] = _entries(table["methods"])
     suite = read_record(Suite, {"name": path.stem, **table}, str(path), SEE)
+    suite = replace(suite, methods=tuple(one for entry in suite.methods for one in entry.by_shots()))
     if "parts" in table:
         _check_parts(table, str(path))
     else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from outword.benchmark.run.results import Outcome, Row
 from outword.benchmark.show.published import published, reference
@@ -45,6 +46,33 @@ def lead_notes(outcome: Outcome) -> list[str]:
     ]
 
 
+def shot_notes(outcome: Outcome) -> list[str]:
+    """The notes of the table by shots."""
+    return [
+        "Mean AUROC over the OOD sets, by how many photos of each label prompts are learned from, drawn by the seed. "
+        "With 0 shots the prompt is written by hand. The last epoch counts: nothing is chosen by OOD images.",
+        "Intervals: 95 %, by bootstrap over images and seeds, of each figure by itself.",
+        *_reading(outcome),
+    ]
+
+
+def learned_from(outcome: Outcome) -> Iterator[str]:
+    """What each method with learned prompts has learned from, a line each; that of the first seed."""
+    rows = {row.entry: row for row in reversed(outcome.rows)}
+    for name in dict.fromkeys(row.entry for row in outcome.rows):
+        if found := rows[name].config.get("learned_from"):
+            yield f"{name}: learned from {_photos(found)}."
+
+
+def _photos(found: Mapping[str, Any]) -> str:
+    """Photos and words that prompts were learned from, in words."""
+    n, shots, classes = found["photos"], found["shots"], found["id_images"]["classes"]
+    parts = [f"{n:,} photos, {'' if n == shots * classes else 'at most '}{shots:,} of each label"]
+    parts += [f"{found['words']:,} words"] * bool(found["words"])
+    parts += [f"{found['photos_of_words']:,} photos of words"] * bool(found["photos_of_words"])
+    return "; ".join(parts)
+
+
 def all_notes(outcome: Outcome) -> list[str]:
     """The notes of the long table."""
     intervals = f"{CONDITIONAL[:-1]}; each end is the mean over seeds."
@@ -77,7 +105,7 @@ def _terms(outcome: Outcome) -> Iterator[str]:
         if name != used:
             yield f"Encoder {name}: {used} stands for it."
     if fitted := [name for name, row in rows.items() if FITTED in terms(row)]:
-        yield f"Fitted on ID images, the others on names: {', '.join(fitted)}."
+        yield f"Fitted on ID images, the others on names: {'; '.join(fitted)}."
     for name, row in rows.items():
         if LEARNS in terms(row):
             yield (
@@ -117,6 +145,8 @@ def _published(outcome: Outcome) -> Iterator[str]:
             "than that of the other rows; compare AUROC only."
         )
     for row in rows:
+        if row.used:
+            yield f"published {row.method}: {row.used}."
         if row.note:
             yield f"published {row.method}, {outcome.title(row.id)}, {row.encoder}: {row.note}."
 

@@ -25,6 +25,7 @@ class Published:
     sets: Mapping[str, Pair]  # by OOD set
     average: Pair  # as printed
     note: str  # where the printed arithmetic does not hold; else ""
+    used: str  # what a learned row was learned from, and what else tells it from the rows beside it; else ""
     ood_positive: bool  # whether the method's own code takes OOD as the positives in FPR95
     section: str = ""  # heading in Table 1, which tells its two rows called Energy apart
     corpus: str = ""  # where the table compares corpora
@@ -55,9 +56,10 @@ def _file() -> tuple[str, list[Published]]:
     content = tomllib.loads((files("outword") / "benchmark" / "published.toml").read_text(encoding="utf-8"))
     rows = []
     for block in content["block"]:
-        figures, notes = block.pop("rows"), block.pop("notes", {})
+        figures, notes, used = block.pop("rows"), block.pop("notes", {}), block.pop("used", {})
         for method, row in figures.items():
             *sets, average = zip(row[::2], row[1::2], strict=True)
-            facts = {"method": method, "note": notes.get(method, ""), "ood_positive": method in content["ood_positive"]}
+            facts = {"method": method, "note": notes.get(method, ""), "used": used.get(method, "")}
+            facts["ood_positive"] = method in content["ood_positive"]
             rows.append(Published(**block, **facts, sets=dict(zip(SETS, sets, strict=True)), average=average))
     return content["reference"], rows

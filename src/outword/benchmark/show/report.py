@@ -14,7 +14,7 @@ from outword.base.files import whole_file
 from outword.base.html import render
 from outword.benchmark.run.results import Condition, Outcome, Row, commit, versions
 from outword.benchmark.show.markup import to_html
-from outword.benchmark.show.notes import AUROC, CHOSEN, CONDITIONAL, FPR95_ID, FPR95_OOD, lacks, printed
+from outword.benchmark.show.notes import AUROC, CHOSEN, CONDITIONAL, FPR95_ID, FPR95_OOD, lacks, learned_from, printed
 from outword.benchmark.show.picture import PANELS
 from outword.benchmark.show.plots import picture_name
 from outword.benchmark.show.summary import condition_text, entries, measured_sets, paper_entries, ranking
@@ -29,7 +29,8 @@ LONG = ("all", "points")  # tables that are folded
 EMBEDDED = "mini"
 NO_PLOTS = "No plots were drawn."
 UNREAD = 5  # photos of a set that are named
-ONE_SEED = ("seed", "ood.", "method.parameters.seed", "miner.parameters.seed")  # what a row has to itself
+# What a row has to itself.
+ONE_SEED = ("seed", "ood.", "method.parameters.seed", "miner.parameters.seed", "learned_from.losses")
 Read = Callable[[Sequence[str]], Mapping[str, bytes | ImageError]]
 
 
@@ -85,7 +86,8 @@ def _sections(kind: str, headline: str, tables: Mapping[str, Any]) -> dict[str, 
 def _tables(kind: str, tables: Sequence[Table]) -> dict[str, list[dict[str, str]]]:
     """Title and HTML of each table, by where it stands; those of `LONG` are folded."""
     if kind == "methods":
-        found = {"leads": [one for one in tables if one.name == "leads"], "figures": tables[:1], "all": tables[-1:]}
+        leads, shots = ([one for one in tables if one.name == name] for name in ("leads", "shots"))
+        found = {"leads": leads, "figures": [*tables[:1], *shots], "all": tables[-1:]}
     else:
         long = [one for one in tables if one.name in LONG]
         found = {"leads": [], "figures": [one for one in tables if one not in long], "all": long}
@@ -141,6 +143,7 @@ def _facts(outcome: Outcome, figures: Sequence[Path]) -> dict[str, Any]:
     return {
         "is_mini": any(row.config["encoder"]["name"] == EMBEDDED for row in outcome.rows),
         "mixed": {what: len(values) for what, values in sources.items() if len(values) > 1},
+        "learned_from": list(learned_from(outcome)),
         "left_out": [*lacks(outcome), *_unread(outcome), *([] if figures else [NO_PLOTS])],
         "conventions": [AUROC, FPR95_ID, FPR95_OOD, CONDITIONAL, CHOSEN, *printed(outcome)] if outcome.rows else [],
         "sets": _sets(outcome),

@@ -8,16 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from outword.base.files import whole_file
+from outword.benchmark.run.bootstrap import interval
 from outword.benchmark.run.results import Condition, Outcome, Row
 from outword.benchmark.show import summary
 from outword.benchmark.show.markup import WRITERS
-from outword.benchmark.show.notes import all_notes, lead_notes, main_notes, sweep_notes
+from outword.benchmark.show.notes import all_notes, lead_notes, main_notes, shot_notes, sweep_notes
 from outword.benchmark.show.published import Published, published
 from outword.benchmark.show.summary import AXES, Value
 from outword.benchmark.show.table import Cell, Column, Interval, Label, Line, Table
 
 FIGURES = {"auroc": "AUROC ↑", "fpr95_id": "FPR95 ↓"}
 WORDS_OF_THE_PAPER = ("", "wordnet")  # where the paper compares no corpora
+WRITTEN = ("mcm", "neglabel")  # scores that methods with learned prompts have, with a prompt that somebody wrote
 Averages = dict[str, tuple[list[str], int]]
 LEAD_COLUMNS = (
     Column("First", "first"),
@@ -76,6 +78,40 @@ def lead_tables(outcome: Outcome) -> list[Table]:
             lines.append(Line([found.ahead, found.behind, *figures, "yes" if found.separable else "no"], block=block))
     title = f"{outcome.suite.title}: the first before each of the others"
     return [_table(outcome, "leads", title, LEAD_COLUMNS, lines, lead_notes(outcome))] if lines else []
+
+
+def shot_tables(outcome: Outcome) -> list[Table]:
+    """The table "shots", from bootstrap samples: mean AUROC by how many photos of each label prompts are learned from.
+
+    There is one where several such numbers were measured. The scores with a written prompt stand first, at 0.
+    """
+    measured = {row.entry for row in outcome.rows}
+    shots = sorted({n for entry in outcome.suite.methods if entry.shown in measured for n in entry.shots})
+    if len(shots) < 2:
+        return []
+    lines = [
+        Line([name, *(cell for n in (0, *shots) for cell in found.get(n, (None, None)))], block=block)
+        for block, condition in enumerate(outcome.conditions())
+        for name, found in _by_shots(outcome, condition).items()
+    ]
+    columns = [Column("Method", "method")]
+    for n in (0, *shots):
+        key, group = f"shots_{n}_auroc", f"{n} shot{'s' * (n != 1)}"
+        columns += [Column("AUROC ↑", key, "figure", group), Column("95 % interval", f"{key}_ci", "interval", group)]
+    title = f"{outcome.suite.title}: mean AUROC by shots"
+    return [_table(outcome, "shots", title, columns, lines, shot_notes(outcome))]
+
+
+def _by_shots(outcome: Outcome, condition: Condition) -> dict[str, dict[int, tuple[Value, Interval]]]:
+    """Mean AUROC and its interval of the methods with learned prompts, by name and shots; at 0 those of `WRITTEN`."""
+    found: dict[str, dict[int, tuple[Value, Interval]]] = {}
+    for entry in outcome.suite.methods:
+        rows = outcome.select(condition, entry=entry.shown)
+        mean = summary.average(rows, summary.measured_sets(outcome), "auroc")
+        if mean and (entry.shots or entry.method in WRITTEN):
+            ends = Interval(*interval(summary.replicates(outcome, rows)["auroc"]))
+            found.setdefault(entry.base, {})[sum(entry.shots)] = mean, ends
+    return found
 
 
 def _block(outcome: Outcome, condition: Condition, block: int, averages: Averages) -> Iterator[Line]:
