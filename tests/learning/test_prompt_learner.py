@@ -264,6 +264,11 @@ def test_contexts_move_to_other_labels_unless_they_belong_to_each(encoder, photo
             fitted(encoder, method, photos, **QUICK, **params).relabel(["apple"])
 
 
+def test_contexts_of_another_encoder_are_refused(encoder):
+    with pytest.raises(InputError, match="has tokens of 7 numbers"):
+        vectors_of({"labels": np.zeros((1, 3, 7), np.float32)}, encoder, [["apple"]], [])
+
+
 def test_photos_of_words_are_learned_from(encoder, folder):
     made = outword.fit(
         LABELS,

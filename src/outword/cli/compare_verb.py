@@ -67,10 +67,11 @@ def command(
     """Tell the methods apart on your own photos: AUROC, AUPR, FPR95 and seconds of each.
 
     Each photo is encoded once and scored by all; all that "outword score" reads is taken. A row is printed when it is
-    ready, those of quick methods first; all inputs are checked before anything is encoded. AUPR and FPR95 come in both
-    conventions: ID or OOD as the positives. What is compared are embeddings: odin takes part without its step of the
-    pixels, epsilon=0. The first run encodes the words of each method, which takes minutes; --methods leaves some out.
-    Seconds are those of the method itself, on vectors. Figures are in percent, but fractions in CSV and JSON.
+    ready, those of quick methods first and of those that learn prompts last; all inputs are checked before anything is
+    encoded. AUPR and FPR95 come in both conventions: ID or OOD as the positives. What is compared are embeddings: odin
+    takes part without its step of the pixels, epsilon=0. The first run encodes the words of each method, which takes
+    minutes; --methods leaves some out. Seconds are those of the method itself, on vectors. Figures are in percent, but
+    fractions in CSV and JSON.
 
     \b
     Example:

@@ -97,8 +97,8 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         )
     kind, given = DETECTORS[card["method"]["name"]], card["method"]["parameters"]
     checked_params(card["method"]["name"], kind, given, {}, "outword list methods --long")
-    others = (FITTED_ON, REFERENCE, VOCABULARY)
-    arrays = {name: array for name, array in saved.arrays.items() if not name.startswith((CONTEXT, *others))}
+    others = {name for name in saved.arrays if name.startswith(CONTEXT)} | {FITTED_ON, REFERENCE, VOCABULARY}
+    arrays = {name: array for name, array in saved.arrays.items() if name not in others}
     vectors = kind(**given).restore(arrays)
     if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
         raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")

@@ -82,6 +82,9 @@ def vectors_of(
     device = tower.weights["positional_embedding"].device
     found = {}
     for name, context in contexts.items():
+        if context.shape[-1] != tower.width:
+            told = f"the context of {name} has tokens of {context.shape[-1]} numbers, and those of {encoder.name} have "
+            raise InputError(f"{told}{tower.width}", hint="it belongs to another encoder")
         names = Names(tower, [[word] for word in words] if name == "wild" else labels, context.shape[-2])
         found[name] = _shown(name, names.vectors(torch.from_numpy(context).to(device))).cpu().numpy()
     return found

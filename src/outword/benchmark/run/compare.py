@@ -123,9 +123,12 @@ def compare(
     yield from run_cells(cells, report=report, tell=tell)
 
 
-def _slowness(recipe: Recipe) -> tuple[bool, bool, bool]:
-    """What takes long, the longest first: photos are encoded once more, a corpus is encoded, classes are learned."""
-    return Need.PATCHES in recipe.wants, Need.WILD in recipe.wants, Need.ID_LABELS in recipe.wants
+def _slowness(recipe: Recipe) -> tuple[bool, ...]:
+    """What takes long, the longest first.
+
+    Prompts are learned, photos are encoded once more, a corpus is encoded, classes are learned.
+    """
+    return tuple(need in recipe.wants for need in (Need.PROMPTS, Need.PATCHES, Need.WILD, Need.ID_LABELS))
 
 
 def run_cells(cells: Iterable[Cell], *, report: Report = quiet, tell: Tell = silent) -> Iterator[list[Row]]:
