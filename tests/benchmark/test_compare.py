@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -228,6 +228,8 @@ class Fitted:
     """What `prepare` gives, for a method that is fitted already."""
 
     scorer: AdaNeg
+    seconds: float = 0.0  # of what was learned before
+    card: dict = field(default_factory=dict)
 
     def fit(self):
         return self

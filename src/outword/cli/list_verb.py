@@ -55,7 +55,8 @@ def _method(name: str) -> dict[str, Any]:
         defaults["temperature"] = "the encoder's"
     own = {"miner": method.miner if Need.WILD in method.needs else None, "prompts": method.prompts}
     corpus = "a word list of yours" if method.corpus == "" else method.corpus
-    return {"needs": [need.value for need in method.needs], "parameters": defaults, "corpus": corpus, **own}
+    needs = [need.value for need in method.needs if need is not Need.NEGATIVES]  # which nobody has to bring
+    return {"needs": needs, "parameters": defaults, "corpus": corpus, **own}
 
 
 def _miner(name: str) -> dict[str, Any]:

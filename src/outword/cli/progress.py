@@ -85,6 +85,8 @@ class Progress:
         """Say that `done` of `total` are done, which may not be known yet. What follows " | " changes on the way."""
         now, shown = time.monotonic(), task.replace(" | ", ", ")
         task = task.partition(" | ")[0]
+        if not done:
+            self._began[task] = now  # it begins, perhaps once more
         began = self._began.setdefault(task, self._last)
         self._last = now
         speed = done / max(now - began, 1e-9)
