@@ -23,7 +23,7 @@ def read(tower, ids, shared, dtype=torch.float64, **options):
     tower, ends = tower.to(dtype), tower.ends(ids)
     longest = int(ends.max()) + 1
     tokens = tower.embed(torch.from_numpy(ids[:, :longest]))
-    return tower.read(tokens[0, :shared], tokens[:, shared:], torch.from_numpy(ends - shared), **options)
+    return tower.read(tokens[0, :shared], (tokens[:, shared:], torch.from_numpy(ends - shared)), **options)
 
 
 def test_it_is_the_towers_own_forward(encoder):
@@ -44,7 +44,7 @@ def test_a_few_at_a_time_are_the_same_with_the_same_gradients(encoder):
     found = []
     for together in (None, 2):
         shared = tokens[0, :5].clone().requires_grad_()
-        vectors = tower.read(shared, tokens[:, 5:], ends, together=together)
+        vectors = tower.read(shared, (tokens[:, 5:], ends), together=together)
         (vectors * torch.arange(vectors.numel()).view_as(vectors)).sum().backward()
         found.append((vectors.detach(), shared.grad))
     np.testing.assert_allclose(found[1][0], found[0][0], atol=1e-12)
@@ -58,7 +58,7 @@ def test_gradients_are_those_of_small_steps(encoder):
     ends = torch.from_numpy(tower.ends(ids) - 2)
 
     def vectors(shared, own):
-        return tower.read(shared, own, ends)
+        return tower.read(shared, (own, ends))
 
     given = tokens[0, :2].clone().requires_grad_(), tokens[:, 2:].clone().requires_grad_()
     assert torch.autograd.gradcheck(vectors, given, fast_mode=True)

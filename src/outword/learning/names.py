@@ -67,15 +67,13 @@ class Names:
 
     def _read(self, context: Tensor) -> Tensor:
         """Unit vectors (n_rows, dim) behind a context (tokens, width), or one for each row."""
-        found = []
         together = self._together if context.requires_grad else None
-        for name, ends, rows in self._parts:
-            if context.ndim == 2:
-                parts = torch.cat([self._start, context]), name, ends
-            else:
-                parts = self._start, torch.cat([context[rows], name], dim=1), ends + context.shape[1]
-            found.append(self._tower.read(*parts, together=together))
-        vectors = torch.cat(found)[self._order]
+        if context.ndim == 2:
+            shared, texts = torch.cat([self._start, context]), [(name, ends) for name, ends, _ in self._parts]
+        else:
+            shared, parts = self._start, ((context[rows], name, ends) for name, ends, rows in self._parts)
+            texts = [(torch.cat([own, name], dim=1), ends + own.shape[1]) for own, name, ends in parts]
+        vectors = self._tower.read(shared, *texts, together=together)[self._order]
         return vectors if self._mean is None else normalize(self._mean.to(vectors.dtype) @ vectors, dim=-1)
 
 

@@ -195,7 +195,7 @@ def _step(tower: TextTower, prompts: Tensor, batch: _Batch, optimiser: Any, cour
     each = torch.cat([prompts, prompts.mean(dim=0, keepdim=True)])
     try:
         own = tower.embed(batch.ids) + each[batch.prompts, : batch.ids.shape[1]]
-        no = tower.read(own.new_zeros(0, tower.width), own, batch.ends)
+        no = tower.read(own.new_zeros(0, tower.width), (own, batch.ends))
         loss = no_loss(batch.images, batch.yes, no, batch.scale)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -118,7 +118,7 @@ class SaysNo(Encoder):
         for rows, length in batches(ids, tower.end, TEXTS.get(device.type, 64), fill=not self.feels_batch):
             tokens = tower.embed(torch.from_numpy(ids[rows, :length]).to(device))
             ends = torch.full((len(rows),), length - 1, device=device)
-            out[rows] = tower.read(tokens[0, :0], tokens, ends).cpu().numpy()
+            out[rows] = tower.read(tokens[0, :0], (tokens, ends)).cpu().numpy()
         return out
 
 

@@ -60,64 +60,61 @@ class TextTower:
         """Where each text (n, context) ends."""
         return np.asarray((ids == self.end).argmax(axis=1))
 
-    def read(self, shared: Tensor, own: Tensor, ends: Tensor, *, together: int | None = None) -> Tensor:
+    def read(self, shared: Tensor, *texts: tuple[Tensor, Tensor], together: int | None = None) -> Tensor:
         """Unit vectors (n, dim) in float32 or better of texts that begin alike.
 
         Args:
             shared: (p, width), the embeddings that all begin with; there may be none.
-            own: (n, length, width), those of each text from there on.
-            ends: (n,), where in `own` each text ends.
+            texts: embeddings (n, length, width) of each text from there on, and where each ends, (n,); long and short
+                texts may come apart.
             together: if given, so many texts are read at a time, and once more when gradients are asked for, in place
                 of what would have to be kept for that.
         """
         if together is None:
-            found = self._read(shared, own, ends)
+            found = self._read(shared, *texts)
         else:
-            parts = zip(*(torch.split(rows, together) for rows in (own, ends)), strict=True)
-            found = torch.cat([checkpoint(self._read, shared, *part, use_reentrant=False) for part in parts])
+            split = (zip(*(torch.split(rows, together) for rows in text), strict=True) for text in texts)
+            parts = (part for some in split for part in some)
+            found = torch.cat([checkpoint(self._read, shared, part, use_reentrant=False) for part in parts])
         return normalize(found if found.dtype == torch.float64 else found.float(), dim=-1)
 
-    def _read(self, shared: Tensor, own: Tensor, ends: Tensor) -> Tensor:
-        p, length = len(shared), own.shape[1]
-        positions = self.weights[POSITIONS]
-        head, tail = shared + positions[:p], own + positions[p : p + length]
-        places = torch.arange(length, device=own.device)
-        hidden = places > places[:, None]  # what comes behind a token
+    def _read(self, shared: Tensor, *texts: tuple[Tensor, Tensor]) -> Tensor:
+        """Features of texts. All tokens go through the products together; only attention looks at texts one by one."""
+        p, positions = len(shared), self.weights[POSITIONS]
+        placed = [own + positions[p : p + own.shape[1]] for own, _ in texts]
+        tokens = torch.cat([shared + positions[:p], *(own.flatten(0, 1) for own in placed)])
+        shapes = [(1, p), *(own.shape[:2] for own in placed)]
         for layer in range(self.layers - 1):
-            head, tail = self._block(layer, head, tail, tail, hidden)
-        end = tail[torch.arange(len(tail), device=own.device), ends][:, None]  # only this is read from here on
-        _, end = self._block(self.layers - 1, head, end, tail, (places > ends[:, None])[:, None, None])
-        return self._norm("ln_final", end[:, 0]) @ self.weights[PROJECTION]
+            q, k, v = (self._apart(part, shapes) for part in self._qkv(layer, tokens))
+            told = [_attend(q[0], k[0], v[0], None, _behind(q[0]))]
+            told += [_attend(*part, (k[0], v[0]), _behind(part[0])) for part in zip(q[1:], k[1:], v[1:], strict=True)]
+            tokens = self._rest(layer, tokens, torch.cat(told))
+        q, k, v = (self._apart(part, shapes) for part in self._qkv(self.layers - 1, tokens))
+        told, last = [], []  # only the ends are read from here on
+        for (_, ends), q_, k_, v_, own in zip(texts, q[1:], k[1:], v[1:], self._apart(tokens, shapes)[1:], strict=True):
+            rows = torch.arange(len(ends), device=ends.device)
+            hidden = torch.arange(own.shape[1], device=ends.device) > ends[:, None, None]
+            told.append(_attend(q_[rows, ends][:, None], k_, v_, (k[0], v[0]), hidden))
+            last.append(own[rows, ends])
+        read = self._rest(self.layers - 1, torch.cat(last), torch.cat(told))
+        return self._norm("ln_final", read) @ self.weights[PROJECTION]
 
-    def _block(self, layer: int, head: Tensor, tail: Tensor, seen: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens (p, width) that all texts share, and (n, length, width) that look at those and at `seen`."""
+    def _apart(self, tokens: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Rows (n_tokens, ...) by what they belong to, (n, length, ...) each: the beginning, then texts."""
+        parts = torch.split(tokens, [n * length for n, length in shapes])
+        return [part.view(*shape, *tokens.shape[1:]) for part, shape in zip(parts, shapes, strict=True)]
+
+    def _qkv(self, layer: int, tokens: Tensor) -> list[Tensor]:
+        """Queries (scaled), keys and values (n_tokens, heads, width / heads)."""
         name = f"transformer.resblocks.{layer}"
-        q_head, k_head, v_head = self._qkv(name, head[None])
-        q, k, v = self._qkv(name, seen)
-        if tail is not seen:
-            q = self._qkv(name, tail)[0]
-        behind = torch.ones(len(head), len(head), dtype=torch.bool, device=head.device).triu(1)
-        around = _weights(q_head @ k_head.mT, behind) @ v_head
-        n, heads, length, dim = q.shape
-        flat = q.transpose(0, 1).reshape(heads, n * length, dim)  # one product for all texts
-        to_head = (flat @ k_head[0].mT).view(heads, n, length, len(head)).transpose(0, 1)
-        to_own = (q @ k.mT).masked_fill(hidden, -torch.inf)
-        weights = _weights(torch.cat([to_head, to_own], dim=-1))
-        of_head, of_own = weights[..., : len(head)], weights[..., len(head) :]
-        flat = of_head.transpose(0, 1).reshape(heads, n * length, len(head)) @ v_head[0]
-        told = flat.view(heads, n, length, dim).transpose(0, 1) + of_own @ v
-        return self._rest(name, head, around[0]), self._rest(name, tail, told)
-
-    def _qkv(self, name: str, tokens: Tensor) -> list[Tensor]:
-        """Queries (scaled), keys and values (n, heads, length, width / heads)."""
         found = self._linear(f"{name}.attn.in_proj", self._norm(f"{name}.ln_1", tokens), "_")
-        shape = *tokens.shape[:2], self.heads, self.width // self.heads
-        q, k, v = (part.view(*shape).transpose(1, 2) for part in found.chunk(3, dim=-1))
+        q, k, v = (part.view(len(tokens), self.heads, -1) for part in found.chunk(3, dim=-1))
         return [q * q.shape[-1] ** -0.5, k, v]
 
-    def _rest(self, name: str, tokens: Tensor, told: Tensor) -> Tensor:
-        """What follows the attention, whose heads gave `told` (..., heads, length, width / heads)."""
-        tokens = tokens + self._linear(f"{name}.attn.out_proj", told.transpose(-3, -2).flatten(-2))
+    def _rest(self, layer: int, tokens: Tensor, told: Tensor) -> Tensor:
+        """What follows the attention, which gave `told` (n_tokens, width)."""
+        name = f"transformer.resblocks.{layer}"
+        tokens = tokens + self._linear(f"{name}.attn.out_proj", told)
         wide = self._linear(f"{name}.mlp.c_fc", self._norm(f"{name}.ln_2", tokens))
         return tokens + self._linear(f"{name}.mlp.c_proj", self.activation(wide))
 
@@ -129,11 +126,32 @@ class TextTower:
         return layer_norm(x, x.shape[-1:], weight, bias, self.epsilon)
 
 
-def _weights(logits: Tensor, hidden: Tensor | None = None) -> Tensor:
-    """Attention weights; in float32 at least, as the libraries have it."""
-    if hidden is not None:
-        logits = logits.masked_fill(hidden, -torch.inf)
-    return logits.softmax(-1, dtype=None if logits.dtype == torch.float64 else torch.float32).to(logits.dtype)
+def _attend(q: Tensor, k: Tensor, v: Tensor, shared: tuple[Tensor, Tensor] | None, hidden: Tensor) -> Tensor:
+    """What tokens (n, length, heads, d) are told by those of their own text that are not hidden, and by shared ones.
+
+    Gives (n * length, heads * d); weights are made in float32 at least, as in the libraries.
+    """
+    n, length, heads, d = q.shape
+    q, k, v = (part.permute(2, 0, 1, 3) for part in (q, k, v))
+    logits = (q @ k.mT).masked_fill(hidden, -torch.inf)
+    if shared:
+        k_shared, v_shared = (part[0].transpose(0, 1) for part in shared)
+        flat = q.reshape(heads, n * length, d)  # one product for all texts
+        logits = torch.cat([(flat @ k_shared.mT).view(heads, n, length, -1), logits], dim=-1)
+    exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+    weights = logits.softmax(-1, dtype=exact).to(q.dtype)
+    own = weights[..., -k.shape[2] :]
+    told = own @ v
+    if shared:
+        of_shared = weights[..., : v_shared.shape[1]].reshape(heads, n * length, -1)
+        told = told + (of_shared @ v_shared).view_as(told)
+    return told.permute(1, 2, 0, 3).reshape(n * length, heads * d)
+
+
+def _behind(q: Tensor) -> Tensor:
+    """What comes behind each token of a text (n, length, ...), (length, length)."""
+    places = torch.arange(q.shape[1], device=q.device)
+    return places > places[:, None]
 
 
 Parts = tuple[dict[str, Tensor], int, Callable[[Tensor], Tensor], float]
