@@ -118,6 +118,14 @@ def test_values_by_hand():
     one_patch = b._replace(patches=x.flip(0)[:, None])  # each shows the other class: entropy of (3/4, 1/4)
     entropy = -(0.75 * math.log(0.75 + 1e-5) + 0.25 * math.log(0.25 + 1e-5))
     assert LoCoOp(lam=0.5, share=0.5).loss(one_patch).item() == pytest.approx(math.log(4 / 3) - 0.5 * entropy)
+    # a share of 3/4: a quarter of the cross-entropy, and three quarters of the entropy
+    weighted = 0.25 * math.log(4 / 3) - 0.5 * 0.75 * entropy
+    assert SCT(lam=0.5, share=0.5).loss(one_patch).item() == pytest.approx(weighted, rel=1e-6)
+    # two equal sets of negatives that fit: logits 20 and 0 in each, and a cosine of 1 between them
+    twice = b._replace(negatives=t.flip(0).expand(2, 2, 2))
+    assert LSN(lam=0.3).negative_loss(twice).item() == pytest.approx(2 * math.log1p(math.exp(-20)) + 0.3)
+    word = b._replace(images=x[:1], classes=b.classes[:1], labels=t[:1], wild=t[1:])
+    assert LAPT(mixing=0.0).loss(word).item() == pytest.approx(math.log(4 / 3))  # one label, one word
     # uniform over two negatives with logits log 3 and 0: -(log 3/4 + log 1/4) / 2, which are the labels themselves
     alone = NegPrompt(negatives=1, beta=1.0).negative_loss(b._replace(negatives=t[None])).item()
     assert alone == pytest.approx(-(math.log(3 / 4) + math.log(1 / 4)) / 2 - 1)
