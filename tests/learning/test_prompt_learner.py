@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 import outword
 from helpers.tiny import clip_folder, open_clip_folder
+from outword.base.files import cache_dir
 from outword.detector.fitting import prepare
 from outword.detector.recipe import resolve
 from outword.detectors import DETECTORS
@@ -183,7 +184,8 @@ def test_one_shot_is_enough(encoder, photos):
 def test_a_loss_that_is_no_number_says_what_to_do(encoder, photos):
     with pytest.raises(InputError, match="the loss of labels is nan") as caught:
         fitted(encoder, "coop", photos, context=3, epochs=20, rate=1e30, batch=1)
-    assert "lower rate" in caught.value.hint
+    assert "lower the rate" in caught.value.hint
+    assert not list((cache_dir() / "learning").glob("*/*"))
 
 
 def test_a_context_must_leave_room_for_the_names(encoder, photos):
@@ -255,12 +257,14 @@ def test_contexts_move_to_other_labels_unless_they_belong_to_each(encoder, photo
     made = fitted(encoder, "negprompt", photos, **QUICK)
     made.save(tmp_path / "made.outword")
     moved = outword.load(tmp_path / "made.outword").relabel(["apple", "sailboat"])
-    assert moved.card["learned"] == {"moved": True}
+    assert moved.card["learned"] == {**made.card["learned"], "moved": True}
+    np.testing.assert_array_equal(moved.fitted_on, made.fitted_on)  # so that it is not calibrated on these
+    assert not made.relabel(LABELS).card["learned"]["moved"]
     expected = vectors_of(made.contexts, encoder, [["apple"], ["sailboat"]], [])
     np.testing.assert_array_equal(moved.scorer.labels_, expected["labels"])
     np.testing.assert_array_equal(moved.scorer.negatives_, expected["negatives"])
     for method, params in (("lsn", {}), ("coop", {"by_class": True})):
-        with pytest.raises(InputError, match="cannot be made for other labels"):
+        with pytest.raises(InputError, match="each label has learned tokens of its own"):
             fitted(encoder, method, photos, **QUICK, **params).relabel(["apple"])
 
 
@@ -282,6 +286,8 @@ def test_photos_of_words_are_learned_from(encoder, folder):
     )
     assert made.wild[:2] == ["apple", "sailboat"]
     assert made.card["learned"]["photos_of_words"] == 4
+    with pytest.raises(InputError, match=r"other things than the labels, and .* has cat, hammer, saw"):
+        outword.fit(LABELS, encoder=encoder, method="lapt", id_images=folder / "train", word_images=folder / "train")
     with pytest.raises(ParameterError, match="learns nothing from photos of words"):
         outword.fit(LABELS, encoder=encoder, method="mcm", word_images=folder / "words")
     with pytest.raises(InputError, match="folders that are named after them"):

@@ -112,3 +112,15 @@ def test_each_word_is_encoded_once_and_few_are_kept(monkeypatch):
     np.testing.assert_array_equal(again[:1][0], wanted[1:])
     vectors([["dog", "emu", "cat"]])
     assert encoded[1:] == [["This is a photo of a emu"], ["This is a photo of a cat"]]
+
+
+def test_a_photo_takes_no_words_of_one_that_is_called_the_same_elsewhere(tmp_path):
+    lines = ['{"path": "cat/1.jpg", "words": ["sofa"]}', '{"path": "2.jpg", "words": ["grass"]}']
+    (tmp_path / "w.jsonl").write_text("\n".join(lines))
+    words = read_words_per_image(tmp_path / "w.jsonl")
+    photos = [
+        Photo(name, None, np.zeros(2)) for name in ("photos/cat/1.jpg", "dog/1.jpg", "wildcat/1.jpg", "any/2.jpg")
+    ]
+    found = words(photos)
+    assert (found[0], found[3]) == (("sofa",), ("grass",))
+    assert all(isinstance(one, ImageError) for one in found[1:3])

@@ -8,6 +8,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from outword.base.files import parse_json
 from outword.cli.choices import Named
@@ -109,7 +110,9 @@ def command(
     check_target(target)
     with Progress("steps" if id_images else "words") as meter:
         if contexts:
-            detector = _moved(contexts, names, {**options, "id_images": id_images, "set": settings}, runtime, meter)
+            named = click.get_current_context().get_parameter_source("encoder") is not ParameterSource.DEFAULT
+            others = {**options, "id_images": id_images, "set": settings}
+            detector = _moved(contexts, names, others, {**runtime, "encoder": encoder if named else None}, meter)
         else:
             detector = fit(
                 names,
@@ -141,7 +144,8 @@ def _moved(
     if given := [name for name, value in others.items() if value]:
         option = f"--{given[0].replace('_', '-')}"
         raise ParameterError(f"with --contexts all is as in that detector, got {option}", hint=f"leave {option} out")
-    source = load(contexts, **{key: value for key, value in runtime.items() if key in ("device", "precision")})
+    keys = ("encoder", "device", "precision", "batch_size")
+    source = load(contexts, **{key: value for key, value in runtime.items() if key in keys})
     if not source.contexts:
         raise ParameterError(f"{contexts} has no learned prompts: it is of {source.method}", hint="see --method coop")
     return source.relabel(names, meter)
@@ -185,17 +189,21 @@ def fit_plainly(labels: str, names: dict[str, Label], encoder: str | None, optio
 def tell(detector: Detector, labels: str) -> None:
     """Say what a new detector makes of its labels, how well the encoder knows them, and what to expect of it."""
     from outword.detector.positives import mostly_unknown
+    from outword.maths.methods import Need
 
-    for meaning in detector.meanings[:NAMED]:
+    by_photos = Need.ID_LABELS in detector.scorer.wants()  # then no sense of a name matters
+    for meaning in () if by_photos else detector.meanings[:NAMED]:
         for line in _told(meaning):
             say(line)
-    if len(detector.meanings) > NAMED:
+    if len(detector.meanings) > NAMED and not by_photos:
         say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
     tell_coverage(detector.coverage, labels, detector.card["encoder"]["name"])
     if detector.card["kinds"] == "auto" and mostly_unknown(detector.coverage):
         say("labels stand for themselves, without kinds, since half of them or more are not known as such")
     if detector.cut:
         say(_expected(detector))
+    elif detector.threshold is None:
+        say(f"{detector.method} has no threshold yet: outword calibrate DETECTOR PHOTOS, with photos of your classes")
     else:
         name = detector.card["encoder"]["name"]
         say(

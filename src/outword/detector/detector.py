@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, cast
@@ -407,14 +407,17 @@ class Detector:
         moves = bool(self.contexts) and all(context.ndim == 3 for context in self.contexts.values())
         if own_words or (own_photos and not moves):
             lost = f"word list {corpus}" if own_words else "photos that it was fitted on"
-            raise InputError(
-                f"{self.method} cannot be made for other labels: the {lost} did not come along",
-                hint='make it with "outword fit"',
-            )
+            why = "each label has learned tokens of its own" if self.contexts else f"the {lost} did not come along"
+            raise InputError(f"{self.method} cannot be made for other labels: {why}", hint='make it with "outword fit"')
         from outword.detector.fitting import prepare  # which makes detectors
 
         recipe, contexts = resolve_card(self.card, self.encoder), self.contexts or None
-        return prepare(recipe, labels, contexts=contexts, report=report).finish(self.card["fpr"], report)
+        prepared = prepare(recipe, labels, contexts=contexts, report=report)
+        if contexts:  # it has seen the same photos
+            learned = {**self.card["learned"], "moved": prepared.labels != self.labels}
+            prepared.card.update(learned=learned, id_images=self.card["id_images"])
+            prepared = replace(prepared, fitted_on=self.fitted_on)
+        return prepared.finish(self.card["fpr"], report)
 
 
 def _sorted(scores: ArrayLike | None) -> Array | None:

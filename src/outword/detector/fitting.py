@@ -45,7 +45,7 @@ class Prepared:
     wild: list[str]
     given: dict[str, NDArray[Any] | None]
     card: dict[str, Any]
-    fitted_on: Hashes
+    fitted_on: Hashes | None  # None where it is not known
     contexts: Mapping[str, NDArray[np.float32]]  # learned before, of a method that learns prompts
     seconds: float = 0.0  # that took
 
@@ -186,7 +186,7 @@ def prepare(
     given |= {"labels": positives.vectors, "owners": positives.owners}
     if Need.NO_TOWER in recipe.wants:
         given["negatives"] = make_negatives(recipe, typed, positives.meanings, report)
-    words, others = read_word_images(recipe, word_images, report)
+    words, others = read_word_images(recipe, typed, word_images, report)
     if recipe.corpus is not None:
         mined, given["wild"] = make_wild(recipe, positives, card, report)
         words = first_words(words, mined) if words else mined

@@ -14,7 +14,7 @@ from outword.detector.recipe import PathLike, Recipe
 from outword.errors import InputError, ParameterError
 from outword.maths.methods import Need
 from outword.maths.methods.prompted import Prompted
-from outword.vectors.id_images import IdImages, read_id_images
+from outword.vectors.id_images import IdImages, a_few, read_id_images
 from outword.vectors.wild import Report, quiet
 from outword.words.forms import fold
 from outword.words.labels import Label
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prompting:
-    """What learned prompts give a method: vectors, as its `fit` takes them, the contexts, and what the card says."""
+    """What learned prompts give a method: vectors, as its `fit` takes them, the contexts, and what the card says.
+
+    The card is empty where nothing was learned.
+    """
 
     given: dict[str, NDArray[np.float32]]
     contexts: Contexts
@@ -59,14 +62,14 @@ def with_prompts(
             "moved": False,
         }
     else:
-        learned, card = Learned(contexts), {"moved": True}
+        learned, card = Learned(contexts), {}
     return Prompting(
         vectors_of(learned.contexts, recipe.encoder, names, words), learned.contexts, card, learned.seconds
     )
 
 
 def read_word_images(
-    recipe: Recipe, folder: PathLike | None, report: Report = quiet
+    recipe: Recipe, labels: Mapping[str, Label], folder: PathLike | None, report: Report = quiet
 ) -> tuple[list[str], IdImages | None]:
     """Words that somebody has photos of: the names of the folders in a folder, and the photos."""
     if folder is None:
@@ -75,8 +78,12 @@ def read_word_images(
         raise ParameterError(f"{recipe.method} learns nothing from photos of words", hint="lapt does")
     words = sorted(path.name for path in Path(folder).glob("[!.]*/")) if Path(folder).is_dir() else []
     if not words:
-        told = f"photos of words must be in folders that are named after them, and {folder} has none"
+        told = f"photos of words must be in a folder here, in folders that are named after them, got {folder}"
         raise InputError(told, hint="make a folder for each word")
+    names = {fold(name.replace("-", " ")) for shown, label in labels.items() for name in (shown, *label.names)}
+    if same := [word for word in words if fold(word.replace("-", " ")) in names]:
+        told = f"photos of words must show other things than the labels, and {folder} has {a_few(same)}"
+        raise InputError(told, hint="take those folders out")
     return words, read_id_images(recipe.encoder, folder, words, with_classes=True, report=report)
 
 

@@ -38,7 +38,7 @@ class Names:
             raise ParameterError(
                 f"a context of {tokens} tokens leaves no room for {name!r}, which has {longest - 1}, in the "
                 f"{tower.context} tokens that the encoder reads",
-                hint=f"set context={most} (--set context={most})" if most > 0 else "shorten that name",
+                hint=f"set context={most}, or begin with fewer words (start)" if most > 0 else "shorten that name",
             )
         self._tower, device = tower, tower.weights["positional_embedding"].device
         rows = np.repeat(np.arange(len(names)), [len(some) for some in names])

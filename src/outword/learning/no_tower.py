@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from outword._version import __version__
 from outword.base.checks import number, whole_number
@@ -56,7 +57,7 @@ class Course:
 
     def check(self) -> None:
         """Raise if a number breaks its rule."""
-        whole_number("epochs", self.epochs, hint="the published value is 10")
+        whole_number("epochs", self.epochs, most=100_000, hint="the published value is 10")
         whole_number("batch", self.batch, 2, hint="the published value is 512, on each of 4 GPUs")
         number("rate", self.rate, above=0, hint="the published value is 3e-4")
         whole_number("seed", self.seed, 0, hint="the default is 0")
@@ -194,7 +195,9 @@ def _step(tower: TextTower, prompts: Tensor, batch: _Batch, optimiser: Any, cour
     """One step; gives the loss before it."""
     each = torch.cat([prompts, prompts.mean(dim=0, keepdim=True)])
     try:
-        own = tower.embed(batch.ids) + each[batch.prompts, : batch.ids.shape[1]]
+        chosen = one_hot(batch.prompts, len(each)).to(each.dtype)  # a product, whose gradient sums in a fixed order
+        added = (chosen @ each.flatten(1)).view(-1, *each.shape[1:])
+        own = tower.embed(batch.ids) + added[:, : batch.ids.shape[1]]
         no = tower.read(own.new_zeros(0, tower.width), (own, batch.ends))
         loss = no_loss(batch.images, batch.yes, no, batch.scale)
         optimiser.zero_grad()

@@ -97,7 +97,7 @@ def encode_views(
         which = source.stores[0].path if source.stores else "what was given"
         raise InputError(f"{which} has vectors and no photos, to take patches or crops from", hint="name the photos")
     task, parts = "encoding photos to learn from", None
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     if budget is not None:
         grey = np.array(encoder.preprocess(Image.new("RGB", (encoder.min_side,) * 2)))
         each = encoder.encode_patches(grey[None])[1].shape[1:]
@@ -107,6 +107,7 @@ def encode_views(
     done = _array(folder / "done.npy", np.bool_, shape[:1])
     view = Crops(encoder.preprocess, encoder.min_side, crops, seed) if crops else encoder.preprocess
     loader = Loader(view, encoder.min_side * (FINER if crops else 1))
+    report(task, int(done.sum()), len(rows))
     for chunk in read(source.jobs(), loader, max(1, encoder.chunk // shape[1])):
         good = [rows[path] for path, error in zip(chunk.paths, chunk.errors, strict=True) if not error]
         if good:
@@ -124,6 +125,14 @@ def encode_views(
             hint="see that nothing changes the photos",
         )
     return Views(vectors, parts)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        told = f"patches and crops are kept in the cache, which cannot be written ({error})"
+        raise InputError(told, hint="set OUTWORD_CACHE to a folder that can") from None
 
 
 def _affordable(takes: float, budget: float) -> str:

@@ -26,7 +26,7 @@ from torch import Tensor
 from outword.base.files import cache_dir, sha256_bytes
 from outword.encoders import Encoder
 from outword.encoders.torch.text_tower import TextTower
-from outword.errors import InputError
+from outword.errors import InputError, OutwordError
 from outword.learning.names import SMALL, Names
 from outword.learning.photos import Views, encode_views
 from outword.maths.methods.prompted import Batch, Prompted, Stage
@@ -64,10 +64,14 @@ def learn(method: Prompted, encoder: Encoder, task: Task, report: Report = quiet
     """
     started = time.perf_counter()
     folder = cache_dir() / "learning" / _key(method, encoder, task)
-    views = _views(method, encoder, task, folder, report)
-    learner = _Learner(method, encoder, task, views, folder / "state.safetensors", report)
-    with threadpool_limits(1) if learner.small else nullcontext():
-        losses = learner.run()
+    learner = _Learner(method, encoder, task, folder / "state.safetensors", report)
+    try:
+        views = _views(method, encoder, task, folder, report)
+        with threadpool_limits(1) if learner.small else nullcontext():
+            losses = learner.run(views)
+    except OutwordError:
+        shutil.rmtree(folder, ignore_errors=True)  # it would be the same again
+        raise
     contexts = {name: context.detach().float().cpu().numpy() for name, context in learner.contexts.items()}
     shutil.rmtree(folder, ignore_errors=True)
     return Learned(contexts, losses, time.perf_counter() - started)
@@ -114,9 +118,7 @@ def _key(method: Prompted, encoder: Encoder, task: Task) -> str:
 class _Learner:
     """The contexts as they are, and the stages that move them."""
 
-    def __init__(
-        self, method: Prompted, encoder: Encoder, task: Task, views: Sequence[Views], state: Path, report: Report
-    ) -> None:
+    def __init__(self, method: Prompted, encoder: Encoder, task: Task, state: Path, report: Report) -> None:
         self._method, self._task, self._state, self._report = method, task, state, report
         self._tower, self._scale = _tower(encoder), 1 / encoder.temperature
         self.device = self._tower.weights["positional_embedding"].device
@@ -131,8 +133,6 @@ class _Learner:
         texts = [template.replace("{}", some[0]) for template in method.templates for some in task.labels]
         plain = self._tensor(encoder.encode_texts(texts))
         self._plain = plain.view(len(method.templates), len(task.labels), -1)
-        self._images = torch.cat([self._tensor(np.asarray(view.vectors)) for view in views])
-        self._patches = views[0].patches
         shown = [some.classes + place * len(task.labels) for place, some in enumerate(task.photos)]  # type: ignore[operator]
         self._classes = self._tensor(np.concatenate(shown))
 
@@ -141,8 +141,10 @@ class _Learner:
         """Whether a step is so little work that threads would only wait for each other."""
         return sum(names.operations for names in self._names.values()) < SMALL
 
-    def run(self) -> list[float]:
-        """Run the stages, or what is left of them; the mean loss of the last epoch of each."""
+    def run(self, views: Sequence[Views]) -> list[float]:
+        """Run the stages, or what is left of them, on photos; the mean loss of the last epoch of each."""
+        self._images = torch.cat([self._tensor(np.asarray(view.vectors)) for view in views])
+        self._patches = views[0].patches
         kept = read_arrays(self._state) or {}
         number, epoch = (int(kept.get(name, 0)) for name in ("stage", "epoch"))
         losses: list[float] = kept.get("losses", np.zeros(0)).tolist()
@@ -206,7 +208,7 @@ class _Learner:
             if not math.isfinite(loss):
                 raise InputError(
                     f"the loss of {stage.moving[0]} is {loss} after epoch {epoch + 1} of {stage.epochs}",
-                    hint=f"lower rate, which is {stage.rate:g} (--set rate={stage.rate / 10:g})",
+                    hint=f"lower the rate, which is {stage.rate:g} (--set rate=0.002 is CoOp's)",
                 )
             if time.monotonic() - wrote > KEEP:
                 self._write(place, epoch + 1, losses, moving, optimizer)

@@ -45,32 +45,31 @@ WordSource = Callable[[list[Photo]], Sequence[Named]]
 
 
 class WordsFile:
-    """Words by photo, from a file; a `WordSource`. A photo is found by its path, or by its file name if one has it."""
+    """Words by photo, from a file; a `WordSource`. A photo is found by its path, or by what its path ends in."""
 
     def __init__(self, path: Path, words: dict[str, tuple[str, ...]], fingerprint: str) -> None:
         self.path, self.fingerprint = path, fingerprint
         self._words = words
-        self._by_name: dict[str, str | None] = {}  # file name to path; None where several have it
+        self._by_name: dict[str, list[str]] = {}  # file name to the paths that end in it
         for name in words:
-            last = _last(name)
-            self._by_name[last] = None if last in self._by_name else name
+            self._by_name.setdefault(_last(name), []).append(name)
 
     def __call__(self, photos: Iterable[Photo]) -> list[Named]:
         """The words of each photo; an error for one that the file does not have."""
         return [self._of(photo.name) for photo in photos]
 
     def _of(self, name: str) -> Named:
-        found = name if name in self._words else self._by_name.get(_last(name))
-        if found is not None:
-            return self._words[found]
+        like = [one for one in self._by_name.get(_last(name), ()) if f"/{_slashes(name)}".endswith(f"/{_slashes(one)}")]
+        if name in self._words or like:
+            return self._words[name if name in self._words else max(like, key=len)]
         return ImageError(f"no words for it in {self.path}", hint="add a line for it, with an empty list if need be")
 
 
 def read_words_per_image(path: str | os.PathLike[str]) -> WordsFile:
     """Words per image from JSON lines, `{"path": "a.jpg", "words": ["dog", "grass"]}` each, for `Detector.with_words`.
 
-    Instead of `path`, `image` will do. A photo is looked up by its path as it is scored, else by its file name, if only
-    one line has that.
+    Instead of `path`, `image` will do. A photo is looked up by its path as it is scored, else by what that ends in, so
+    that `cat/1.jpg` stands for `photos/cat/1.jpg`, and not for `dog/1.jpg`.
     """
     file = Path(path)
     try:
@@ -106,8 +105,12 @@ def _is_text(word: Any) -> bool:
     return isinstance(word, str) and (word.isascii() or not _HALF.search(word))
 
 
+def _slashes(name: str) -> str:
+    return name.replace("\\", "/").removeprefix("./").rstrip("/")
+
+
 def _last(name: str) -> str:
-    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return _slashes(name).rpartition("/")[2]
 
 
 def ask(source: WordSource, photos: list[Photo], id_names: Iterable[str]) -> list[list[str] | ImageError]:

@@ -225,7 +225,9 @@ def only_weights(path: Path) -> Iterator[None]:
         if "weights_only" in str(error) or "TorchScript" in str(error):
             hint = "convert it to safetensors"
             raise InputError(f"{path} holds more than weights, and is not unpickled", hint=hint) from None
-        raise InputError(f"{path} cannot be read: {in_short(error)}", hint=AGAIN) from None
+        detail = in_short(error)
+        told = "it holds no weights by name" if detail.isdigit() else detail  # of a pickle, where it stopped
+        raise InputError(f"{path} cannot be read: {told}", hint=AGAIN) from None
 
 
 def vocabulary(arch: str) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from outword.maths.methods.base import DETECTORS, parameter
+from outword.maths.methods.base import DETECTORS, Need, parameter
 from outword.maths.methods.prompted import Batch, PromptedMCM, Tensor
 
 TINY = 1e-5  # what the release adds to a share before its logarithm
@@ -40,6 +40,7 @@ class LoCoOp(PromptedMCM):
     share: float = parameter(0.2, above=0, most=1, hint="the published value is 0.2")
     budget: float = parameter(8.0, above=0, hint="8 gigabytes of disk are the default")
     summary = "CoOp with patches that do not show the class as outliers"
+    needs = (*PromptedMCM.needs, Need.PATCHES)
     on_patches = True
 
     def loss(self, batch: Batch) -> Tensor:

@@ -120,8 +120,9 @@ class PromptedMCM(Prompted, GLMCM):
     weight: float = parameter(0.0, least=0, hint="0 is MCM's score, 1 is GL-MCM's")
 
     def wants(self) -> tuple[Need, ...]:
-        """Patches too, where the score looks at them."""
-        return (*self.needs, Need.PATCHES) if self.weight else self.needs
+        """Patches too, where the score looks at them; what is learned before is another matter."""
+        others = tuple(need for need in self.needs if need is not Need.PATCHES)
+        return (*others, Need.PATCHES) if self.weight else others
 
 
 def own_log_shares(logits: Tensor, classes: Tensor) -> Tensor:
