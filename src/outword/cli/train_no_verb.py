@@ -15,14 +15,26 @@ from outword.cli.progress import Progress, say
 @click.command("train-no")
 @click.argument("captions", type=click.Path(path_type=Path))
 @click.option("--encoder", required=True, type=Named("encoders"), help="A CLIP. See: outword list encoders")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="FILE.safetensors to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="FILE.safetensors to write.  [default: CAPTIONS.safetensors]",
+)
 @click.option("--epochs", default=10, show_default=True, help="How often each pair is seen.")
 @click.option("--batch", default=512, show_default=True, help="Pairs that are compared with each other.")
 @click.option("--rate", default=3e-4, show_default=True, help="Of learning, at the beginning; it goes down to 0.")
 @click.option("--seed", default=0, show_default=True, help="Of the order of the pairs.")
 @encoder_options
 def command(
-    captions: Path, encoder: str, output: Path, epochs: int, batch: int, rate: float, seed: int, runtime: dict[str, Any]
+    captions: Path,
+    encoder: str,
+    output: Path | None,
+    epochs: int,
+    batch: int,
+    rate: float,
+    seed: int,
+    runtime: dict[str, Any],
 ) -> None:
     """Train a second text tower that says no, on photos with captions, and print the encoder that it makes.
 
@@ -44,6 +56,7 @@ def command(
     require("torch", "train-no")
     from outword.learning.no_tower import Course, train_no
 
+    output = output or captions.with_suffix(".safetensors")
     with Progress("pairs") as progress:
         loaded = get_encoder(encoder, **runtime)
         pairs = train_no(captions, loaded, output, Course(epochs, batch, rate, seed), progress, say)
