@@ -1,6 +1,8 @@
 """The prompt learner: what it learns, from what, that it is the same each time, and what stops it."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from outword.learning.photos import Crops, crop_box
 from outword.learning.prompts import Task, learn, vectors_of
 from outword.maths.methods import CoOp, Need, NegPrompt
 from outword.maths.methods.prompted import Stage
+from outword.testing import check_detector
 from outword.vectors.id_images import IdImages, few_shots, read_id_images
 from outword.world.sets import world_sets
 from outword.world.things import ID_FAMILIES, seen
@@ -306,3 +309,16 @@ def test_negatives_begin_where_the_positive_prompt_ended(encoder, photos):
     np.testing.assert_allclose(made.contexts["negatives"], np.repeat(made.contexts["labels"], 2, 0), atol=2e-5)
     assert (made.contexts["negatives"][0] != made.contexts["negatives"][1]).any()
     assert NegPrompt().contexts()["negatives"].start == "labels"
+
+
+def test_the_loss_in_the_docs_is_a_method(encoder, photos):
+    page = (Path(__file__).parents[2] / "docs/learned.md").read_text()
+    found = {}
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], found)  # noqa: S102
+    smooth = found["Smooth"](context=3, epochs=2)
+    check_detector(smooth)
+    task = Task([[label] for label in LABELS], [], [photos])
+    plain = learn(replace(smooth, smoothing=0.0), encoder, task)
+    coop = learn(CoOp(context=3, epochs=2), encoder, task)
+    np.testing.assert_allclose(plain.contexts["labels"], coop.contexts["labels"], atol=1e-8)
+    assert (learn(smooth, encoder, task).contexts["labels"] != plain.contexts["labels"]).any()
