@@ -289,6 +289,9 @@ def test_photos_of_words_are_learned_from(encoder, folder):
     )
     assert made.wild[:2] == ["apple", "sailboat"]
     assert made.card["learned"]["photos_of_words"] == 4
+    few = {"method": "lapt", "corpus": "world-nouns", "n_groups": 3, "words": 1}  # photos count all the same
+    given = {"id_images": folder / "train", "word_images": folder / "words"}
+    assert outword.fit(LABELS, encoder=encoder, **few, **given, **QUICK).card["learned"]["words"] == 2
     with pytest.raises(InputError, match=r"other things than the labels, and .* has cat, hammer, saw"):
         outword.fit(LABELS, encoder=encoder, method="lapt", id_images=folder / "train", word_images=folder / "train")
     with pytest.raises(ParameterError, match="learns nothing from photos of words"):

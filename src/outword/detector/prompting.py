@@ -49,7 +49,8 @@ def with_prompts(
 
     method = cast(Prompted, recipe.make_scorer())
     names = [[label.prompt] if label.prompt else [*label.names] for label in labels.values()]
-    used = [*words][: getattr(method, "words", 0)]
+    with_photos = [1 + int(some.classes.max()) for some in photos[1:] if some.classes is not None]  # they come first
+    used = [*words][: max([getattr(method, "words", 0), *with_photos])]
     if contexts is None:
         learned = learn(method, recipe.encoder, Task(names, used, photos), report)
         counts = [len(some.vectors) for some in photos]
@@ -80,6 +81,8 @@ def read_word_images(
     if not words:
         told = f"photos of words must be in a folder here, in folders that are named after them, got {folder}"
         raise InputError(told, hint="make a folder for each word")
+    if len({*map(fold, words)}) < len(words):
+        raise InputError(f"two folders in {folder} are named after the same word", hint="put their photos together")
     names = {fold(name.replace("-", " ")) for shown, label in labels.items() for name in (shown, *label.names)}
     if same := [word for word in words if fold(word.replace("-", " ")) in names]:
         told = f"photos of words must show other things than the labels, and {folder} has {a_few(same)}"
