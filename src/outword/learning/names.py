@@ -40,7 +40,7 @@ class Names:
                 f"{tower.context} tokens that the encoder reads",
                 hint=f"set context={most}, or begin with fewer words (start)" if most > 0 else "shorten that name",
             )
-        self._tower, device = tower, tower.weights["positional_embedding"].device
+        self._tower, device = tower, tower.device
         rows = np.repeat(np.arange(len(names)), [len(some) for some in names])
         several = len(flat) > len(names)
         self._mean = torch.from_numpy(np.eye(len(names), dtype=np.float32)[:, rows]).to(device) if several else None
@@ -88,7 +88,6 @@ def _alike(ends: Ids) -> list[Ids]:
 
 def _together(tower: TextTower, n_texts: int, length: int) -> int | None:
     """How many texts are read at a time where all at once would keep too much for their gradients; else None."""
-    sample = tower.weights["positional_embedding"]
-    free = torch.cuda.mem_get_info(sample.device)[0] // 3 if sample.is_cuda else FREE
-    each = KEPT * length * tower.layers * tower.width * sample.element_size()
+    free = torch.cuda.mem_get_info(tower.device)[0] // 3 if tower.device.type == "cuda" else FREE
+    each = KEPT * length * tower.layers * tower.width * tower.dtype.itemsize
     return None if n_texts * each <= free else max(1, free // (4 * each))

@@ -123,7 +123,7 @@ def train(encoder: Encoder, pairs: Pairs, course: Course, report: Report = quiet
     tower = encoder.text_tower().to(torch.float32)
     trained = Trained(
         {key: weight.clone().requires_grad_() for key, weight in sorted(tower.weights.items())},
-        torch.zeros(PROMPTS, tower.context, tower.width, device=_device(tower), requires_grad=True),
+        torch.zeros(PROMPTS, tower.context, tower.width, device=tower.device, requires_grad=True),
         [],
     )
     wide, narrow = (
@@ -162,7 +162,7 @@ class _Batches:
     """The pairs on the tower's device, in an order of their own for each epoch; a rest waits for the next one."""
 
     def __init__(self, encoder: Encoder, tower: TextTower, pairs: Pairs, size: int) -> None:
-        self.size, self.count, self.device = size, len(pairs.texts) // size, _device(tower)
+        self.size, self.count, self.device = size, len(pairs.texts) // size, tower.device
         self.scale = 1 / encoder.temperature
         texts = list(dict.fromkeys(pairs.texts))
         number_of = {text: place for place, text in enumerate(texts)}
@@ -203,7 +203,7 @@ def _step(tower: TextTower, prompts: Tensor, batch: _Batch, optimiser: Any, cour
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
     except torch.OutOfMemoryError:
-        told = f"{_device(tower)} has not enough memory for {len(batch.images)} captions at a time"
+        told = f"{tower.device} has not enough memory for {len(batch.images)} captions at a time"
         raise ParameterError(told, hint="lower --batch") from None
     if not math.isfinite(value := loss.item()):
         raise ParameterError(f"the loss is {value} at a rate of {course.rate:g}", hint="lower --rate, or raise --batch")
@@ -215,10 +215,6 @@ def _set_rate(optimiser: Any, rate: float, done: float) -> None:
     """The rate after so much of the whole: a cosine from the first value to 0."""
     for group in optimiser.param_groups:
         group["lr"] = rate * 0.5 * (1 + math.cos(math.pi * done))
-
-
-def _device(tower: TextTower) -> torch.device:
-    return next(iter(tower.weights.values())).device
 
 
 def _kept(encoder: Encoder, pairs: Pairs, course: Course) -> Path:

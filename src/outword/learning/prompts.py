@@ -83,22 +83,20 @@ def vectors_of(
 ) -> dict[str, NDArray[np.float32]]:
     """What contexts make of labels and words, in float32: `labels`, `negatives` and `wild`, as methods are fitted."""
     tower = _tower(encoder).to(torch.float32)
-    device = tower.weights["positional_embedding"].device
     found = {}
     for name, context in contexts.items():
         if context.shape[-1] != tower.width:
             told = f"the context of {name} has tokens of {context.shape[-1]} numbers, and those of {encoder.name} have "
             raise InputError(f"{told}{tower.width}", hint="it belongs to another encoder")
         names = Names(tower, [[word] for word in words] if name == "wild" else labels, context.shape[-2])
-        found[name] = _shown(name, names.vectors(torch.from_numpy(context).to(device))).cpu().numpy()
+        found[name] = _shown(name, names.vectors(torch.from_numpy(context).to(tower.device))).cpu().numpy()
     return found
 
 
 def _tower(encoder: Encoder) -> TextTower:
     """The text tower, in float32 if its weights are, else in bfloat16: gradients in float16 would be lost."""
     tower = encoder.text_tower()
-    exact = tower.weights["positional_embedding"].dtype == torch.float32
-    return tower.to(torch.float32 if exact else torch.bfloat16)
+    return tower.to(torch.float32 if tower.dtype == torch.float32 else torch.bfloat16)
 
 
 def _views(method: Prompted, encoder: Encoder, task: Task, folder: Path, report: Report) -> list[Views]:
@@ -121,7 +119,7 @@ class _Learner:
     def __init__(self, method: Prompted, encoder: Encoder, task: Task, state: Path, report: Report) -> None:
         self._method, self._task, self._state, self._report = method, task, state, report
         self._tower, self._scale = _tower(encoder), 1 / encoder.temperature
-        self.device = self._tower.weights["positional_embedding"].device
+        self.device = self._tower.device
         self.contexts: dict[str, Tensor] = {}
         for name in method.contexts():
             self._begin(name)
@@ -243,7 +241,8 @@ class _Learner:
                 f"moved/{name}/{key}": value for key, value in optimizer.state[context].items() if value is not None
             }
         arrays = {key: np.ascontiguousarray(value.detach().cpu().numpy()) for key, value in now.items()}
-        write_arrays(self._state, {**arrays, **_numbers(stage=place, epoch=epoch), "losses": np.array(losses)})
+        numbers = {"stage": np.array(place), "epoch": np.array(epoch), "losses": np.array(losses)}
+        write_arrays(self._state, {**arrays, **numbers})
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
@@ -252,10 +251,6 @@ class _Learner:
 def _shown(name: str, sets: Tensor) -> Tensor:
     """What a loss, or a method, sees of vectors: a row a label or word, and of negatives one or several sets."""
     return sets if name == "negatives" else sets[0]
-
-
-def _numbers(**values: int) -> dict[str, NDArray[np.int64]]:
-    return {name: np.array(value) for name, value in values.items()}
 
 
 def rate_of(stage: Stage, epoch: int) -> float:

@@ -56,7 +56,7 @@ class No:
         """
         mean = self.prompts.float().mean(dim=0)
         weights = {**self.weights, POSITIONS: self.weights[POSITIONS].float() + mean}
-        return replace(yes, weights=weights).to(torch.float32, yes.weights[TOKENS].device)
+        return replace(yes, weights=weights).to(torch.float32, yes.device)
 
 
 class SaysNo(Encoder):
@@ -114,7 +114,7 @@ class SaysNo(Encoder):
         if not texts:
             return out
         tower, ids = self._no, self._no.tokenize(texts)
-        device = tower.weights[TOKENS].device
+        device = tower.device
         for rows, length in batches(ids, tower.end, TEXTS.get(device.type, 64), fill=not self.feels_batch):
             tokens = tower.embed(torch.from_numpy(ids[rows, :length]).to(device))
             ends = torch.full((len(rows),), length - 1, device=device)

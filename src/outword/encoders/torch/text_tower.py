@@ -47,6 +47,16 @@ class TextTower:
         """How many blocks it has."""
         return sum(name.endswith(".ln_1.weight") for name in self.weights)
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.weights[POSITIONS].device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of the weights."""
+        return self.weights[POSITIONS].dtype
+
     def to(self, dtype: torch.dtype, device: torch.device | None = None) -> TextTower:
         """The same tower in another precision, or elsewhere."""
         moved = {name: weight.detach().to(device, dtype) for name, weight in self.weights.items()}
