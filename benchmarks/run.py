@@ -21,7 +21,10 @@ from outword.base.files import whole_file
 from perf.facts import circumstances
 from perf.tables import markdown
 
-SECTIONS = {"cpu": ["cpu", "end_to_end", "start_up", "encoder", "texts"], "cuda": ["cuda", "clip_images", "judging"]}
+SECTIONS = {
+    "cpu": ["cpu", "end_to_end", "start_up", "encoder", "texts"],
+    "cuda": ["cuda", "clip_images", "judging", "files"],
+}
 
 
 def main() -> None:

@@ -129,7 +129,7 @@ def write():
     ]
     with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}) as parts:
         for first in count(0, len(rows)):
-            data = pickle.dumps(Scored(Span(0, "shard.tar", "", first, False), rows, []))
+            data = pickle.dumps(Scored(Span(0, "shard.tar", "", first, False), rows))
             parts.add(pickle.loads(data))
             yield len(rows)
 

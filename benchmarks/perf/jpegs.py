@@ -16,10 +16,10 @@ MARGIN = 1.3  # a photo is brought to so many times that size before it is cut
 DISTINCT = 10_000  # more files than these are further names of them: they cost as much to read, and no disk
 
 
-def write_jpegs(folder: Path, count: int, photos: Path = PHOTOS) -> list[Path]:
+def write_jpegs(folder: Path, count: int, photos: Path = PHOTOS, distinct: int = DISTINCT) -> list[Path]:
     """Cuttings of 500 x 375 pixels of the photos below a folder, each at another place, and further names of them."""
     files = [folder / f"{i:06d}.jpg" for i in range(count)]
-    different = files[:DISTINCT]
+    different = files[:distinct]
     sources = list(find_images([photos]))
     room = [int((MARGIN - 1) * WIDTH), int((MARGIN - 1) * HEIGHT)]
     corners = np.random.default_rng(0).integers(room, size=(len(different), 2)).tolist()
@@ -28,6 +28,6 @@ def write_jpegs(folder: Path, count: int, photos: Path = PHOTOS) -> list[Path]:
         for i in range(first, len(different), len(sources)):
             left, top = corners[i]
             photo.crop((left, top, left + WIDTH, top + HEIGHT)).save(files[i], quality=90)
-    for i in range(DISTINCT, count):
-        files[i].hardlink_to(files[i % DISTINCT])
+    for i in range(distinct, count):
+        files[i].hardlink_to(files[i % distinct])
     return files

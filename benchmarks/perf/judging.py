@@ -26,17 +26,23 @@ def run(device: str) -> Iterator[Table]:
             yield judging(name)
 
 
+def detector_of(encoder) -> Detector:
+    """A detector with labels and words at random."""
+    rng = np.random.default_rng(0)
+    scorer = Debiased(temperature=encoder.temperature, sigma=0.0).fit(
+        rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
+    )
+    about = {"name": "benchmark", "temperature": encoder.temperature, "fingerprint": encoder.fingerprint}
+    labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
+    return Detector(scorer, labels, words, {"encoder": about}, encoder=lambda: encoder)
+
+
 def judging(name: str, rounds: int = 3) -> Table:
     """Images a second of the encoder, of verdicts as arrays and of rows, chunk after chunk."""
     from perf.clip import towers, transformers_clip
 
-    rng, encoder = np.random.default_rng(0), towers(transformers_clip(name))
-    scorer = Debiased(temperature=encoder.temperature, sigma=0.0).fit(
-        rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
-    )
-    card = {"encoder": {"temperature": encoder.temperature, "fingerprint": encoder.fingerprint}}
-    labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    detector = Detector(scorer, labels, words, card, encoder=lambda: encoder)
+    encoder = towers(transformers_clip(name))
+    detector, rng = detector_of(encoder), np.random.default_rng(0)
     size = encoder.chunk
     pixels = rng.integers(256, size=(CHUNKS * size, 224, 224, 3), dtype=np.uint8)
     parts = np.split(pixels, CHUNKS)

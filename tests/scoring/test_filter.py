@@ -403,7 +403,7 @@ def fill(folder, source, row_of):
         number = -1
         for number, piece in enumerate(source.pieces()):
             rows = [row_of(os.fspath(item)) for item in piece.items(contents=False)]
-            parts.add(Scored(Span(number, piece.name, piece.version(), 0, True), rows, []))
+            parts.add(Scored(Span(number, piece.name, piece.version(), 0, True), rows))
         parts.finish(number + 1)
     return parts
 

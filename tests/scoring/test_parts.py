@@ -64,7 +64,7 @@ def chunks(pieces, progress, size=4):
             place = stop
         for start, stop in cuts:
             rows = [row(path) for path in paths[start:stop]]
-            yield Scored(Span(job.number, job.piece.name, job.version, job.skip + start, stop == len(paths)), rows, [])
+            yield Scored(Span(job.number, job.piece.name, job.version, job.skip + start, stop == len(paths)), rows)
 
 
 def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):

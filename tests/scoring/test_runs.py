@@ -27,7 +27,7 @@ def test_run_gives_what_the_verb_writes(detector, saved, photos, tmp_path):
     told, seen = io.BytesIO(), []
     totals = scoring.run(detector, photos, tmp_path / "run.csv", report=lambda *progress: seen.append(progress))
     assert (tmp_path / "run.csv").read_bytes() == (tmp_path / "verb.csv").read_bytes()
-    assert [(task, done) for task, done, _ in seen] == [("score", 1), ("score", 2), ("score", 3)]
+    assert [(task, done) for task, done, _ in seen] == [("score", 3)]  # a chunk
     assert totals == scoring.run(detector, [photos]) == scoring.run(detector, photos, told, format="jsonl")
     assert (totals.rows, totals.counts["error"], told.getvalue().count(b"\n")) == (3, 1, 3)
 

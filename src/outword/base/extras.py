@@ -27,6 +27,7 @@ EXTRAS = {  # by package: the extra that brings it, and what it is for
     "scipy": ("fit", "fitting a linear head"),
     "matplotlib": ("bench", "a plot"),
     "ray": ("ray", "--engine ray"),
+    "simplejpeg": ("simplejpeg", "this decoder"),
     **dict.fromkeys(("fastapi", "uvicorn", "python_multipart", "prometheus_client"), ("serve", "the service")),
 }
 _declared: list[Any] = []  # torch forgets a declaration when its Library object is gone

@@ -15,7 +15,7 @@ from PIL import Image
 
 from outword.base.processors import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
-from outword.photos.ahead import decode_ahead
+from outword.photos.ahead import attempt, decode_ahead
 from outword.photos.decode import ImageLike, with_image
 
 if TYPE_CHECKING:
@@ -29,14 +29,35 @@ Gradient = Callable[[NDArray[Any]], NDArray[np.floating]]
 
 @dataclass(frozen=True)
 class Loader:
-    """Images to the pixels that an encoder reads: what can be done without its weights, also in another process."""
+    """Images to the pixels that an encoder reads: what can be done without its weights, also in another process.
+
+    One image is a call. Many are loaded in two steps, so that the second can be done on a device: `load` in threads,
+    `together` images in one go, and `gather`, which makes one batch of what was loaded, in one thread; where that takes
+    its time, it is done `apart` from the encoder.
+    """
 
     preprocess: Callable[[Image.Image], Pixels]
     min_side: int
+    decoder: str = "pillow"
+    together: int = 1
+    apart: bool = False
 
     def __call__(self, image: ImageLike) -> Pixels:
         """Pixels (height, width, 3), or `ImageError` with a short reason."""
         return with_image(image, self.preprocess, min_side=self.min_side)
+
+    def load(self, images: Sequence[ImageLike]) -> list[Any]:
+        """Each image as `gather` wants it, or what is wrong with it."""
+        return [attempt(self, image) for image in images]
+
+    def gather(self, loaded: Sequence[Any]) -> tuple[Any, list[ImageError | None]]:
+        """Pixels (n, height, width, 3) of those that are good, and what is wrong with each, which shows only now."""
+        return stacked(loaded)
+
+
+def stacked(rows: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], list[ImageError | None]]:
+    """One array of all, and nothing wrong with any, as `Loader.gather` has it."""
+    return np.stack(rows), [None] * len(rows)
 
 
 @dataclass(frozen=True)
@@ -64,6 +85,7 @@ class Encoder(ABC):
     preprocess: Callable[[Image.Image], Pixels]
     min_side: int  # an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode)
     batch_size: int  # how many images go through the image tower together
+    decoder: str = "pillow"  # what decodes plain JPEGs for it: Pillow, or one that gives nearly the same pixels
     feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
     # What it gives besides vectors: "patches", "pixels" (gradients back to them), "prompts" (a `text_tower`), "no" (a
     # second text tower, `encode_no_texts`)

@@ -58,13 +58,20 @@ class Preprocess:
         resample = _FILTERS[self.interpolation]
         if not self.short:
             return np.asarray(image.resize((self.side, self.side), resample))
-        left, top, right, bottom = self._box(*image.size)
-        reach = 2 + 2 * max((bottom - top) / self.side, 1)  # how far the filter looks beyond the box
-        first, last = max(int(top - reach), 0), min(int(bottom + reach) + 1, image.height)
+        (left, right), (top, bottom), first, last = self.kept(*image.size)
         rows = image.crop((0, first, image.width, last))
         # Pillow may go down before it goes across when both are asked of it, which shows where bicubic overshoots
         across = rows.resize((self.side, rows.height), resample, box=(left, 0, right, rows.height))
-        return np.asarray(across.resize((self.side,) * 2, resample, box=(0, top - first, self.side, bottom - first)))
+        return np.asarray(across.resize((self.side,) * 2, resample, box=(0, top, self.side, bottom)))
+
+    def kept(self, width: int, height: int) -> tuple[tuple[float, float], tuple[float, float], int, int]:
+        """What is kept of an image: from where to where across, and down among the rows that count, and these rows."""
+        if not self.short:
+            return (0, width), (0, height), 0, height
+        left, top, right, bottom = self._box(width, height)
+        reach = 2 + 2 * max((bottom - top) / self.side, 1)  # how far the filter looks beyond the box
+        first, last = max(int(top - reach), 0), min(int(bottom + reach) + 1, height)
+        return (left, right), (top - first, bottom - first), first, last
 
     def _box(self, width: int, height: int) -> tuple[float, float, float, float]:
         """Where the kept square lies in the image, in its own pixels."""

@@ -265,7 +265,7 @@ def _finish(image: Image.Image, min_side: int, max_pixels: int) -> Image.Image:
     _check_size(image, max_pixels)
     try:
         image.load()
-        turn = _TURNS.get(getattr(image, "orientation", 0) or _orientation(_exif(image)))
+        turn = _TURNS.get(getattr(image, "orientation", 0) or exif_orientation(_exif(image)))
         rgb = _rgb(image, min_side)
         if turn is not None:
             rgb = rgb.transpose(turn)
@@ -367,7 +367,7 @@ def _exif(image: Image.Image) -> bytes:
     return bytes.fromhex("".join(raw.split("\n")[3:])) if isinstance(raw, str) else b""
 
 
-def _orientation(exif: bytes) -> int:
+def exif_orientation(exif: bytes) -> int:
     """Read the orientation, 1 to 8, from an EXIF block; 1 where there is none.
 
     Pillow's own reader goes through all tags and warns about odd ones; warnings cannot be silenced for one thread.

@@ -155,7 +155,8 @@ _ONE: Any = {"batch_size": 1, "batch_format": "pyarrow", "zero_copy_batch": True
 def _look(there: list[Any]) -> tuple[Loader, int, bool]:
     """How photos are read for the encoder, how many make a chunk, and whether it runs on a GPU, on a scorer's node."""
     encoder = ray.get(there[0]).load().encoder
-    return encoder.loader, encoder.chunk, getattr(getattr(encoder, "device", None), "type", "") == "cuda"
+    loader = Loader(encoder.preprocess, encoder.min_side)  # readers have no device
+    return loader, encoder.chunk, getattr(getattr(encoder, "device", None), "type", "") == "cuda"
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class _Score:
         head, dtype, shape = pickle.loads(batch["head"][0].as_buffer())
         values = np.frombuffer(batch["values"][0].as_buffer(), dtype).reshape(shape)
         scored = score_chunk(self._detector, replace(head, values=values))
-        return pa.table({"scored": [pickle.dumps(replace(scored, views=[]))]})
+        return pa.table({"scored": [pickle.dumps(replace(scored, pixels=()))]})
 
 
 def _enter(folder: Path, source: Source) -> None:

@@ -17,7 +17,6 @@ from typing import IO, Any
 from outword.base.files import whole_file
 from outword.detector import batches
 from outword.detector.detector import Detector
-from outword.encoders.base import Pixels
 from outword.errors import ArtifactError, ImageError, InputError, unknown
 from outword.photos.budget import decoding
 from outword.photos.sources import read_items
@@ -28,7 +27,7 @@ from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnai
 from outword.scoring.parts import Parts, Progress, left_over
 from outword.scoring.rows import Row, Totals, Writer, writing
 from outword.scoring.sampling import look_at
-from outword.scoring.stream import Scored, open_source, score_jobs, score_source
+from outword.scoring.stream import Scored, open_source, score_jobs
 from outword.vectors.source import Source
 
 PathLike = str | os.PathLike[str]
@@ -165,11 +164,14 @@ class Scoring:
             self.say(f"warning: {batch.warning}")
         return replace(self, detector=detector)
 
-    def rows(self) -> Iterator[tuple[Row, Pixels | None]]:
-        """All rows in order, scored here, with the encoder's views of the photos."""
-        for done, (row, pixels) in enumerate(score_source(self.detector, self.source), start=1):
-            self._check(row)
-            yield row, pixels
+    def chunks(self) -> Iterator[Scored]:
+        """All rows in order, scored here, some at a time."""
+        done = 0
+        for scored in score_jobs(self.detector, self.source.jobs(), photos=self.source.has_photos):
+            for row in scored.rows:
+                self._check(row)
+            yield scored
+            done += len(scored.rows)
             self.report("score", done, self.source.total())
 
     def fill(self, parts: Parts) -> None:
@@ -203,9 +205,10 @@ def _to_file(scoring: Scoring, opened: Opened, html: PathLike | None) -> Totals:
     if scoring.source.has_photos:
         scoring.detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     with opened() as write:
-        for row, pixels in scoring.rows():
-            write(row)
-            if html:
+        for scored in scoring.chunks():
+            for row in scored.rows:
+                write(row)
+            for row, pixels in zip(scored.rows, scored.views(), strict=True) if html else ():
                 sample.add(page_row(scoring.detector, row, pixels))
     if html:
         scoring.write_page(Path(html), sample)

@@ -6,12 +6,14 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from outword.detector.detector import Detector
 from outword.detector.inputs import check_store, no_words
 from outword.detector.judge import Verdicts, judge
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, InputError
+from outword.maths.kernels import to_numpy
 from outword.maths.methods import Need
 from outword.photos.sources.base import Piece
 from outword.scoring.rows import Row
@@ -23,11 +25,16 @@ from outword.vectors.store import called, is_store
 
 @dataclass(frozen=True)
 class Scored:
-    """The rows of a chunk; `views` are the encoder's views of the photos, where they are at hand."""
+    """The rows of a chunk, and the pixels that the encoder saw of those without an error, if there are any at hand."""
 
     span: Span
     rows: list[Row]
-    views: list[Pixels | None]
+    pixels: Any = ()  # (n, height, width, 3), where the loader left them
+
+    def views(self) -> list[Pixels | None]:
+        """The encoder's view of the photo of each row."""
+        pixels = iter(to_numpy(self.pixels) if len(self.pixels) else ())
+        return [None if row.error else next(pixels, None) for row in self.rows]
 
 
 def open_source(detector: Detector, given: Iterable[PathLike], *, column: str | None = None) -> Source:
@@ -65,7 +72,7 @@ def _hashed(piece: Piece | Stored) -> Iterator[tuple[str, list[int | None]]]:
 def score_source(detector: Detector, source: Source) -> Iterator[tuple[Row, Pixels | None]]:
     """Score all of a source, in order: a row each, with the encoder's view of the photo where there is one."""
     for scored in score_jobs(detector, source.jobs(), photos=source.has_photos):
-        yield from zip(scored.rows, scored.views, strict=True)
+        yield from zip(scored.rows, scored.views(), strict=True)
 
 
 def score_jobs(detector: Detector, jobs: Iterable[Job], *, photos: bool) -> Iterator[Scored]:
@@ -95,11 +102,11 @@ def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored
 
 def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
     verdicts, lacks = iter(judged or ()), iter(() if judged is None else judged.errors)
-    pixels = iter(chunk.values if chunk.values.ndim == 4 else ())
-    rows, views = list[Row](), list[Pixels | None]()
+    rows = list[Row]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
-        view = None if error else next(pixels, None)
         wrong = error or next(lacks)
         rows.append(Row(path, error=wrong) if wrong else Row.of(path, next(verdicts)))
-        views.append(None if wrong else view)
-    return Scored(chunk.span, rows, views)
+    if chunk.values.ndim != 4 or judged is None:
+        return Scored(chunk.span, rows)
+    good = [place for place, error in enumerate(judged.errors) if not error]
+    return Scored(chunk.span, rows, chunk.values if len(good) == len(chunk.values) else chunk.values[good])

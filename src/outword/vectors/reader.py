@@ -8,18 +8,18 @@ give the same vectors on the same kind of machine.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
-from typing import Any
+from itertools import groupby, islice
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
-from outword.encoders.base import Loader, Vectors
+from outword.encoders.base import Loader, Vectors, stacked
 from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.ahead import attempt, decode_ahead, weight
 from outword.photos.decode import read_hashed
@@ -87,16 +87,34 @@ def read(
     The loader makes pixels in so many threads, by default one a processor; it is None where there are no photos.
     """
     for stored, group in groupby(jobs, key=lambda job: isinstance(job.piece, Stored)):
-        load, entries, threads = partial(_load, loader, hashed), _entries(group), workers or usable_cpus()
+        entries = _entries(group)
         if stored:  # nothing to decode, so no threads
-            yield from _cut(((entry, attempt(load, entry)) for entry in entries), STORED)
+            found = ((entry, attempt(_vector, entry)) for entry in entries)
+            yield from (_chunk(*part, stacked) for part in _cut(found, STORED))
         elif loader:
-            ahead = decode_ahead(entries, load, workers=threads, ahead=2 * size, weigh=lambda entry: weight(entry[2]))
-            yield from _cut(ahead, size)
+            yield from _decoded(entries, loader, size, workers or usable_cpus(), hashed)
+
+
+def _decoded(entries: Iterator[Entry], loader: Loader, size: int, workers: int, hashed: bool) -> Iterator[Chunk]:
+    """Chunks of photos; threads load what is in the next ones, and where that is done apart, one gathers."""
+    load, groups = partial(_load, loader, hashed), _grouped(entries, loader.together)
+    most = max(2, 2 * size // loader.together)
+    ahead = decode_ahead(
+        groups, load, workers=workers, ahead=most, weigh=lambda group: sum(weight(e[2]) for e in group)
+    )
+    parts = _cut(_each(ahead), size)
+    if not loader.apart:
+        yield from (_chunk(*part, loader.gather) for part in parts)
+        return
+    for _, chunk in decode_ahead(parts, lambda part: _chunk(*part, loader.gather), workers=1, ahead=2, weigh=_nothing):
+        yield _sound(chunk)
 
 
 Entry = tuple[Job, int, "Item | Vector | None"]  # a place in a piece, and what is there; None after the last
-Loaded = tuple[Array, bytes] | None  # pixels or a vector, and the sha256 of the file
+Loaded = tuple[Any, bytes] | None  # what is to be gathered, or a vector, and the sha256 of the file
+Found = tuple[str, "Loaded | OutwordError"]  # the name of an item, and what became of it
+Gather = Callable[[Sequence[Any]], tuple[Any, list[ImageError | None]]]
+Value = TypeVar("Value")
 
 
 def _entries(jobs: Iterable[Job]) -> Iterator[Entry]:
@@ -116,36 +134,75 @@ def _name(item: Item | Vector) -> str:
     return item.path if isinstance(item, Vector) else os.fspath(item)
 
 
-def _load(loader: Loader | None, hashed: bool, entry: Entry) -> Loaded:
+def _grouped(entries: Iterator[Entry], size: int) -> Iterator[list[Entry]]:
+    while group := list(islice(entries, size)):
+        yield group
+
+
+def _each(
+    ahead: Iterable[tuple[list[Entry], list[Loaded | OutwordError] | OutwordError]],
+) -> Iterator[tuple[Entry, Loaded | OutwordError]]:
+    for group, found in ahead:
+        yield from zip(group, _sound(found), strict=True)
+        del group, found  # files need not be in memory while the next ones are read
+
+
+def _vector(entry: Entry) -> Loaded:
     item = entry[2]
-    if isinstance(item, Vector):
-        if isinstance(item.value, ImageError):
-            raise item.value
-        return item.value, item.digest
-    if item is None or loader is None:
+    if not isinstance(item, Vector):
         return None
-    digest, content = read_hashed(item) if hashed else (b"", item)
-    return loader(content), digest
+    if isinstance(item.value, ImageError):
+        raise item.value
+    return item.value, item.digest
 
 
-def _cut(loaded: Iterable[tuple[Entry, Loaded | OutwordError]], size: int) -> Iterator[Chunk]:
-    """Chunks of at most `size`, that end where a part or a piece does."""
-    held: list[tuple[str, Loaded | OutwordError]] = []
+def _load(loader: Loader, hashed: bool, group: Sequence[Entry]) -> list[Loaded | OutwordError]:
+    """What became of the photos of a group; None of the end of a piece."""
+    found: list[Any] = [None if item is None else attempt(_content, (item, hashed)) for _, _, item in group]
+    at = [place for place, pair in enumerate(found) if isinstance(pair, tuple)]
+    for place, value in zip(at, loader.load([found[place][0] for place in at]), strict=True):
+        found[place] = value if isinstance(value, OutwordError) else (value, found[place][1])
+    return found
+
+
+def _content(wanted: tuple[Any, bool]) -> tuple[Any, bytes]:
+    """What a loader reads, and the sha256 of the file where that is wanted."""
+    item, hashed = wanted
+    return read_hashed(item)[::-1] if hashed else (item, b"")
+
+
+def _sound(found: Value | OutwordError) -> Value:
+    """What is no error; an error of one item is in its place, so that this is another one."""
+    if isinstance(found, OutwordError):
+        raise found
+    return found
+
+
+def _nothing(_: object) -> int:
+    return 0
+
+
+def _cut(loaded: Iterable[tuple[Entry, Loaded | OutwordError]], size: int) -> Iterator[tuple[Span, list[Found]]]:
+    """What becomes chunks of at most `size`, that end where a part or a piece does."""
+    held: list[Found] = []
     for (job, place, item), value in loaded:
         last = item is None
         if last or (held and (place % PART == 0 or len(held) == size)):
-            yield _chunk(Span(job.number, job.piece.name, job.version, place - len(held), last), held)
+            yield Span(job.number, job.piece.name, job.version, place - len(held), last), held
             held = []
         if item is not None:
             held.append((_name(item), value))  # without its file
         del item  # which need not be in memory while the next one is read
 
 
-def _chunk(span: Span, held: list[tuple[str, Loaded | OutwordError]]) -> Chunk:
-    errors = [value.message if isinstance(value, OutwordError) else "" for _, value in held]
-    good = [value for _, value in held if isinstance(value, tuple)]
-    values = np.stack([value for value, _ in good]) if good else np.zeros(0)
-    return Chunk(span, [path for path, _ in held], errors, values, [digest for _, digest in good])
+def _chunk(span: Span, held: list[Found], gather: Gather) -> Chunk:
+    found: list[Any] = [value for _, value in held]
+    at = [place for place, value in enumerate(found) if isinstance(value, tuple)]
+    values, wrong = gather([found[place][0] for place in at]) if at else (np.zeros(0), [])
+    for place, error in zip(at, wrong, strict=True):
+        found[place] = error or found[place]
+    errors = [value.message if isinstance(value, OutwordError) else "" for value in found]
+    return Chunk(span, [path for path, _ in held], errors, values, [v[1] for v in found if isinstance(v, tuple)])
 
 
 def _encode(encoder: Encoder, values: Array, patches: bool) -> tuple[Vectors, Vectors | None]:

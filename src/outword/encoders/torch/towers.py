@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ import torch
 from torch import Tensor
 
 from outword.base.files import sha256_bytes
-from outword.encoders.base import Encoder, Gradient, Pixels, Vectors, in_short, texts_of
+from outword.encoders.base import Encoder, Gradient, Loader, Pixels, Vectors, in_short, texts_of
 from outword.encoders.onnx.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import TOGETHER, Ids, batches, warn_of_cuts
+from outword.encoders.torch.decoders import choose
 from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, ParameterError
 
@@ -90,7 +92,18 @@ class Towers(Encoder):
         fuse_quick_gelu(model.module)
         model.module.to(self.device, PRECISIONS[self.precision]).eval().requires_grad_(False)
         self._copies = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self.decoder = choose(self.device)
         self._scale, self._shift = (torch.tensor(row, device=self.device) for row in model.preprocess.affine)
+
+    @cached_property
+    def loader(self) -> Loader:
+        """What makes pixels of images; beside a CUDA device, on it."""
+        if self.decoder == "pillow":
+            return super().loader
+        from outword.encoders.torch.feeding import DeviceLoader
+
+        preprocess = self.model.preprocess
+        return DeviceLoader(preprocess, preprocess.min_side, self.decoder, device=self.device)
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
@@ -153,7 +166,7 @@ class Towers(Encoder):
         return self.model.text_tower() if self.model.text_tower else super().text_tower()
 
     @torch.inference_mode()
-    def _in_batches(self, pixels: Pixels, run: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    def _in_batches(self, pixels: Pixels | Tensor, run: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
         """Run all pixels through in batches; the device is not waited for. Out of memory halves the batch."""
         results: list[tuple[Tensor, ...]] = []
         start = 0
@@ -171,15 +184,18 @@ class Towers(Encoder):
             start += len(part)
         return tuple(torch.cat(column) for column in zip(*results, strict=True))
 
-    def _normalised(self, pixels: Pixels) -> Tensor:
+    def _normalised(self, pixels: Pixels | Tensor) -> Tensor:
         """Bytes to the device, and only there to normalised floats (n, 3, side, side)."""
-        x = self._moved(torch.from_numpy(np.ascontiguousarray(pixels)))
+        x = self._moved(pixels if isinstance(pixels, Tensor) else torch.from_numpy(np.ascontiguousarray(pixels)))
         return (x * self._scale + self._shift).to(PRECISIONS[self.precision]).permute(0, 3, 1, 2)
 
     def _moved(self, x: Tensor) -> Tensor:
         """To the device; on CUDA from pinned memory and beside the work in hand, so that this does not wait for it."""
         if self._copies is None:
             return x.to(self.device)
+        if x.is_cuda:  # a loader's, made on a stream of its own
+            x.record_stream(torch.cuda.current_stream(self.device))
+            return x
         with torch.cuda.stream(self._copies):
             moved = x.pin_memory().to(self.device, non_blocking=True)
         current = torch.cuda.current_stream(self.device)

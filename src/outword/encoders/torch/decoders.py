@@ -1,0 +1,33 @@
+"""Which decoder makes pixels of photos for an encoder of torch: the choice alone; `feeding` has what they do."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+import torch
+
+from outword.encoders.torch import nvjpeg
+from outword.errors import ParameterError
+
+VARIABLE = "OUTWORD_DECODER"
+DECODERS = ("nvjpeg", "simplejpeg", "pillow")  # the first that is there is taken
+
+
+def choose(device: torch.device) -> str:
+    """The decoder for a device: that of $OUTWORD_DECODER, else the fastest that is installed; Pillow beside a CPU."""
+    asked = os.environ.get(VARIABLE)
+    if asked and asked not in DECODERS:
+        raise ParameterError(f"{VARIABLE} must be one of {', '.join(DECODERS)}, got {asked!r}", hint="leave it out")
+    if device.type != "cuda" or find_spec("triton") is None:  # beside a CPU it is the encoder that takes the time
+        return "pillow"
+    if asked and not _is_there(asked):
+        hint = f'pip install "outword[{asked}]"'
+        raise ParameterError(f"{VARIABLE} is {asked}, and {asked} is not installed", hint=hint)
+    return asked or next(filter(_is_there, DECODERS))
+
+
+def _is_there(decoder: str) -> bool:
+    if decoder == "nvjpeg":
+        return nvjpeg.load() is not None
+    return decoder == "pillow" or find_spec(decoder) is not None
