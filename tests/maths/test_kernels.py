@@ -249,6 +249,20 @@ def test_density_in_triton_is_exact_whatever_the_guess(monkeypatch, rng):
     assert 0 < sum(plain) < len(words)  # some were settled by the guess, some the plain way
 
 
+@pytest.mark.skipif(not find_spec("triton"), reason="Triton is not installed")
+def test_pairs_that_are_multiplied_once_are_marked_as_if_twice(monkeypatch):
+    from outword.maths.kernels import triton_mining
+
+    monkeypatch.setattr(triton_mining, "BANDS", 2)  # of the three rows of tiles
+    generator = torch.Generator().manual_seed(0)
+    words = torch.randn(300, 64, generator=generator).to(triton_mining.device())
+    miner = triton_mining._Miner(words, words.norm(dim=1), 5, 0)
+    thresholds = (0.3 * torch.rand(300, generator=generator)).to(words.device)
+    twice = miner._tiles(miner.half, miner.half, 32, torch.int32, thresholds)
+    assert torch.equal(miner._pairs(thresholds), twice)
+    assert twice.any()
+
+
 @pytest.mark.parametrize("alpha", [0, 3, 1.5])
 def test_alpha_must_leave_another_word(alpha):
     with pytest.raises((InputError, ParameterError), match="alpha must be"):

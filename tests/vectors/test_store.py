@@ -423,6 +423,15 @@ def test_ctrl_c_keeps_what_is_encoded(photos, place):
     assert len(rows_of(place)) == 4
 
 
+def test_vectors_of_another_decoder_are_kept_apart(photos, place):
+    fill(place, photos)
+    other = Tiny()
+    other.decoder = "nvjpeg"
+    with pytest.raises(InputError, match="pillow decoded, and here it would be nvjpeg") as told:
+        fill(place, photos, encoder=other)
+    assert "OUTWORD_DECODER=pillow" in told.value.hint
+
+
 def test_other_errors_end_the_run(photos, place):
     broken = Tiny()
     broken.preprocess = lambda image: (_ for _ in ()).throw(InputError("no such model"))
@@ -627,6 +636,7 @@ def test_the_card_says_what_the_encoder_is(photos, place):
         "fingerprint": Tiny().fingerprint,
         "dim": 8,
         "temperature": 0.1,
+        "decoder": "pillow",
         "licence": "none",
         "source": "this file",
     }

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.choices import Named
-from outword.cli.options import column_option, encoder_options
+from outword.cli.options import column_option, encoder_options, verbose_option
 from outword.cli.progress import Progress, say, warn
 
 
@@ -22,6 +22,7 @@ from outword.cli.progress import Progress, say, warn
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @column_option
+@verbose_option
 @encoder_options
 def command(
     sources: tuple[str, ...],
@@ -30,6 +31,7 @@ def command(
     kind: str,
     as_json: bool,
     column: str | None,
+    verbose: bool,
     runtime: dict[str, Any],
 ) -> None:
     """Keep the embeddings of SOURCES in a store, and print its path.
@@ -50,6 +52,8 @@ def command(
     from outword.vectors.source import find_source
 
     loaded = get_encoder(encoder, **runtime)
+    if verbose:
+        say(loaded.setting)
     source = find_source(sources, loaded, column=column)
     with Progress("images") as progress:
         summary = embed(

@@ -46,6 +46,9 @@ words_option = click.option(
     type=click.Path(),
     help='What each photo shows, for methods that want to know (zoc): JSON lines, {"path": ..., "words": [...]}.',
 )
+verbose_option = click.option(
+    "-v", "--verbose", is_flag=True, help="Also say what runs where, and what decodes photos."
+)
 trust_option = click.option(
     "--trust-encoder", is_flag=True, help="Fetch the encoder from the hub though a file names it, not you."
 )

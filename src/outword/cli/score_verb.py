@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from outword.cli.options import column_option, engine_options, load_options, raw_csv_option, words_option
+from outword.cli.options import (
+    column_option,
+    engine_options,
+    load_options,
+    raw_csv_option,
+    verbose_option,
+    words_option,
+)
 from outword.cli.progress import Progress, note_order, say
 from outword.errors import ImageError, InputError
 
@@ -31,6 +38,7 @@ from outword.errors import ImageError, InputError
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read (exit 1).")
 @column_option
 @words_option
+@verbose_option
 @engine_options
 @load_options()
 def command(
@@ -39,6 +47,7 @@ def command(
     output: str | None,
     strict: bool,
     words_per_image: str | None,
+    verbose: bool,
     options: dict[str, Any],
     engine: dict[str, Any],
     **given: Any,
@@ -57,12 +66,16 @@ def command(
       outword score pets.outword photos/ --html page.html > scores.csv
       outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
+    from outword import kernels
     from outword.detector.inputs import with_file
     from outword.detector.loading import load
     from outword.scoring.runs import counted, run
 
     found = with_file(load(detector, **options), words_per_image)
     note_order(found)
+    if verbose:
+        say(found.encoder.setting)
+        say(f"scores by {' in '.join(kernels.chosen())}")
     if output is None and sys.stdout is None:
         raise InputError("stdout is closed", hint="write to a file with -o")
     rows = output or sys.stdout.buffer

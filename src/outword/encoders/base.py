@@ -41,6 +41,7 @@ class Loader:
     decoder: str = "pillow"
     together: int = 1
     apart: bool = False
+    threads: int | None = None  # that load; by default one a processor
 
     def __call__(self, image: ImageLike) -> Pixels:
         """Pixels (height, width, 3), or `ImageError` with a short reason."""
@@ -149,6 +150,12 @@ class Encoder(ABC):
             return np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs])
         rows = [self.encode_pixels(pixels) for pixels in self.pixel_chunks(images)]
         return np.concatenate(rows) if rows else np.zeros((0, self.dim), np.float32)
+
+    @property
+    def setting(self) -> str:
+        """What it runs on here, in words."""
+        device, precision = getattr(self, "device", "cpu"), getattr(self, "precision", "")
+        return f"{self.name} on {device}{f' in {precision}' if precision else ''}, JPEGs decoded by {self.decoder}"
 
     @property
     def loader(self) -> Loader:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +33,7 @@ _ODD_BYTE = re.compile(r"[\udc80-\udcff]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
 _WRITTEN_BYTE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 _START, _FORMULA = r"(?<![^;\t\r\n])", r"(?=[' ]*[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20])"
 _BEFORE_FORMULA, _QUOTE = re.compile(_START + _FORMULA), re.compile(_START + "'" + _FORMULA)
+_QUOTED = re.compile(r"[\"\r\n]")  # makes csv put quotes around a cell, as a comma does
 _SHARE = re.compile(r"(.+?) (\d\.\d\d)(?:; |\Z)", re.DOTALL)
 
 
@@ -152,8 +154,13 @@ def csv_text(text: str, *, raw: bool = False) -> str:
     return _portable(text) if raw else _BEFORE_FORMULA.sub("'", _portable(text))
 
 
+_known_text = lru_cache(1 << 14)(csv_text)  # labels and the like come again and again
+
+
 def _portable(text: str) -> str:
     """A text with the bytes that are none written out; what cannot be a file name is made to fit."""
+    if text.isascii() and "\\" not in text:  # as nearly all are
+        return text
     written = _ODD_BYTE.sub(lambda found: f"\\x{ord(found[0]) & 0xFF:02x}", text)
     return written.encode("utf-8", "backslashreplace").decode()
 
@@ -174,17 +181,17 @@ def csv_line(row: Row, *, raw: bool = False) -> bytes:
     >>> csv_line(Row("a, b.jpg", -0.5, "in", "batch", -1.0, 0.04, "dog (beagle)", "beagle", [("raccoon", 0.41)]))
     b'"a, b.jpg",-0.5,in,batch,-1.0,0.04,dog (beagle),beagle,raccoon 0.41,\\n'
     """
-    cells = {**vars(row), "words": flat_words(row)}
-    return _csv_line([_cell(cells[name], raw) for name in COLUMNS])
-
-
-def _cell(value: str | float | None, raw: bool) -> str:
-    if isinstance(value, str):
-        return csv_text(value, raw=raw)
-    return "" if value is None else repr(value)
+    texts = (row.verdict, row.basis, row.label, row.looks_like, row.error)
+    verdict, basis, label, looks_like, error = (_known_text(text, raw=raw) if text else "" for text in texts)
+    path, words = csv_text(row.path, raw=raw), csv_text(flat_words(row), raw=raw)
+    score, threshold, p = ("" if n is None else repr(n) for n in (row.score, row.threshold, row.p))
+    return _csv_line([path, score, verdict, basis, threshold, p, label, looks_like, words, error])
 
 
 def _csv_line(cells: list[str]) -> bytes:
+    plain = ",".join(cells)
+    if plain.count(",") == len(cells) - 1 and not _QUOTED.search(plain):  # as nearly all are
+        return plain.encode() + b"\n"
     line = io.StringIO()
     csv.writer(line, lineterminator="\r\n").writerow(cells)  # what is in the line end is quoted in cells
     return line.getvalue()[:-2].encode() + b"\n"

@@ -133,8 +133,11 @@ class Scoring:
     def about(self) -> dict[str, Any]:
         """What the run is, so that another does not go on with it."""
         words = getattr(self.detector.words_source, "fingerprint", None)  # of a file; a callable has none
+        here = self.engine is None and self.source.has_photos
+        decoder = self.detector.encoder.decoder if here else "pillow"
         return {
             **({"words": words} if words else {}),
+            **({"decoder": decoder} if decoder != "pillow" else {}),
             "detector": self.detector.fingerprint,
             "column": self.source.column,
             "options": {key: value for key, value in self.options.items() if key != "trust_encoder"},

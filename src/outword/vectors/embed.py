@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from outword.base.extras import pyarrow
 from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
-from outword.encoders.base import Pixels, Vectors
+from outword.encoders.base import Loader, Vectors
 from outword.errors import ImageError, OutwordError
-from outword.photos.ahead import decode_ahead
+from outword.photos.ahead import decode_ahead, weight
 from outword.photos.decode import read_hashed
 from outword.vectors.shards import UNREADABLE, Shard
 from outword.vectors.store import Store, make_store
 
 SHARD_ROWS = 1024
-Looked = tuple[bytes, "Pixels | ImageError | int"]  # sha256 of a file, and pixels, or the number of a row that has it
+PathLike = str | os.PathLike[str]
+# sha256 of a file, and what the encoder's loader made of it, an `ImageError`, or the number of a row that has it
+Looked = tuple[bytes, Any]
 
 
 @dataclass
@@ -82,9 +84,13 @@ def embed(
             pending.clear()
             unwritten.clear()
 
-    look = partial(_look, encoder, known)
-    decoded = decode_ahead(paths, look, workers=usable_cpus(), ahead=2 * encoder.chunk)
-    looked = ((os.fsencode(path), found) for path, found in decoded)  # without its file
+    loader = encoder.loader
+    groups, most = _grouped(paths, loader.together), max(2, 2 * encoder.chunk // loader.together)
+    workers = loader.threads or usable_cpus()
+    ahead = decode_ahead(groups, partial(_look, loader, known), workers=workers, ahead=most, weigh=_weight)
+    looked = (
+        (os.fsencode(path), found) for group, some in ahead for path, found in zip(group, _good(some), strict=True)
+    )
     try:
         while part := list(islice(looked, encoder.chunk)):
             pending += _entries(encoder, store, known, unwritten, part, summary)
@@ -98,14 +104,33 @@ def embed(
     return summary
 
 
-def _look(encoder: Encoder, known: dict[bytes, int], path: str | os.PathLike[str]) -> Looked:
-    """Read a file, and decode it if its content is new."""
-    digest = UNREADABLE
+def _grouped(paths: Iterable[PathLike], size: int) -> Iterator[list[PathLike]]:
+    rest = iter(paths)
+    while group := list(islice(rest, size)):
+        yield group
+
+
+def _weight(group: Sequence[PathLike]) -> int:
+    return sum(map(weight, group))
+
+
+def _look(loader: Loader, known: dict[bytes, int], group: Sequence[PathLike]) -> list[Looked]:
+    """Read files, and load those whose content is new."""
+    found: list[Looked] = [_read(known, path) for path in group]
+    new = [at for at, (_, content) in enumerate(found) if not isinstance(content, int | ImageError)]
+    for at, value in zip(new, loader.load([found[at][1] for at in new]), strict=True):
+        if isinstance(value, OutwordError) and not isinstance(value, ImageError):
+            raise value
+        found[at] = found[at][0], value
+    return found
+
+
+def _read(known: dict[bytes, int], path: PathLike) -> Looked:
     try:
         digest, content = read_hashed(path)
-        return digest, known[digest] if digest in known else encoder.loader(content)
     except ImageError as error:
-        return digest, error.bare()
+        return UNREADABLE, error.bare()
+    return digest, known.get(digest, content)
 
 
 def _entries(
@@ -113,18 +138,22 @@ def _entries(
     store: Store,
     known: dict[bytes, int],
     unwritten: dict[bytes, Vectors],
-    part: list[tuple[bytes, Looked | OutwordError]],
+    part: list[tuple[bytes, Looked]],
     summary: Summary,
 ) -> list[Entry]:
     """Encode what is new, each content once, and give the rows that the store does not have yet."""
-    looked = [(path, *_good(found)) for path, found in part]
-    new = {digest: found for _, digest, found in reversed(looked) if isinstance(found, np.ndarray)}
+    looked = [(path, *found) for path, found in part]
+    new = {digest: found for _, digest, found in reversed(looked) if not isinstance(found, int | ImageError)}
     new = {digest: new[digest] for digest in new if digest not in known and digest not in unwritten}
+    wrong = dict[bytes, ImageError]()
     if new:
-        unwritten.update(zip(new, encoder.encode_pixels(np.stack(list(new.values()))), strict=True))
+        pixels, errors = encoder.loader.gather(list(new.values()))
+        wrong = {digest: error for digest, error in zip(new, errors, strict=True) if error}
+        good = [digest for digest in new if digest not in wrong]
+        unwritten.update(zip(good, encoder.encode_pixels(pixels) if good else (), strict=True))
     entries = []
-    for path, digest, found in looked:
-        error = ""
+    for path, digest, loaded in looked:
+        error, found = "", wrong.get(digest, loaded)
         vector: Vectors | int | None = None
         if isinstance(found, ImageError):
             error = found.message
@@ -145,7 +174,7 @@ def _entries(
     return entries
 
 
-def _good(found: Looked | OutwordError) -> Looked:
+def _good(found: list[Looked] | OutwordError) -> list[Looked]:
     if isinstance(found, OutwordError):
         raise found
     return found

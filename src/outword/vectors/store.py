@@ -31,7 +31,14 @@ SCHEMA = 1
 CARD = "encoder.json"
 READ_ROWS = 16384  # rows that are read together, by shard: 32 MB at 512 dimensions
 _FOLDER = re.compile("[0-9a-f]{16}")
-_KINDS: dict[str, Any] = {"schema": int, "dim": int, "name": str, "fingerprint": str, "options?": {str: str}}
+_KINDS: dict[str, Any] = {
+    "schema": int,
+    "dim": int,
+    "name": str,
+    "fingerprint": str,
+    "options?": {str: str},
+    "decoder?": str,
+}
 
 
 class Store:
@@ -177,10 +184,15 @@ def make_store(folder: str | os.PathLike[str], encoder: Encoder) -> Store:
     own.mkdir(parents=True, exist_ok=True)
     if not (own / CARD).exists():
         names = ("name", "fingerprint", "dim", "temperature", "licence", "source")
-        card = {"schema": SCHEMA, **{n: getattr(encoder, n) for n in names}, "options": dict(encoder.options)}
+        own_card = {"schema": SCHEMA, **{n: getattr(encoder, n) for n in names}, "options": dict(encoder.options)}
+        card = {**own_card, "decoder": encoder.decoder}
         write_synced(own / CARD, [(json.dumps(card, indent=2) + "\n").encode()])
     if _checked_dim(own / CARD, encoder.fingerprint) != encoder.dim:
         raise _bad_card(own / CARD, f"dim must be {encoder.dim}")
+    decoder = _read_card(own / CARD).get("decoder", "pillow")
+    if decoder != encoder.decoder:
+        message = f"{top} has vectors of photos that {decoder} decoded, and here it would be {encoder.decoder}"
+        raise InputError(message, hint=f"set OUTWORD_DECODER={decoder}, or choose another name")
     sweep(own)
     return Store(own, encoder.dim, repair=True)
 

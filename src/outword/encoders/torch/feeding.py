@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from outword.base.extras import require
+from outword.base.processors import usable_cpus
 from outword.encoders.base import Loader, Pixels
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.torch import nvjpeg
@@ -33,6 +34,7 @@ from outword.photos.decode import Blob, ImageLike
 from outword.photos.plain_jpeg import MOST_BYTES, PlainJpeg, plain_jpeg
 
 TOGETHER = 16  # photos that a thread reads in one go: threads that meet less often wait less for each other
+READERS = 2  # threads that read files for the hardware; more would only wait for Python's lock, and keep it from others
 MOST_ROWS = 2 << 20  # bytes of a photo as simplejpeg decodes it; of a larger one, which is very long, Pillow keeps less
 ON_DEVICE = 1 << 30  # bytes of decoded photos on the device at a time
 
@@ -62,8 +64,6 @@ class DeviceLoader(Loader):
     """What loads photos for an encoder on a CUDA device; called with one image, it does what Pillow does."""
 
     preprocess: Preprocess
-    together: int = TOGETHER
-    apart: bool = True
     device: torch.device = field(kw_only=True)
 
     def load(self, images: Sequence[ImageLike]) -> list[Loaded | OutwordError]:
@@ -183,6 +183,12 @@ class DeviceLoader(Loader):
     @cached_property
     def _hardware(self) -> nvjpeg.Decoder:
         return nvjpeg.Decoder()
+
+
+def device_loader(preprocess: Preprocess, decoder: str, device: torch.device) -> DeviceLoader:
+    """What loads photos with a fast decoder."""
+    threads = min(READERS, usable_cpus()) if decoder == "nvjpeg" else None
+    return DeviceLoader(preprocess, preprocess.min_side, decoder, TOGETHER, True, threads, device=device)
 
 
 def _read(image: ImageLike) -> bytes | None:

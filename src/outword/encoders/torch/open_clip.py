@@ -27,6 +27,7 @@ from outword.encoders.base import in_short
 from outword.encoders.names import KNOWN, Parsed
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
+from outword.encoders.torch import image_tower
 from outword.encoders.torch.models import AGAIN, OPEN_CLIP, VOCABULARY, WEIGHTS, by_hand, read_json
 from outword.encoders.torch.text_tower import maker, of_open_clip
 from outword.encoders.torch.towers import Model, check_towers, features
@@ -163,6 +164,7 @@ def from_parts(
         digest=digest,
         licence=licence,
         source=source,
+        image_tower=lambda: image_tower.of_open_clip(module.visual) if _is_clip_vit(module.visual) else None,
     )
 
 

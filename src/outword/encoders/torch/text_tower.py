@@ -185,8 +185,7 @@ def maker(
 def of_open_clip(inner: Any) -> Parts | None:
     """Weights, heads, activation and epsilon of a text tower of open_clip; None for blocks that are not CLIP's."""
     blocks = getattr(getattr(inner, "transformer", None), "resblocks", ())
-    scaled = any(not isinstance(part, torch.nn.Identity) for block in blocks for part in _scales(block))
-    if not blocks or scaled or type(blocks[0]).__name__ != "ResidualAttentionBlock":
+    if not blocks or not no_scales(blocks):
         return None
     kept = ("token_embedding.", POSITIONS, "transformer.resblocks.", "ln_final.")
     weights = {name: weight for name, weight in inner.named_parameters() if name.startswith(kept)}
@@ -197,8 +196,11 @@ def of_open_clip(inner: Any) -> Parts | None:
     return {**weights, PROJECTION: projection}, first.attn.num_heads, first.mlp.gelu, first.ln_1.eps
 
 
-def _scales(block: Any) -> tuple[Any, ...]:
-    return getattr(block, "ls_1", None), getattr(block, "ls_2", None)
+def no_scales(blocks: Any) -> bool:
+    """Whether blocks of open_clip are CLIP's: nothing is scaled behind the attention, nor behind the MLP."""
+    if any(type(block).__name__ != "ResidualAttentionBlock" for block in blocks):
+        return False
+    return all(isinstance(part, torch.nn.Identity) for block in blocks for part in (block.ls_1, block.ls_2))
 
 
 def of_transformers(module: Any) -> Parts | None:
@@ -212,7 +214,16 @@ def of_transformers(module: Any) -> Parts | None:
         PROJECTION: module.text_projection.weight.T,
     }
     parts = {"ln_final": tower.final_layer_norm}
-    for number, layer in enumerate(tower.encoder.layers):
+    weights |= blocks_of_transformers(tower.encoder.layers)
+    weights |= {f"{name}.{kind}": getattr(part, kind) for name, part in parts.items() for kind in ("weight", "bias")}
+    first = tower.encoder.layers[0]
+    return weights, first.self_attn.num_heads, first.mlp.activation_fn, first.layer_norm1.eps
+
+
+def blocks_of_transformers(layers: Any) -> dict[str, Tensor]:
+    """The weights of blocks of transformers under the names of OpenAI's CLIP."""
+    weights, parts = dict[str, Tensor](), dict[str, Any]()
+    for number, layer in enumerate(layers):
         name, attention = f"transformer.resblocks.{number}", layer.self_attn
         parts |= {f"{name}.ln_1": layer.layer_norm1, f"{name}.ln_2": layer.layer_norm2}
         parts |= {f"{name}.mlp.c_fc": layer.mlp.fc1, f"{name}.mlp.c_proj": layer.mlp.fc2}
@@ -220,6 +231,6 @@ def of_transformers(module: Any) -> Parts | None:
         for kind in ("weight", "bias"):
             rows = [getattr(part, kind) for part in (attention.q_proj, attention.k_proj, attention.v_proj)]
             weights[f"{name}.attn.in_proj_{kind}"] = torch.cat(rows)
-    weights |= {f"{name}.{kind}": getattr(part, kind) for name, part in parts.items() for kind in ("weight", "bias")}
-    first = tower.encoder.layers[0]
-    return weights, first.self_attn.num_heads, first.mlp.activation_fn, first.layer_norm1.eps
+    return weights | {
+        f"{name}.{kind}": getattr(part, kind) for name, part in parts.items() for kind in ("weight", "bias")
+    }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from outword.encoders.onnx.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import TOGETHER, Ids, batches, warn_of_cuts
 from outword.encoders.torch.decoders import choose
+from outword.encoders.torch.image_tower import ImageTower
 from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, ParameterError
 
@@ -54,6 +56,8 @@ class Model:
     digest: str  # sha256 of the weights, the architecture and the vocabulary
     licence: str  # of the weights, as the source
     source: str
+    # Makes the image tower for a CUDA device, of the weights as they are when it is called; None for what is not CLIP's
+    image_tower: Callable[[], ImageTower | None] = lambda: None
 
 
 class Towers(Encoder):
@@ -93,6 +97,8 @@ class Towers(Encoder):
         model.module.to(self.device, PRECISIONS[self.precision]).eval().requires_grad_(False)
         self._copies = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self.decoder = choose(self.device)
+        quick = self.device.type == "cuda" and self.precision != "fp32" and find_spec("triton") is not None
+        self._image_tower = model.image_tower() if quick else None
         self._scale, self._shift = (torch.tensor(row, device=self.device) for row in model.preprocess.affine)
 
     @cached_property
@@ -100,10 +106,9 @@ class Towers(Encoder):
         """What makes pixels of images; beside a CUDA device, on it."""
         if self.decoder == "pillow":
             return super().loader
-        from outword.encoders.torch.feeding import DeviceLoader
+        from outword.encoders.torch.feeding import device_loader
 
-        preprocess = self.model.preprocess
-        return DeviceLoader(preprocess, preprocess.min_side, self.decoder, device=self.device)
+        return device_loader(self.model.preprocess, self.decoder, self.device)
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
@@ -113,7 +118,10 @@ class Towers(Encoder):
         """The same as a tensor, which need not be ready yet: the device is not waited for."""
         if not len(pixels):
             return torch.zeros((0, self.dim), device=self.device)
-        return self._in_batches(pixels, lambda x: (unit(self.model.image(x)),))[0]
+        tower = self._image_tower
+        if tower is None:
+            return self._in_batches(pixels, lambda x: (unit(self.model.image(self._normalised(x))),))[0]
+        return self._in_batches(pixels, lambda x: (unit(tower(x, self._scale, self._shift)),))[0]
 
     def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
         """Pixels to unit vectors (n, dim) and those of their patches (n, n_patches, dim)."""
@@ -122,7 +130,7 @@ class Towers(Encoder):
             return super().encode_patches(pixels)
         if not len(pixels):
             return np.zeros((0, self.dim), np.float32), np.zeros((0, 0, self.dim), np.float32)
-        vectors, parts = self._in_batches(pixels, lambda x: tuple(unit(y) for y in patches(x)))
+        vectors, parts = self._in_batches(pixels, lambda x: tuple(unit(y) for y in patches(self._normalised(x))))
         return vectors.cpu().numpy(), parts.cpu().numpy()
 
     def encode_perturbed(self, pixels: Pixels, gradient: Gradient, epsilon: float) -> Vectors:
@@ -131,7 +139,8 @@ class Towers(Encoder):
             return np.zeros((0, self.dim), np.float32)
         step = 255 * epsilon * self._scale[:, None, None]  # the model reads pixels over their deviation
 
-        def run(x: Tensor) -> tuple[Tensor]:
+        def run(bytes_: Tensor) -> tuple[Tensor]:
+            x = self._normalised(bytes_)
             moved = x + step.to(x.dtype) * self._uphill(x, gradient)
             return (unit(self.model.image(moved)),)
 
@@ -167,14 +176,14 @@ class Towers(Encoder):
 
     @torch.inference_mode()
     def _in_batches(self, pixels: Pixels | Tensor, run: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-        """Run all pixels through in batches; the device is not waited for. Out of memory halves the batch."""
+        """Run bytes through in batches; the device is not waited for. Out of memory halves the batch."""
         results: list[tuple[Tensor, ...]] = []
         start = 0
         while start < len(pixels):
             part = pixels[start : start + (self.batch_size if self.feels_batch else 1)]
             try:
                 with _exact_convolutions():
-                    results.append(run(self._normalised(part)))
+                    results.append(run(self._moved(part)))
             except torch.OutOfMemoryError:
                 if len(part) == 1:
                     told = f"{self.device} has not enough memory for one image with {self.name}"
@@ -184,13 +193,13 @@ class Towers(Encoder):
             start += len(part)
         return tuple(torch.cat(column) for column in zip(*results, strict=True))
 
-    def _normalised(self, pixels: Pixels | Tensor) -> Tensor:
-        """Bytes to the device, and only there to normalised floats (n, 3, side, side)."""
-        x = self._moved(pixels if isinstance(pixels, Tensor) else torch.from_numpy(np.ascontiguousarray(pixels)))
+    def _normalised(self, x: Tensor) -> Tensor:
+        """Bytes on the device to normalised floats (n, 3, side, side)."""
         return (x * self._scale + self._shift).to(PRECISIONS[self.precision]).permute(0, 3, 1, 2)
 
-    def _moved(self, x: Tensor) -> Tensor:
+    def _moved(self, pixels: Pixels | Tensor) -> Tensor:
         """To the device; on CUDA from pinned memory and beside the work in hand, so that this does not wait for it."""
+        x = pixels if isinstance(pixels, Tensor) else torch.from_numpy(np.ascontiguousarray(pixels))
         if self._copies is None:
             return x.to(self.device)
         if x.is_cuda:  # a loader's, made on a stream of its own

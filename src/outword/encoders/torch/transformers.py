@@ -21,6 +21,7 @@ from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import hub
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
+from outword.encoders.torch import image_tower
 from outword.encoders.torch.models import AGAIN, CONFIG, PREPROCESSING, VOCABULARY, read_json, weights_of
 from outword.encoders.torch.text_tower import maker, of_transformers
 from outword.encoders.torch.towers import Model, check_towers, features
@@ -90,6 +91,7 @@ def from_parts(
         digest=digest,
         licence=licence,
         source=source,
+        image_tower=lambda: image_tower.of_transformers(module),
     )
 
 

@@ -76,14 +76,14 @@ def _reach(place, begin, end, size, SIDE: tl.constexpr, SUPPORT: tl.constexpr):
     """Of pixels of the result: where the middle of each lies, the first pixel that counts, how many, their total."""
     scale = (end - begin) / SIDE
     wide = tl.maximum(scale, 1.0)
-    centre = begin + (place.to(tl.float64) + 0.5) * scale
+    centre = begin + (tl.minimum(place, SIDE - 1).to(tl.float64) + 0.5) * scale  # beyond the edge nothing is stored
     first = tl.maximum((centre - SUPPORT * wide + 0.5).to(tl.int32), 0)
     count = tl.minimum((centre + SUPPORT * wide + 0.5).to(tl.int32), size.to(tl.int32)) - first
     total = tl.zeros_like(centre)
     for k in range(0, tl.max(count, 0)):
         weight = _weight((first + k - centre + 0.5) * (1 / wide), SUPPORT)
         total += tl.where(k < count, weight, 0.0)
-    return centre, first, count, tl.where(total == 0, 1.0, total), wide  # 0 only beyond the edge
+    return centre, first, count, total, wide
 
 
 @triton.jit

@@ -4,7 +4,8 @@ Let `c` be the cosine of two words and `c'` the product of their vectors in floa
 
 1. Guess. Of each word, its products with a sample of the words; a threshold that about 256 words should reach.
 2. Mark. All products, in tiles on the tensor cores. Of each tile only a bit a product leaves the chip: whether it
-   reaches the threshold of its row.
+   reaches the threshold of its row. Where the bits of all words are held at once, each pair is multiplied once, and has
+   a bit for either word.
 3. Settle. Of each word, the marked words are read from the bits, their products computed again, and the alpha-th
    largest of these, `v`, found. At least alpha cosines are `>= v - e`, so each of the alpha nearest has a product
    `>= v - 2 e`. Cosines of those, and of no others, are computed in float64, and the alpha largest are summed.
@@ -34,6 +35,7 @@ MOST_ALPHA = 400  # above it, sorting what was marked costs more than it saves
 FEWEST = 16_384  # words, under which a sample says too little
 FEW = 4  # words whose vectors are read together
 BITS = 1 << 33  # that are held at a time: 1 GB
+BANDS = 16  # rows of tiles that are done together
 PARTS = 8  # words that are done the plain way have one of so many parts of the cells
 
 
@@ -97,7 +99,8 @@ class _Miner:
         part = self.half[rows]
         largest = self._tiles(part, self.sample, 16, torch.float32, None)  # of every 16 products with the sample
         thresholds = torch.topk(largest, RANK, dim=1).values[:, -1] - self.margin
-        bits = self._tiles(part, self.half, 32, torch.int32, thresholds)
+        whole = len(part) == len(self.half)
+        bits = self._pairs(thresholds) if whole else self._tiles(part, self.half, 32, torch.int32, thresholds)
         grid, space = (len(part),), self.space
         marked = torch.empty((len(part), space), dtype=torch.int32, device=part.device)
         numbers = torch.empty(len(part), dtype=torch.int32, device=part.device)
@@ -115,6 +118,17 @@ class _Miner:
         near = products(self.half, None)
         _keep_near[grid](near, marked, numbers, thresholds, settled, self.margin, self.alpha, SPACE=space)
         _sum_nearest[grid](products(self.raw, self.lengths), numbers, sums, self.alpha, SPACE=space, num_warps=1)
+
+    def _pairs(self, thresholds: torch.Tensor) -> torch.Tensor:
+        """The bits of all words, of which each pair is multiplied once."""
+        words, programs = described(self.half), resident()
+        width = triton.cdiv(len(self.half), TILE) * (TILE // 32)
+        out = torch.empty((len(self.half), width), dtype=torch.int32, device=self.half.device)
+        _marked_once[(programs,)](
+            words, thresholds, out, len(self.half),
+            WIDTH=self.half.shape[1], SIZE=TILE, DEPTH=STEP, BANDS=BANDS, PROGRAMS=programs, num_warps=4, num_stages=3,
+        )  # fmt: skip
+        return out
 
     def _tiles(
         self, part: torch.Tensor, columns: torch.Tensor, per: int, kind: torch.dtype, thresholds: torch.Tensor | None
@@ -160,6 +174,40 @@ def _reduced(
             found = tl.xor_sum(tl.reshape(tl.where(reached, bit[None, :], 0), (SIZE, count, PER)), 2)
         place = at.to(tl.int64)[:, None] * (n_tiles * count) + (tile * count + tl.arange(0, count))[None, :]
         tl.store(out + place, found, mask=(at < n_rows)[:, None])
+
+
+@triton.jit
+def _marked_once(
+    words, thresholds, out, n_words,
+    WIDTH: tl.constexpr, SIZE: tl.constexpr, DEPTH: tl.constexpr, BANDS: tl.constexpr, PROGRAMS: tl.constexpr,
+):  # fmt: skip
+    """A bit for each word of a pair, whether their product reaches its threshold; tiles above the diagonal alone.
+
+    BANDS rows of tiles are taken together, from the diagonal on; the square there is done in full, and its bits are
+    written twice, alike.
+    """
+    count: tl.constexpr = SIZE // 32
+    n_tiles = tl.cdiv(n_words, SIZE)
+    bit = (1 << (tl.arange(0, SIZE) % 32)).to(tl.int32)
+    for first in range(0, n_tiles, BANDS):
+        here = tl.minimum(n_tiles - first, BANDS)
+        for turn in tl.range(tl.program_id(0), here * (n_tiles - first), PROGRAMS, flatten=True):
+            band, tile = first + turn % here, first + turn // here
+            products = tl.zeros((SIZE, SIZE), tl.float32)
+            for k in range(0, WIDTH, DEPTH):
+                products = tl.dot(words.load([band * SIZE, k]), words.load([tile * SIZE, k]).T, products)
+            row, column = band * SIZE + tl.arange(0, SIZE), tile * SIZE + tl.arange(0, SIZE)
+            inside = (row < n_words)[:, None] & (column < n_words)[None, :]
+            least = tl.load(thresholds + row, mask=row < n_words, other=4.0)
+            reached = (products >= least[:, None]) & inside
+            found = tl.xor_sum(tl.reshape(tl.where(reached, bit[None, :], 0), (SIZE, count, 32)), 2)
+            place = row.to(tl.int64)[:, None] * (n_tiles * count) + (tile * count + tl.arange(0, count))[None, :]
+            tl.store(out + place, found, mask=(row < n_words)[:, None])
+            least = tl.load(thresholds + column, mask=column < n_words, other=4.0)
+            reached = (products >= least[None, :]) & inside
+            found = tl.trans(tl.xor_sum(tl.reshape(tl.where(reached, bit[:, None], 0), (count, 32, SIZE)), 1))
+            place = column.to(tl.int64)[:, None] * (n_tiles * count) + (band * count + tl.arange(0, count))[None, :]
+            tl.store(out + place, found, mask=(column < n_words)[:, None])
 
 
 @triton.jit
