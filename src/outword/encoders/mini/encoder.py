@@ -118,7 +118,7 @@ class Mini(Encoder):
         arrays = {name: a * scales[name][:, None] if name in scales else a for name, a in stored.items()}
         product = session(self._folder / "matmul.onnx")
         return Head(
-            **{name: a.astype(np.float32) for name, a in arrays.items()},
+            **{name: np.asarray(a, np.float32) for name, a in arrays.items()},
             v=self.lexicon.taxonomy.v[self.lexicon.classes],
             multiply=lambda x, y: never_alone(lambda rows: product.run(None, {"x": rows, "y": y})[0], x),
         )
