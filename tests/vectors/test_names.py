@@ -10,6 +10,7 @@ from outword.encoders.mini.encoder import Mini
 from outword.vectors.names import (
     SHIPPED_NAMES,
     are_known,
+    coverage,
     name_vectors,
     names_key,
     readable_names,
@@ -72,6 +73,15 @@ def test_what_is_shipped_says_what_is_known_as_the_encoder_would():
     told = [one.flag == "known" for one in mini.coverage(names)]
     assert are_known(mini, names) == told and True in told and False in told
     assert are_known(Letters(), ["cat", "dog"]) == [True, True]
+
+
+def test_coverage_is_that_of_the_encoder_which_is_not_asked_about_what_is_shipped():
+    mini, names = Mini(), ["beagle", "castle", "no such thing", "sea lion", "Beagle"]
+    assert coverage(mini, names) == get_encoder("mini").coverage(names)
+    fresh = Mini()
+    assert [one.flag for one in coverage(fresh, ["beagle", "sea lion"])] == ["known", "known"]
+    assert "lexicon" not in vars(fresh)
+    assert coverage(Letters(), ["cat"]) == []
 
 
 def test_what_is_encoded_once_is_kept(tmp_path):

@@ -15,6 +15,7 @@ from outword.encoders.base import Vectors
 from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need
 from outword.vectors.names import are_known, name_vectors, rival_names
+from outword.vectors.names import coverage as coverage_of
 from outword.vectors.wild import Report, encode_words, mine, quiet
 from outword.words.corpora import is_named
 from outword.words.forms import fold
@@ -48,7 +49,7 @@ def mostly_unknown(coverage: Mapping[str, str]) -> bool:
 def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, str]:
     """How well the encoder knows each label, under its best known name or kind by hand; empty where it cannot tell."""
     names = {shown: [*map(nouns().spelled, label.names), *label.kinds] for shown, label in labels.items()}
-    told = encoder.coverage([name for some in names.values() for name in some])
+    told = coverage_of(encoder, [name for some in names.values() for name in some])
     flags = iter(one.flag for one in told)
     return {shown: min((next(flags) for _ in some), key=_rank) for shown, some in names.items()} if told else {}
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from outword.base.files import cache_dir, sha256_bytes
 from outword.encoders import Encoder
-from outword.encoders.base import Vectors
+from outword.encoders.base import Coverage, Vectors
 from outword.vectors.wild import Report, encode_words, quiet, read_arrays, write_arrays
 from outword.words.nouns import nouns
 from outword.words.prompts import Prompts, get_prompts
@@ -40,10 +40,27 @@ def are_known(encoder: Encoder, names: Sequence[str]) -> list[bool]:
 
     What the package has vectors of is all that is known (tools/build_names.py): then there is nothing to work out.
     """
-    if shipped := _shipped(shipped_names(names_key(encoder, get_prompts(encoder.prompts)))):
-        return [name in shipped[0] for name in names]
+    if shipped := _shipped_of(encoder):
+        return [name in shipped for name in names]
     found = encoder.coverage(names)
     return [one.flag == "known" for one in found] if found else [True] * len(names)
+
+
+def coverage(encoder: Encoder, names: Sequence[str]) -> list[Coverage]:
+    """How well an encoder knows each name, as its `coverage` says; it is asked about those alone that are not shipped.
+
+    So a list of names that it knows loads nothing of it.
+    """
+    shipped = _shipped_of(encoder)
+    rest = iter(encoder.coverage(asked) if (asked := [name for name in names if name not in shipped]) else ())
+    found = [Coverage(name, "known") if name in shipped else next(rest, None) for name in names]
+    return [one for one in found if one is not None]
+
+
+def _shipped_of(encoder: Encoder) -> dict[str, int]:
+    """The names that the package has vectors of for an encoder; none where it has no file for it."""
+    shipped = _shipped(shipped_names(names_key(encoder, get_prompts(encoder.prompts))))
+    return shipped[0] if shipped else {}
 
 
 def name_vectors(encoder: Encoder, prompts: Prompts, names: Sequence[str], report: Report = quiet) -> Vectors:

@@ -276,7 +276,8 @@ def are_named(words: Sequence[str], names: Iterable[str]) -> list[bool]:
     taken = {form for name in names for form in spellings(name)}
 
     def is_about(phrase: str) -> bool:
-        return any(not taken.isdisjoint(numbers(head)) for head in heads(phrase)) and not _is_lemma(phrase)
+        several = len(phrase.split()) > 1 or "_" in phrase or not phrase.isascii()  # most are one word, about nothing
+        return several and any(not taken.isdisjoint(numbers(h)) for h in heads(phrase)) and not _is_lemma(phrase)
 
     return [not taken.isdisjoint(numbers(word)) or is_about(word) for word in words]
 
