@@ -4,6 +4,7 @@ import asyncio
 import base64
 import doctest
 import html
+import http.client
 import io
 import json
 import os
@@ -35,7 +36,8 @@ from outword.serve.batching import Batcher
 from outword.serve.detector_cache import footprint
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal
-from outword.serve.server import is_local, most_connections
+from outword.serve.server import is_local, most_connections, read_head
+from outword.serve.service import judge_jobs
 
 CAT, RACCOON = (PHOTOS / f"{name}.jpg" for name in ("cat", "raccoon"))
 DOCS = Path(__file__).parents[2] / "docs" / "serving.md"
@@ -375,6 +377,129 @@ def test_a_full_queue_sheds(detector, monkeypatch):
         told(ask(address, "GET", "/healthz"))
         go.set()
         waiting.join()
+
+
+@pytest.fixture
+def full(detector, monkeypatch):
+    """The address of a service whose queue is full, and what lets it go on."""
+    held, go = threading.Event(), threading.Event()
+    monkeypatch.setattr("outword.serve.service.judge_jobs", lambda jobs: (held.set(), go.wait(30), judge_jobs(jobs))[2])
+    with in_thread(detector, Limits(queue=1, images=1)) as address:
+        waiting = threading.Thread(target=score, args=(address, CAT))
+        waiting.start()
+        assert held.wait(30)
+        yield address, lambda: (go.set(), waiting.join())
+        go.set()
+
+
+def answers(connection, count):
+    """So many answers, in order: status, headers, body."""
+    found = []
+    for _ in range(count):
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        found.append((answer.status, dict(answer.getheaders()), answer.read()))
+    return found
+
+
+def held_bytes(address):
+    return re.search(r"^outword_held_bytes (\S+)", ask(address, "GET", "/metrics")[2].decode(), re.MULTILINE)[1]
+
+
+def test_with_a_full_queue_a_request_is_refused_before_its_body_comes_and_the_connection_goes_on(full):
+    (address, let_go), (body, kind) = full, form(("cat.jpg", CAT.read_bytes()))
+    place = urlsplit(address)
+    head = f"POST /v1/score?top=2 HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
+    held = held_bytes(address)
+    with socket.create_connection((place.hostname, place.port), timeout=30) as client:
+        client.sendall(head.encode())
+        answer = answers(client, 1)[0]
+        assert refused(answer) == (503, "overloaded")
+        assert int(answer[1]["retry-after"]) >= 1 and "content-security-policy" in answer[1] and "date" in answer[1]
+        client.sendall(body[:1000])
+        assert held_bytes(address) == held  # of the request that waits
+        client.sendall(body[1000:] + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert answers(client, 1)[0][0] == 200  # the rest of the body was dropped, and is no request
+        let_go()
+        client.sendall(head.encode() + body)
+        assert told(answers(client, 1)[0])["results"][0]["verdict"] == "in"
+
+
+def test_requests_one_after_the_other_without_waiting_are_all_refused_by_their_heads(full):
+    (address, _), (body, kind) = full, form(("cat.jpg", CAT.read_bytes()))
+    place, n = urlsplit(address), 5
+    one = f"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection((place.hostname, place.port), timeout=30) as client:
+        client.sendall(n * (one.encode() + body) + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        reader = client.makefile("rb")
+        statuses = []
+        for _ in range(n + 1):
+            statuses.append(int(reader.readline().split()[1]))
+            headers = dict(line.strip().split(b": ", 1) for line in iter(reader.readline, b"\r\n"))
+            reader.read(int(headers[b"content-length"]))
+        assert statuses == [503] * n + [200]
+    text = ask(address, "GET", "/metrics")[2].decode()
+    assert f'outword_requests_total{{path="/v1/score",status="503"}} {n}.0' in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ("Host: example.org", (403, "forbidden")),
+        ("Host: localhost\r\nOrigin: http://example.org", (403, "forbidden")),
+        ("Host: localhost\r\nExpect: 100-continue", (503, "overloaded")),
+        ("Host: localhost\r\nConnection: close", (503, "overloaded")),
+    ],
+)
+def test_a_full_queue_lets_nobody_past_the_other_rules(full, lines, wanted):
+    place = urlsplit(full[0])
+    with socket.create_connection((place.hostname, place.port), timeout=30) as client:
+        client.sendall(f"POST /v1/score HTTP/1.1\r\n{lines}\r\nContent-Length: 0\r\n\r\n".encode())
+        assert refused(answers(client, 1)[0]) == wanted
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "POST /v1/scores HTTP/1.1|Host: a|Content-Length: 1",
+        "POST /v1/score HTTP/1.0|Host: a|Content-Length: 1",
+        "GET /v1/score HTTP/1.1|Host: a|Content-Length: 1",
+        "POST /v1/score HTTP/1.1|Host: a",
+        "POST /v1/score HTTP/1.1|Content-Length: 1",
+        "POST /v1/score HTTP/1.1|Host: a|Host: b|Content-Length: 1",
+        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1|Content-Length: 1",
+        "POST /v1/score HTTP/1.1|Host: a|Content-Length: +1",
+        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1, 1",
+        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1|Transfer-Encoding: chunked",
+        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1| folded: b",
+        "POST /v1/score HTTP/1.1|Host: a|Content-Length : 1",
+        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1|Connection: close",
+        "POST /v1/score HTTP/1.1|Host: a\nContent-Length: 1",
+    ],
+)
+def test_only_heads_of_the_usual_kind_are_read_in_short(head):
+    assert read_head((head.replace("|", "\r\n") + "\r\n\r\n").encode("latin-1")) is None
+
+
+def test_several_threads_work_at_once_and_a_late_item_does_not_wait_for_those_at_work():
+    both = threading.Barrier(2, timeout=30)
+
+    def work(items):
+        both.wait()
+        return items
+
+    async def main():
+        batcher = Batcher(work, most=4, wait=30, queue=8, threads=2)
+        async with batcher.running():
+            with batcher.room(1):
+                first = asyncio.create_task(batcher.submit(1))
+                while not both.n_waiting:
+                    await asyncio.sleep(0.001)
+                with batcher.room(1):
+                    return await asyncio.wait_for(asyncio.gather(first, batcher.submit(2)), 20)
+
+    assert asyncio.run(main()) == [1, 2]
 
 
 def test_what_takes_too_long_is_given_up(detector, monkeypatch):

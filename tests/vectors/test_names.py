@@ -7,8 +7,18 @@ from safetensors.numpy import load_file
 from outword.encoders import get_encoder
 from outword.encoders.base import Encoder
 from outword.encoders.mini.encoder import Mini
-from outword.vectors.names import SHIPPED_NAMES, name_vectors, names_key, readable_names, rival_names, shipped_names
+from outword.vectors.names import (
+    SHIPPED_NAMES,
+    are_known,
+    coverage,
+    name_vectors,
+    names_key,
+    readable_names,
+    rival_names,
+    shipped_names,
+)
 from outword.vectors.wild import encode_words
+from outword.words.nouns import nouns
 from outword.words.prompts import get_prompts
 
 PROMPTS = get_prompts("mini")
@@ -22,7 +32,7 @@ def _own_cache(tmp_path, monkeypatch):
 class Letters(Encoder):
     """Texts to the counts of their letters; remembers what it was asked."""
 
-    name, dim, fingerprint = "letters", 26, "f" * 64
+    name, dim, fingerprint, prompts = "letters", 26, "f" * 64, "mini"
 
     def __init__(self):
         self.asked = []
@@ -55,6 +65,23 @@ def test_shipped_are_the_names_that_mini_knows():
     assert (len(names), arrays["vectors"].shape, names) == (3159, (3159, 512), sorted(set(names)))
     assert {told.flag for told in mini.coverage(names[::50])} == {"known"}
     np.testing.assert_allclose(np.linalg.norm(arrays["vectors"], axis=1), 1, atol=1e-6)
+
+
+def test_what_is_shipped_says_what_is_known_as_the_encoder_would():
+    mini, net = get_encoder("mini"), nouns()
+    names = [*net.visible(), *(net.names(sense)[0] for sense in range(0, len(net), 50))]
+    told = [one.flag == "known" for one in mini.coverage(names)]
+    assert are_known(mini, names) == told and True in told and False in told
+    assert are_known(Letters(), ["cat", "dog"]) == [True, True]
+
+
+def test_coverage_is_that_of_the_encoder_which_is_not_asked_about_what_is_shipped():
+    mini, names = Mini(), ["beagle", "castle", "no such thing", "sea lion", "Beagle"]
+    assert coverage(mini, names) == get_encoder("mini").coverage(names)
+    fresh = Mini()
+    assert [one.flag for one in coverage(fresh, ["beagle", "sea lion"])] == ["known", "known"]
+    assert "lexicon" not in vars(fresh)
+    assert coverage(Letters(), ["cat"]) == []
 
 
 def test_what_is_encoded_once_is_kept(tmp_path):

@@ -3,7 +3,8 @@
 import pytest
 
 from outword.errors import InputError, ParameterError
-from outword.words.kinds import Meaning, are_below, is_kind, understand
+from outword.words.forms import IRREGULAR, drop_labels
+from outword.words.kinds import Meaning, are_below, are_named, is_kind, understand
 from outword.words.labels import check_labels
 from outword.words.nouns import nouns
 
@@ -148,3 +149,15 @@ def test_senses_that_are_a_kind():
     wnids = ["n02084071", "n02113335", "n02121620", "n00000000"]  # dog, poodle, cat, nothing
     assert are_below(wnids, meanings("dog", kinds="off")) == [True, True, False, False]
     assert are_below(wnids, meanings("daschund")) == [False] * 4
+
+
+def test_a_plural_begins_as_its_singular_does():
+    """`are_named` passes over most words by their first letter."""
+    assert all(plural[0] == singular[0] for plural, singular in IRREGULAR.items())
+
+
+def test_words_of_other_first_letters_are_not_lost():
+    labels = ["mouse", "jail", "the Geese", "color", "élan", "3-D film"]
+    words = ["mice", "gaols", "a jail", "An goose", "COLOURS", "elan", "Élan", "_mouse", "3d films", "cat", "-goose"]
+    kept, dropped = drop_labels(words, labels)
+    assert are_named(words, labels) == [word in dropped for word in words] and [words[i] for i in kept] == ["cat"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import entry_points
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -83,6 +82,8 @@ class Registry(Mapping[str, T]):
             if self._loaded:
                 return
             self._loaded = True
+            from importlib.metadata import entry_points  # slow to import, and rarely needed
+
             for point in sorted(entry_points(group=self.group)):
                 name = point.name + self._suffix
                 try:

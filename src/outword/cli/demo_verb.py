@@ -11,6 +11,7 @@ import click
 from outword.cli.progress import Progress, print_table, say
 
 FITS, OF = "fits better than ", " of unrelated photos"  # how a p-value is told
+COLOURS = {"in": "green", "out": "red"}
 
 
 @click.command("demo")
@@ -22,8 +23,6 @@ def command(html: str) -> None:
     Example:
       outword demo
     """
-    from rich.text import Text
-
     from outword.detector.fitting import fit
     from outword.detector.judge import in_words
     from outword.scoring.page import Sample, Summary, page_row, write_page
@@ -39,11 +38,11 @@ def command(html: str) -> None:
     rows.sort(key=lambda pair: -(pair[0].score or 0))
     cells, sample = [], Sample()
     for row, pixels in rows:
-        verdict = Text(row.verdict, "green" if row.verdict == "in" else "red")
         fits = in_words(row.p).removeprefix(FITS).removesuffix(OF)
-        cells.append((Path(row.path).name, verdict, row.label, row.looks_like, fits))
+        cells.append((Path(row.path).name, row.verdict, row.label, row.looks_like, fits))
         sample.add(page_row(detector, replace(row, path=Path(row.path).name), pixels))
-    print_table(("photo", "verdict", "nearest label", "looks like", FITS.strip()), cells)
+    titles = ("photo", "verdict", "nearest label", "looks like", FITS.strip())
+    print_table(titles, cells, colour=lambda title, cell: COLOURS.get(cell) if title == "verdict" else None)
     write_page(Path(html), sample, title="outword demo", summary=Summary.of(detector))
     say(f"labels: {', '.join(detector.labels)}")
     say(f"the cut {detector.cut_told}; unrelated photos show none of the labels")

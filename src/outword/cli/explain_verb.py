@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.html import visible
 from outword.cli.options import column_option, load_options, words_option
-from outword.cli.progress import console, print_table, say
+from outword.cli.progress import print_table, say
 from outword.errors import ImageError, InputError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _tell(photo: str, told: Explanation) -> None:
         "what decided:",
     ]
     for line in filter(None, lines):
-        console(stderr=False).print(line, markup=False, emoji=False, soft_wrap=True)
+        click.echo(visible(line))
     rows = [(f"{share:.1%}", "label", label, told.coverage.get(label, "")) for label, share in told.labels]
     rows += [(f"{share:.1%}", "wild word", word, "") for word, share in told.words]
     print_table(("share", "", "name", "known to the encoder"), rows)

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from outword.base.files import parse_json
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option
-from outword.cli.progress import Progress, console, say
+from outword.cli.progress import Progress, coloured, say
 from outword.errors import ParameterError
 
 MINER = "miner."  # what the parameters of the miner begin with
@@ -245,7 +245,6 @@ def tell_coverage(coverage: dict[str, str], labels: str, encoder: str) -> None:
     """Say how well the encoder knows each label, and loudly which it does not know."""
     from outword.encoders.names import WORLD
 
-    loud = console().print
     for flag in dict.fromkeys(sorted(coverage.values())):
         named = [label for label, got in coverage.items() if got == flag]
         shown = ", ".join(named[:8]) + (f" and {len(named) - 8:,} more" if len(named) > 8 else "")
@@ -255,9 +254,8 @@ def tell_coverage(coverage: dict[str, str], labels: str, encoder: str) -> None:
         which = "the label is" if len(coverage) == 1 else f"{len(unknown)} of {len(coverage)} labels are"
         told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."
         if encoder in WORLD:
-            loud(f"{told} {encoder} knows a rendered world and nothing else (docs/world.md)", style="bold red")
+            say(coloured(f"{told} {encoder} knows a rendered world and nothing else (docs/world.md)", "red", bold=True))
             return
-        loud(f"{told} It is not CLIP; real work wants:", style="bold red")
-        command = f"  outword fit {labels} --encoder clip-vit-b-16"
-        loud(command, style="bold red", markup=False, soft_wrap=True)
-        loud('  (pip install "outword[clip]" first; docs/encoders.md)', style="red", markup=False)
+        say(coloured(f"{told} It is not CLIP; real work wants:", "red", bold=True))
+        say(coloured(f"  outword fit {labels} --encoder clip-vit-b-16", "red", bold=True))
+        say(coloured('  (pip install "outword[clip]" first; docs/encoders.md)', "red"))

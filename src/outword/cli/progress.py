@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 import click
 
-if TYPE_CHECKING:
-    import rich.progress
-    from rich.console import Console
+from outword.base.html import visible
 
+if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
 EVERY = 5.0  # seconds between two lines where there is no terminal
+REDRAWN = 0.1  # seconds between two looks of the bar
+BAR = 30  # characters of a bar
+GAP = "  "  # between two columns
+NARROWEST = 8  # characters that a column keeps where a table is too wide
 
 
-def console(*, stderr: bool = True, width: int | None = None) -> Console:
-    """A console on stderr, or on stdout; honours NO_COLOR."""
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False, width=width)
+def coloured(text: str, colour: str | None, *, bold: bool = False) -> str:
+    """A text in a colour, or in bold; as it is where NO_COLOR is set. click leaves colours out where they cannot be."""
+    plain = os.environ.get("NO_COLOR") or not (colour or bold)
+    return text if plain else click.style(text, fg=colour, bold=bold or None)
 
 
 def print_table(
@@ -31,17 +37,60 @@ def print_table(
     *,
     right: Collection[str] = (),
     width: int | None = None,
-    pad_edge: bool = False,
+    colour: Callable[[str, str], str | None] = lambda title, cell: None,
 ) -> None:
-    """Print a table to stdout; the columns `right` are numbers, and cells are plain text, or rich's."""
-    from rich.table import Column, Table
-    from rich.text import Text
+    """Print a table to stdout, as wide as the terminal or `width` at most; what does not fit goes on in the next line.
 
-    columns = [Column(title, justify="right" if title in right else "left", overflow="fold") for title in titles]
-    table = Table(*columns, box=None, pad_edge=pad_edge, header_style="bold")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    console(stderr=False, width=width).print(table)
+    The columns `right` are numbers. `colour` gives the colour of a cell by its title and its text.
+    """
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    wide = [max(map(columns, texts)) for texts in zip(titles, *cells, strict=True)]
+    most = (width or shutil.get_terminal_size().columns) - len(GAP) * (len(wide) - 1)
+    while sum(wide) > most and max(wide) > NARROWEST:  # the widest gives way
+        at = wide.index(max(wide))
+        wide[at] -= min(sum(wide) - most, max(1, wide[at] - max([NARROWEST, *wide[:at], *wide[at + 1 :]])))
+    for place, row in enumerate([titles, *cells]):
+        folded = [_fold(text, size) for text, size in zip(row, wide, strict=True)]
+        for line in zip_longest(*folded, fillvalue=""):
+            shown = []
+            for title, text, whole, size in zip(titles, line, row, wide, strict=True):
+                blank = " " * (size - columns(text))
+                styled = coloured(text, None, bold=True) if not place else coloured(text, colour(title, whole))
+                shown.append(blank + styled if title in right else styled + blank)
+            click.echo(GAP.join(shown).rstrip())
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes.
+
+    >>> columns("cat"), columns("猫"), columns("e\u0301")
+    (3, 2, 1)
+    """
+    return len(text) if text.isascii() else sum(_wide(char) for char in text)
+
+
+def _wide(char: str) -> int:
+    return 0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1
+
+
+def _fold(text: str, width: int) -> list[str]:
+    """A text in lines of at most so many columns, at blanks where there are some.
+
+    >>> _fold("grey fox, badger", 9), _fold("abcdefgh", 3)
+    (['grey fox,', 'badger'], ['abc', 'def', 'gh'])
+    """
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if columns(joined) <= width:
+            lines[-1] = joined
+            continue
+        lines += [""] if lines[-1] else []
+        for char in word:
+            if columns(lines[-1]) + _wide(char) > width and lines[-1]:
+                lines.append("")
+            lines[-1] += char
+    return lines
 
 
 def say(message: str) -> None:
@@ -51,7 +100,7 @@ def say(message: str) -> None:
 
 def warn(message: str) -> None:
     """Print a line to stderr, in yellow where there are colours."""
-    console().print(message, style="yellow", markup=False, soft_wrap=True)
+    say(coloured(message, "yellow"))
 
 
 def note_order(detector: Detector) -> None:
@@ -65,9 +114,9 @@ class Progress:
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
-        self._bar = _bar() if sys.stderr is not None and sys.stderr.isatty() else None
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
         self._began: dict[str, float] = {}
-        self._shown: dict[str, rich.progress.TaskID] = {}
+        self._drawn = False
         self.restart()
 
     def restart(self) -> None:
@@ -78,8 +127,8 @@ class Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._bar:
-            self._bar.stop()
+        if self._drawn:
+            self._draw("")
 
     def __call__(self, task: str, done: int, total: int | None) -> None:
         """Say that `done` of `total` are done, which may not be known yet. What follows " | " changes on the way."""
@@ -90,27 +139,29 @@ class Progress:
         began = self._began.setdefault(task, self._last)
         self._last = now
         speed = done / max(now - began, 1e-9)
-        if self._bar:
-            self._bar.start()  # now, since another may have been shown until here
-            if task not in self._shown:
-                self._shown[task] = self._bar.add_task(task, total=total, speed="")
-            rate = f"{speed:,.0f} {self._unit}/s"
-            self._bar.update(self._shown[task], description=shown, completed=done, total=total, speed=rate)
-        elif now - self._said > EVERY:
-            self._said = now
-            left = f" of {total:,}, {(total - done) / speed:,.0f} s left" if total and done else ""
-            say(f"{shown}: {done:,}{left}, {speed:,.1f} {self._unit}/s")
+        if now - self._said <= (REDRAWN if self._terminal else EVERY):
+            return
+        self._said = now
+        left = f", {(total - done) / speed:,.0f} s left" if total and done else ""
+        if self._terminal:
+            of = f"/{total:,}" if total else ""
+            self._draw(f"{shown} {_bar(done, total)}{done:,}{of} {speed:,.0f} {self._unit}/s{left}")
+        else:
+            of = f" of {total:,}" if total and done else ""
+            say(f"{shown}: {done:,}{of}{left}, {speed:,.1f} {self._unit}/s")
+
+    def _draw(self, line: str) -> None:
+        """Put a line in the place of the last one."""
+        self._drawn = bool(line)
+        most = shutil.get_terminal_size().columns - 1  # a full line would begin a new one
+        click.echo(f"\r{_fold(visible(line), most)[0]}\x1b[K", err=True, nl=False)
 
 
-def _bar() -> rich.progress.Progress:
-    from rich import progress
+def _bar(done: int, total: int | None) -> str:
+    """A bar, where it is known how long it gets.
 
-    return progress.Progress(
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("{task.fields[speed]}"),
-        progress.TimeRemainingColumn(),
-        console=console(),
-        transient=True,
-    )
+    >>> _bar(1, 2).count("#"), _bar(1, None)
+    (15, '')
+    """
+    filled = BAR * min(done, total) // total if total else 0
+    return f"[{'#' * filled}{' ' * (BAR - filled)}] " if total else ""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from outword.detector.positives import mostly_unknown
 from outword.errors import InputError
+from outword.maths.kernels import Choice, chosen
 from outword.maths.methods import Need
 from outword.maths.methods.grounded import Grounded
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
@@ -56,13 +57,19 @@ def cut_by_reference(
     counted = rest if unrelated is None else rest & unrelated
     if counted.sum() < FEWEST:
         return detector
-    scores = detector.scorer.score(vectors[counted])
+    scorer, masses = detector.scorer, None
+    balanced = fpr is None and isinstance(scorer, Grounded) and not mostly_unknown(detector.coverage)
+    if balanced and chosen() == Choice("numpy", "float64"):  # what `masses` computes with: once is enough for both
+        masses = cast(Grounded, scorer).masses(vectors[rest])
+        scores = np.asarray(cast(Grounded, scorer).combine(masses[counted[rest]]))
+    else:
+        scores = scorer.score(vectors[counted])
     if scores.min() == scores.max():
         hint = "methods that compare labels with each other need two of them; grounded does with one"
         raise InputError(f"{detector.method} gives every photo the same score", hint=hint)
     pseudo = np.zeros(0)
-    if fpr is None and isinstance(detector.scorer, Grounded) and not mostly_unknown(detector.coverage):
-        pseudo = pseudo_id(detector, vectors[rest], np.array(reference.wnids)[rest].tolist())
+    if balanced:
+        pseudo = pseudo_id(detector, vectors[rest], np.array(reference.wnids)[rest].tolist(), masses)
     return detector.with_cut(fit_reference(scores, pseudo, fpr), scores)
 
 
@@ -105,19 +112,22 @@ def _shown(detector: Detector, reference: Reference, vectors: NDArray[np.float32
     return named
 
 
-def pseudo_id(detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[str]) -> Array:
+def pseudo_id(
+    detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[str], masses: Array | None = None
+) -> Array:
     """What photos of one more label would score: each photo with a label of its own, as broad as the others.
 
     The label of a photo is a readable name at or above what it shows, the one that has about as many known kinds as
     the detector's labels have on average (of logs), kin of labels apart. Its kinds are positives for that photo and
     compete no longer, nor does what lies above it: `P' = P + sum e^h`, `Q' = Q - sum e^h`, the largest logit likewise.
-    None are given where there are too few photos of names that compete, as in a word list of the user's.
+    None are given where there are too few photos of names that compete, as in a word list of the user's. `masses` are
+    those of the vectors (`Grounded.masses`), where they are known already.
     """
     scorer, senses = cast(Grounded, detector.scorer), nouns().visible()
     row = {word: place for place, word in enumerate(detector.wild)}
     rivals = [name for name in rival_names(detector.encoder) if name in row]
     shown = [nouns().wnid(senses[name]) for name in rivals]
-    below = _below(shown)
+    below = _below([senses[name] for name in rivals])
     leaves = below.sum(axis=0) == 1  # a photo that only shows a "building" is none of any kind that is known
     places = {wnid: place for place, wnid in enumerate(shown) if leaves[place]}
     known = np.array([wnid in places for wnid in wnids])
@@ -129,17 +139,16 @@ def pseudo_id(detector: Detector, vectors: NDArray[np.float32], wnids: Sequence[
     label = np.where(below[own], np.abs(np.log(below.sum(axis=0)) - breadth), np.inf).argmin(axis=1)
     words = unit_rows(scorer.wild_[[row[name] for name in rivals]])  # type: ignore[index]
     logits = unit_rows(vectors[known]) @ words.T / scorer.temperature
-    return np.asarray(scorer.combine(_moved(scorer.masses(vectors[known]), logits, below[:, label].T, below[label])))
+    own_masses = scorer.masses(vectors[known]) if masses is None else masses[known]
+    return np.asarray(scorer.combine(_moved(own_masses, logits, below[:, label].T, below[label])))
 
 
-def _below(wnids: Sequence[str]) -> Flags:
+def _below(senses: Sequence[int]) -> Flags:
     """Whether the i-th sense is the j-th, or lies below it, (n, n)."""
-    net, place = nouns(), {wnid: at for at, wnid in enumerate(wnids)}
-    found = np.eye(len(wnids), dtype=bool)
-    for at, wnid in enumerate(wnids):
-        for sense in net.above(net.by_wnid(wnid)):  # type: ignore[arg-type]
-            if (above := place.get(net.wnid(sense))) is not None:
-                found[at, above] = True
+    net, place = nouns(), {sense: at for at, sense in enumerate(senses)}
+    found = np.eye(len(senses), dtype=bool)
+    for at, sense in enumerate(senses):
+        found[at, [place[above] for above in net.above(sense) if above in place]] = True
     return found
 
 

@@ -31,7 +31,7 @@ from outword.maths.numerics import Array, unit_rows
 from outword.maths.reference import p_values
 from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
-from outword.vectors.fitted import Hashes, any_of, collected, hashes_of_files, hashes_of_vectors
+from outword.vectors.fitted import Hashes, any_of, hashes_of_files, hashes_of_vectors
 from outword.vectors.id_images import a_few
 from outword.vectors.photo_words import WordSource, WordVectors
 from outword.vectors.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ from outword.words.prompts import get_prompts
 
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
 CONTEXT = "context/"  # how the names of such arrays begin that are learned tokens
-NOTHING = collected()
+NOTHING: Hashes = np.zeros(0, np.uint64)
 PathLike = str | os.PathLike[str]
 
 

@@ -21,7 +21,7 @@ from outword.encoders.names import canonical, parse
 from outword.errors import ArtifactError, OutwordError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.methods.prompted import Prompted
-from outword.maths.numerics import Array
+from outword.maths.numerics import Array, all_finite
 from outword.maths.thresholds import read_threshold
 from outword.vectors.fitted import Hashes
 from outword.vectors.vocabulary import Vocabulary
@@ -155,7 +155,7 @@ def _vocabulary(saved: artifact.Saved, dim: int) -> Vocabulary | None:
         return None
     if found is None or found.dtype != np.float16 or found.ndim != 2 or found.shape[1] != dim:
         raise ValueError(f"{VOCABULARY} must be a float16 vector of {dim} numbers a name")
-    if not np.isfinite(found).all() or not found.any(axis=1).all():
+    if not all_finite(found) or not found.any(axis=1).all():
         raise ValueError(f"{VOCABULARY} must be finite and not zero")
     return Vocabulary(saved.vocabulary, found)
 

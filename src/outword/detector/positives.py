@@ -14,7 +14,8 @@ from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need
-from outword.vectors.names import name_vectors, rival_names
+from outword.vectors.names import are_known, name_vectors, rival_names
+from outword.vectors.names import coverage as coverage_of
 from outword.vectors.wild import Report, encode_words, mine, quiet
 from outword.words.corpora import is_named
 from outword.words.forms import fold
@@ -48,7 +49,7 @@ def mostly_unknown(coverage: Mapping[str, str]) -> bool:
 def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, str]:
     """How well the encoder knows each label, under its best known name or kind by hand; empty where it cannot tell."""
     names = {shown: [*map(nouns().spelled, label.names), *label.kinds] for shown, label in labels.items()}
-    told = encoder.coverage([name for some in names.values() for name in some])
+    told = coverage_of(encoder, [name for some in names.values() for name in some])
     flags = iter(one.flag for one in told)
     return {shown: min((next(flags) for _ in some), key=_rank) for shown, some in names.items()} if told else {}
 
@@ -64,7 +65,7 @@ def make_positives(
 
     A method that learns the classes of ID images has one row a label, for all of its names.
     """
-    meanings = understand(labels, kinds_in_use(recipe, coverage), lambda names: _known(recipe.encoder, names))
+    meanings = understand(labels, kinds_in_use(recipe, coverage), lambda names: are_known(recipe.encoder, names))
     if Need.ID_LABELS in recipe.wants:
         sentences = _row_sentences(recipe, labels, meanings)
         return Positives(meanings, list(labels), None, encode_words(recipe.encoder, sentences, report))
@@ -107,11 +108,6 @@ def kinds_in_use(recipe: Recipe, coverage: Mapping[str, str]) -> Kinds:
     if recipe.kinds != "auto":
         return recipe.kinds
     return "off" if mostly_unknown(coverage) else "known" if coverage else "all"
-
-
-def _known(encoder: Encoder, names: Sequence[str]) -> list[bool]:
-    found = encoder.coverage(names)
-    return [one.flag == "known" for one in found] if found else [True] * len(names)
 
 
 def _sentences(label: Label, prompts: Prompts) -> list[str]:

@@ -87,6 +87,7 @@ class Encoder(ABC):
     min_side: int  # an image may be decoded smaller than it is, but no smaller than this (JPEG draft mode)
     batch_size: int  # how many images go through the image tower together
     decoder: str = "pillow"  # what decodes plain JPEGs for it: Pillow, or one that gives nearly the same pixels
+    callers: int = 1  # threads that may encode pixels at the same time, where that is quicker than one after the other
     feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
     # What it gives besides vectors: "patches", "pixels" (gradients back to them), "prompts" (a `text_tower`), "no" (a
     # second text tower, `encode_no_texts`)

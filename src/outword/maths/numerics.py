@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from outword.errors import InputError
 Array = NDArray[np.float64]
 
 CELLS = 1 << 22  # of a matrix that is held at a time: 32 MB in float64
+ROWS = 64  # that are made unit vectors at a time: they stay in the cache, and no other array of that size is made
 UNIT_TOLERANCE = 1e-6  # what rounding to float32 leaves of a unit vector's norm
 
 
@@ -32,23 +34,49 @@ def matrix(values: ArrayLike, name: str, dim: int | None = None, *, finite: bool
             f"{name} must have {dim} columns like the labels, got {array.shape[1]}",
             hint="encode images, labels and words with the same encoder",
         )
-    if finite and not np.isfinite(array).all():
+    if finite and not all_finite(array):
         raise InputError(f"{name} must be finite, got NaN or infinity", hint="drop the rows that are not finite")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def unit_rows(values: ArrayLike, name: str = "vectors", tolerance: float = 0.0) -> Array:
+def all_finite(array: NDArray[Any]) -> bool:
+    """Whether there is neither NaN nor infinity; numpy looks at float16 one number at a time.
+
+    >>> all_finite(np.array([1, -2], np.float16)), all_finite(np.array([1, -np.inf], np.float16))
+    (True, False)
+    """
+    if array.dtype == np.float16:
+        return not ((array.view(np.uint16) & 0x7C00) == 0x7C00).any()  # all bits of the exponent
+    return bool(np.isfinite(array).all())
+
+
+def check_directions(values: NDArray[np.floating], name: str) -> None:
+    """Raise if a row is zero, as `unit_rows` does, without making unit rows."""
+    if not (there := values.any(axis=1)).all():
+        row = int(np.argmin(there))
+        raise InputError(f"{name} must have no zero row, row {row} is zero", hint="drop that row")
+
+
+def unit_rows(values: ArrayLike, name: str = "vectors", tolerance: float = 0.0, out: Array | None = None) -> Array:
     """Rows divided by their length, in float64; rows within `tolerance` of length 1 are left as they are.
+
+    They are put into `out`, in the order of C, where that is given.
 
     >>> unit_rows([[3.0, 4.0]])
     array([[0.6, 0.8]])
     """
-    array = matrix(values, name).astype(np.float64, order="C")  # sums over a row go another way in another order
-    norms = np.linalg.norm(array, axis=1, keepdims=True)
-    if (norms == 0).any():
-        raise InputError(f"{name} must have no zero row, row {int(np.argmin(norms))} is zero", hint="drop that row")
-    norms[np.abs(norms - 1) <= tolerance] = 1.0
-    return np.asarray(array / norms)
+    array = matrix(values, name)
+    found = np.empty(array.shape) if out is None else out  # sums over a row go another way in another order
+    for start in range(0, len(array), ROWS):
+        part = found[start : start + ROWS]
+        part[...] = array[start : start + ROWS]
+        norms = np.linalg.norm(part, axis=1, keepdims=True)
+        if (norms == 0).any():
+            row = start + int(np.argmin(norms))
+            raise InputError(f"{name} must have no zero row, row {row} is zero", hint="drop that row")
+        norms[np.abs(norms - 1) <= tolerance] = 1.0
+        part /= norms
+    return found
 
 
 def log_sum_exp(values: Array) -> Array:

@@ -26,7 +26,7 @@ from outword.photos.decode import Blob
 from outword.scoring.rows import finite_or_none
 from outword.serve import refusals, schemas
 from outword.serve.bodies import read_images
-from outword.serve.guard import Guard
+from outword.serve.guard import PIECE, Door, Guard
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
 from outword.serve.service import Judged, Service, Vector
@@ -54,7 +54,7 @@ CHUNK = 1 << 16  # bytes of a download that are sent at a time
 
 
 def create_app(detector: Detector, limits: Limits, token: str | None = None, *, local: bool = True) -> FastAPI:
-    """The service of one detector as an ASGI application; see `Guard` for `token` and `local`."""
+    """The service of one detector as an ASGI application; see `Door` for `token` and `local`."""
     service = Service(detector, limits)
     app = FastAPI(
         title="outword",
@@ -71,7 +71,8 @@ def create_app(detector: Detector, limits: Limits, token: str | None = None, *, 
     _add_detectors(app, service)
     _add_state(app, service)
     _add_pages(app)
-    app.add_middleware(Guard, service=service, token=token, local=local)
+    app.state.door = Door(service, token, local=local)
+    app.add_middleware(Guard, door=app.state.door)
     return app
 
 
@@ -92,7 +93,8 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         read = partial(read_images, kind, body, service.limits, found.scorer.labels_.shape[1])
 
         async def work() -> tuple[Sequence[Blob | Vector], list[Judged | ImageError]]:
-            items: Sequence[Blob | Vector] = await service.in_thread(read)
+            small = sum(map(len, body)) <= PIECE  # then to read it takes less than to hand it over
+            items: Sequence[Blob | Vector] = read() if small else await service.in_thread(read)
             if not isinstance(items[0], Blob) and not takes_vectors(found):
                 raise Refusal(422, "invalid", f"{found.method} looks at more than embeddings", "send the images")
             return items, await service.judged(found, items, top)

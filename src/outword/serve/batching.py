@@ -1,4 +1,4 @@
-"""Images of many requests go through the model together: one thread, one batch at a time, a bounded queue."""
+"""Images of many requests go through the model together: a batch at a time in each thread, a bounded queue."""
 
 from __future__ import annotations
 
@@ -18,40 +18,53 @@ Result = TypeVar("Result")
 
 
 class Batcher(Generic[Item, Result]):
-    """Collects items into batches for a function that runs in a thread of its own.
+    """Collects items into batches for a function that runs in threads of its own, one or several.
 
-    While a batch is at work the next ones gather, so under load batches fill by themselves. An item that finds the
+    While a batch is at work the next ones gather, so under load batches fill by themselves. An item that finds a
     thread idle waits for others only if they are on their way (`room` was made for them), and no longer than `wait`.
 
-    `work` makes of at most `most` items as many results, in order, and is only ever called from one thread; `wait` is
+    `work` makes of at most `most` items as many results, in order, and is called from `threads` at a time; `wait` is
     in seconds; at most `queue` items may be on their way, waiting or at work.
     """
 
     def __init__(
-        self, work: Callable[[Sequence[Item]], Sequence[Result]], *, most: int, wait: float, queue: int
+        self,
+        work: Callable[[Sequence[Item]], Sequence[Result]],
+        *,
+        most: int,
+        wait: float,
+        queue: int,
+        threads: int = 1,
     ) -> None:
         self.on_their_way = 0
+        self._at_work = 0  # of those on their way
         self._work, self._most, self._wait, self._queue = work, most, wait, queue
         self._todo: deque[tuple[Item, asyncio.Future[Result]]] = deque()
         self._arrived = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="outword-model")
+        self._threads, self._count = ThreadPoolExecutor(threads, thread_name_prefix="outword-model"), threads
         self._speed = 0.0  # items a second, lately
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """A block in which items are worked on; the server has answered what it accepted before it ends."""
-        self._task = asyncio.create_task(self._run())
+        self._tasks = [asyncio.create_task(self._run()) for _ in range(self._count)]
         yield
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-        self._thread.shutdown()
+        for task in self._tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        self._threads.shutdown()
 
     @property
     def alive(self) -> bool:
         """Whether it was started and goes on."""
-        return self._task is not None and not self._task.done()
+        return bool(self._tasks) and not any(task.done() for task in self._tasks)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for one more item."""
+        return self.on_their_way >= self._queue
 
     @contextmanager
     def room(self, count: int) -> Iterator[None]:
@@ -84,8 +97,10 @@ class Batcher(Generic[Item, Result]):
             if not (batch := await self._next_batch()):
                 continue
             began = time.monotonic()
-            results = await loop.run_in_executor(self._thread, self._attempt, [item for item, _ in batch])
-            speed = len(batch) / max(time.monotonic() - began, 1e-9)
+            self._at_work += len(batch)
+            results = await loop.run_in_executor(self._threads, self._attempt, [item for item, _ in batch])
+            speed = self._at_work / max(time.monotonic() - began, 1e-9)  # of all threads together
+            self._at_work -= len(batch)
             self._speed = speed if not self._speed else 0.9 * self._speed + 0.1 * speed
             for (_, future), result in zip(batch, results, strict=True):
                 if not future.done():
@@ -110,7 +125,7 @@ class Batcher(Generic[Item, Result]):
             if self._todo:
                 deadline = deadline or time.monotonic() + self._wait
                 patience = deadline - time.monotonic()
-                if patience <= 0 or len(self._todo) >= self.on_their_way:
+                if patience <= 0 or len(self._todo) + self._at_work >= self.on_their_way:
                     break
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), patience)

@@ -56,37 +56,70 @@ class _Incoming:
         return bytes(message.get("body", b""))
 
 
-class Guard:
-    """An ASGI application around another one; the body of a request is whole before that one hears of it.
+class Door:
+    """Who may ask, and what is not taken right now: all that the head of a request tells.
 
     Clients must show the `token`, if there is one. Where `local` says that only this machine is to be answered, a web
     site must not get in by a name of its own.
     """
 
-    def __init__(self, app: ASGIApp, service: Service, token: str | None, local: bool) -> None:
-        self.app, self.service, self.limits, self.local = app, service, service.limits, local
+    def __init__(self, service: Service, token: str | None, *, local: bool) -> None:
+        self.service, self.limits, self.local = service, service.limits, local
+        self.requests = 0  # that are open
         self._token = None if token is None else token.encode()
-        self._held = self._requests = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether no image would be taken."""
+        return self.service.batcher.full
+
+    def check(self, method: str, path: str, headers: Headers) -> None:
+        """Refuse who may not ask, and what is not taken right now."""
+        if self.requests > self.limits.requests and path != "/healthz":
+            raise busy(f"{self.requests} requests are open, and {self.limits.requests} are the most")
+        if self._token is None and self.local and not LOCAL.fullmatch(headers.get("host", "")):
+            raise Refusal(403, "forbidden", "without a token, Host must be localhost", "set a token, and send it")
+        if method != "GET" and _is_foreign(headers):
+            raise Refusal(403, "forbidden", "a page of another site may not ask this", "ask from a program")
+        if self._token is not None and path.startswith(GUARDED):
+            kind, _, shown = headers.get("authorization", "").partition(" ")
+            if kind.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), self._token):
+                hint, ask = "send the header Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"}
+                raise Refusal(401, "unauthorized", "the token is missing or wrong", hint, ask)
+        if path == LARGE and (refusal := self.service.batcher.refusal()):
+            raise refusal
+
+
+class Guard:
+    """An ASGI application around another one; the body of a request is whole before that one hears of it."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self.app, self.door, self.service, self.limits = app, door, door.service, door.limits
+        self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status, until = time.monotonic(), 0, 0.0
+        began, status, until, sent = time.monotonic(), 0, 0.0, 0
 
         async def answer(message: Message) -> None:
-            nonlocal status, until
+            nonlocal status, until, sent
             if message["type"] == "http.response.start":
                 status, until = message["status"], time.monotonic() + self.limits.seconds
                 message = {**message, "headers": [*message["headers"], *HEADERS]}
-            until += len(message.get("body", b"")) / SLOWEST
+            size = len(message.get("body", b""))
+            until, sent = until + size / SLOWEST, sent + size
+            if sent <= PIECE:  # it is handed over at once; a task and a timer would take longer
+                await send(message)
+                return
             try:
                 await asyncio.wait_for(send(message), until - time.monotonic())
             except asyncio.TimeoutError:
                 raise Gone from None
 
-        self._requests += 1
+        self.door.requests += 1
         try:
             await self._guarded(scope, receive, answer)
         except Gone:
@@ -98,35 +131,19 @@ class Guard:
             refusal = Refusal(500, "internal", "the service made a mistake", "its log says more")
             await refusal.response()(scope, receive, answer)
         finally:
-            self._requests -= 1
+            self.door.requests -= 1
             self.service.telemetry.answered(scope["method"], _path(scope), status, time.monotonic() - began)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, incoming = Headers(scope=scope), _Incoming(receive)
         try:
-            self._check(scope, headers)
+            self.door.check(scope["method"], scope["path"], headers)
             body = await self._body(scope["path"], headers, incoming)
             await self.app(scope, _given(body, receive), send)  # which answers refusals of its own
         except Refusal as refusal:
             await _refuse(refusal, headers, incoming, send)
         finally:
             self._hold(-incoming.held)
-
-    def _check(self, scope: Scope, headers: Headers) -> None:
-        """Refuse who may not ask, and what is not taken right now."""
-        if self._requests > self.limits.requests and scope["path"] != "/healthz":
-            raise busy(f"{self._requests} requests are open, and {self.limits.requests} are the most")
-        if self._token is None and self.local and not LOCAL.fullmatch(headers.get("host", "")):
-            raise Refusal(403, "forbidden", "without a token, Host must be localhost", "set a token, and send it")
-        if scope["method"] != "GET" and _is_foreign(headers):
-            raise Refusal(403, "forbidden", "a page of another site may not ask this", "ask from a program")
-        if self._token is not None and scope["path"].startswith(GUARDED):
-            kind, _, shown = headers.get("authorization", "").partition(" ")
-            if kind.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), self._token):
-                hint, ask = "send the header Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"}
-                raise Refusal(401, "unauthorized", "the token is missing or wrong", hint, ask)
-        if scope["path"] == LARGE and (refusal := self.service.batcher.refusal()):
-            raise refusal
 
     async def _body(self, path: str, headers: Headers, incoming: _Incoming) -> deque[bytes]:
         """The whole body, within its limits, in pieces: one of 32 MB would take long to copy, on the event loop."""

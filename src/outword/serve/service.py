@@ -73,7 +73,11 @@ class Service:
         self.detectors = DetectorCache(detector, limits)
         self.telemetry = Telemetry()
         self.batcher: Batcher[Job, Judged] = Batcher(
-            self._judge, most=limits.batch, wait=limits.wait_ms / 1000, queue=limits.queue
+            self._judge,
+            most=limits.batch,
+            wait=limits.wait_ms / 1000,
+            queue=limits.queue,
+            threads=detector.encoder.callers,
         )
         self._encoder = detector.encoder
         self._threads = ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword-decode")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from outword.base.files import cache_dir, sha256_bytes
 from outword.encoders import Encoder
-from outword.encoders.base import Vectors
+from outword.encoders.base import Coverage, Vectors
 from outword.vectors.wild import Report, encode_words, quiet, read_arrays, write_arrays
 from outword.words.nouns import nouns
-from outword.words.prompts import Prompts
+from outword.words.prompts import Prompts, get_prompts
 
 SHIPPED_NAMES = Path(str(files("outword"))) / "encoders" / "data" / "names"
 
@@ -30,14 +32,42 @@ def rival_names(encoder: Encoder) -> list[str]:
 
 
 def _known(encoder: Encoder, names: list[str]) -> list[str]:
-    unknown = {told.label for told in encoder.coverage(names) if told.flag != "known"}
-    return [name for name in names if name not in unknown]
+    return [name for name, is_known in zip(names, are_known(encoder, names), strict=True) if is_known]
+
+
+def are_known(encoder: Encoder, names: Sequence[str]) -> list[bool]:
+    """Which names of WordNet, as it spells them, an encoder knows; all of them where it cannot tell.
+
+    What the package has vectors of is all that is known (tools/build_names.py): then there is nothing to work out.
+    """
+    if shipped := _shipped_of(encoder):
+        return [name in shipped for name in names]
+    found = encoder.coverage(names)
+    return [one.flag == "known" for one in found] if found else [True] * len(names)
+
+
+def coverage(encoder: Encoder, names: Sequence[str]) -> list[Coverage]:
+    """How well an encoder knows each name, as its `coverage` says; it is asked about those alone that are not shipped.
+
+    So a list of names that it knows loads nothing of it.
+    """
+    shipped = _shipped_of(encoder)
+    rest = iter(encoder.coverage(asked) if (asked := [name for name in names if name not in shipped]) else ())
+    found = [Coverage(name, "known") if name in shipped else next(rest, None) for name in names]
+    return [one for one in found if one is not None]
+
+
+def _shipped_of(encoder: Encoder) -> dict[str, int]:
+    """The names that the package has vectors of for an encoder; none where it has no file for it."""
+    shipped = _shipped(shipped_names(names_key(encoder, get_prompts(encoder.prompts))))
+    return shipped[0] if shipped else {}
 
 
 def name_vectors(encoder: Encoder, prompts: Prompts, names: Sequence[str], report: Report = quiet) -> Vectors:
     """Vectors of names in the templates of labels, (n_names, dim), unit rows; what is new is encoded and kept."""
     key = names_key(encoder, prompts)
-    found = _kept(shipped_names(key), names, encoder.dim)
+    rows, shipped = _shipped(shipped_names(key)) or ({}, np.zeros((0, encoder.dim), np.float32))
+    found = {name: shipped[rows[name]] for name in names if name in rows}
     cached, left = cache_dir() / "names" / f"{key}.safetensors", [name for name in names if name not in found]
     if left:
         found |= _kept(cached, left, encoder.dim)
@@ -65,13 +95,24 @@ def write_names(path: Path, vectors: dict[str, Vectors]) -> None:
     write_arrays(path, {"names": text, "vectors": np.stack([vectors[name] for name in names])})
 
 
+@lru_cache(maxsize=4)
+def _shipped(path: Path) -> tuple[dict[str, int], Vectors] | None:
+    """The names that come with the package, each with its row, and their vectors; read once."""
+    arrays = read_arrays(path) if path.exists() else None
+    return None if arrays is None else (_rows(arrays["names"]), arrays["vectors"])
+
+
+def _rows(names: NDArray[np.uint8]) -> dict[str, int]:
+    return {name: row for row, name in enumerate(names.tobytes().decode().split("\n"))}
+
+
 def _kept(path: Path, wanted: Sequence[str], dim: int) -> dict[str, Vectors]:
     """Of the names of a file, those that are wanted, with their vectors; none where it is not there or not whole."""
     arrays = read_arrays(path) or {}
     names, vectors = arrays.get("names"), arrays.get("vectors")
     if names is None or vectors is None:
         return {}
-    rows = {name: row for row, name in enumerate(names.tobytes().decode().split("\n"))}
+    rows = _rows(names)
     if vectors.shape != (len(rows), dim) or vectors.dtype != np.float32:
         return {}
     return {name: vectors[rows[name]] for name in wanted if name in rows}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 INVISIBLE = ("\u00ad", "\u200b", "\ufeff")  # soft hyphen, zero-width space, byte order mark
 ADDS_ES = ("ses", "xes", "zes", "ches", "shes", "oes")  # only here does English add more than an s: pines are no pin
@@ -70,6 +71,8 @@ def fold(text: str) -> str:
     >>> fold("Space_Shuttle") == fold("space  shuttle")
     True
     """
+    if text.isascii():
+        return " ".join(text.replace("_", " ").split()).lower()
     folded = normalise(text).casefold()
     while not folded.isascii() and (again := normalise(folded).casefold()) != folded:
         folded = again  # for some letters, folding undoes the normalising once or twice
@@ -99,7 +102,10 @@ def squeeze(text: str) -> str:
     >>> squeeze("Jack-o'-lantern"), squeeze("crêpe_pan")
     ('jackolantern', 'crepepan')
     """
-    folded = fold(text)
+    return _squeezed(fold(text))
+
+
+def _squeezed(folded: str) -> str:
     if not folded.isascii():
         folded = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
     return folded.translate(_SQUEEZED) or folded
@@ -117,12 +123,14 @@ def spellings(text: str) -> Iterator[str]:
     yield from seen
 
 
-def numbers(text: str) -> list[str]:
+@lru_cache(maxsize=1 << 15)  # a fit asks several times about each of some ten thousand words
+def numbers(text: str) -> tuple[str, ...]:
     """The squeezed form of a word, and what it may be the plural of; so without an article before it."""
-    forms = [form := squeeze(text), *singulars(form)]
-    if (folded := fold(text)).startswith(ARTICLES):
+    folded = fold(text)
+    forms = [form := _squeezed(folded), *singulars(form)]
+    if folded.startswith(ARTICLES):
         forms += [form := squeeze(folded.partition(" ")[2]), *singulars(form)]
-    return forms
+    return tuple(forms)
 
 
 def _respelled(form: str, pattern: re.Pattern[str], pieces: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from outword.base.checks import one_of
 from outword.errors import InputError, ParameterError
-from outword.words.forms import fold, heads, numbers, spellings, squeeze
+from outword.words.forms import ARTICLES, fold, heads, numbers, spellings, squeeze
 from outword.words.labels import Label
 from outword.words.nouns import PHYSICAL, nouns
 from outword.words.suggest import suggestions
@@ -274,11 +274,19 @@ def are_named(words: Sequence[str], names: Iterable[str]) -> list[bool]:
     [True, True, True, False]
     """
     taken = {form for name in names for form in spellings(name)}
+    initials = {form[:1] for form in taken}
+
+    def may_be(word: str) -> bool:
+        """False for most words, by their first letter, which a plural has too; `taken` has all spellings."""
+        first = word[:1].lower()
+        plain = word.isascii() and first.isalnum() and not word.lower().startswith(ARTICLES)
+        return first in initials or not plain
 
     def is_about(phrase: str) -> bool:
-        return any(not taken.isdisjoint(numbers(head)) for head in heads(phrase)) and not _is_lemma(phrase)
+        several = len(phrase.split()) > 1 or "_" in phrase or not phrase.isascii()  # most are one word, about nothing
+        return several and any(not taken.isdisjoint(numbers(h)) for h in heads(phrase)) and not _is_lemma(phrase)
 
-    return [not taken.isdisjoint(numbers(word)) or is_about(word) for word in words]
+    return [(may_be(word) and not taken.isdisjoint(numbers(word))) or is_about(word) for word in words]
 
 
 def _is_lemma(phrase: str) -> bool:

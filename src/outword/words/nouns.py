@@ -180,6 +180,10 @@ class Nouns:
         >>> "sea lion" in names, "dog" in names, "artifact" in names
         (True, True, False)
         """
+        return dict(self._plain)
+
+    @cached_property
+    def _plain(self) -> dict[str, int]:
         pairs = zip(self._readable.tolist(), self._readable_names.tolist(), strict=True)
         return {self.names(sense)[place]: sense for sense, place in pairs}
 
@@ -189,10 +193,13 @@ class Nouns:
         >>> "canine" in nouns().visible()
         True
         """
-        found = self.readable()
-        taken = set(map(squeeze, found))
+        return dict(self._seen)
+
+    @cached_property
+    def _seen(self) -> dict[str, int]:
+        taken = set(map(squeeze, self._plain))
         named = {self.names(sense)[0]: sense for sense in self._general.tolist()}
-        return found | {name: sense for name, sense in named.items() if squeeze(name) not in taken}
+        return self._plain | {name: sense for name, sense in named.items() if squeeze(name) not in taken}
 
     def _rows(self, key: str) -> list[int]:
         """The lemmas of a squeezed form."""

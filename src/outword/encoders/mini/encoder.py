@@ -23,7 +23,7 @@ from outword.encoders.base import Coverage, Encoder, Vectors, texts_of
 from outword.encoders.mini.head import Head
 from outword.encoders.mini.lexicon import Lexicon
 from outword.encoders.mini.wordpiece import WordPiece
-from outword.encoders.ort import never_alone, session
+from outword.encoders.ort import never_alone, session, threads
 from outword.encoders.texts import alike
 
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
@@ -49,6 +49,7 @@ class Mini(Encoder):
         self.licence = "Apache-2.0; WordNet 3.0 licence"
         self.source = "comes with outword: EfficientNet-Lite2, all-MiniLM-L6-v2, WordNet 3.0 (docs/mini.md)"
         self.min_side = round(SIDE / CROP)  # the side of what is resized: a JPEG is decoded at twice that or more
+        self.callers = min(2, threads())  # one's head and scores are computed while the other's tower is
         self.batch_size = 4  # 1 to 4 are fastest here: the activations of more do not stay in the cache
 
     @staticmethod
@@ -118,7 +119,7 @@ class Mini(Encoder):
         arrays = {name: a * scales[name][:, None] if name in scales else a for name, a in stored.items()}
         product = session(self._folder / "matmul.onnx")
         return Head(
-            **{name: a.astype(np.float32) for name, a in arrays.items()},
+            **{name: np.asarray(a, np.float32) for name, a in arrays.items()},
             v=self.lexicon.taxonomy.v[self.lexicon.classes],
             multiply=lambda x, y: never_alone(lambda rows: product.run(None, {"x": rows, "y": y})[0], x),
         )

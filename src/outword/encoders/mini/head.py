@@ -58,9 +58,14 @@ class Head:
         return meaning(self.e, self.v)
 
     @cached_property
-    def _columns(self) -> tuple[Array, Array]:
-        """W and s with one column a class."""
-        return np.ascontiguousarray(self.W.T), np.ascontiguousarray(self.s.T)
+    def _looks(self) -> Array:
+        """W with one column a class; images need it."""
+        return np.ascontiguousarray(self.W.T)
+
+    @cached_property
+    def _meanings(self) -> Array:
+        """s with one column a class; texts need it."""
+        return np.ascontiguousarray(self.s.T)
 
     def images(self, f: Array) -> Array:
         """Pooled features (n, n_features) to unit vectors (n, dim)."""
@@ -75,7 +80,7 @@ class Head:
 
     def whole_images(self, f: Array) -> Array:
         """Image vectors before the change of basis."""
-        logits = self.multiply(f, self._columns[0]) + self.b
+        logits = self.multiply(f, self._looks) + self.b
         top = np.argpartition(logits, -TOP, axis=1)[:, -TOP:]
         p = softmax(np.take_along_axis(logits, top, axis=1) / SOFTEN)
         return joined(unit(f - self.mu), unit(np.einsum("nk,nkd->nd", p, self.s[top])))
@@ -84,7 +89,7 @@ class Head:
         """Text vectors before the change of basis."""
         centred = E - self.E_mean
         s = meaning(unit(centred), v)
-        a = self.multiply(softmax(SHARPNESS * self.multiply(s, self._columns[1])), self.W)
+        a = self.multiply(softmax(SHARPNESS * self.multiply(s, self._meanings)), self.W)
         looks = unit(unit(a) + RIDGE_SHARE * unit(self.multiply(centred, self.A)))
         return unit(joined(looks, s))
 

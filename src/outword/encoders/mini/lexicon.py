@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class Lexicon:
         self.kinds = arrays["node_kinds"]
         self.classes = arrays["classes"]
         self.taxonomy = Taxonomy(arrays["edges"], self.classes, len(self.names))
-        self._rows = {word: row for row, word in enumerate(_lines(arrays["words"]))}
+        self._words = arrays["words"]
         self._starts = np.concatenate([[0], np.cumsum(arrays["n_senses"], dtype=np.int64)])
         self._nodes, self._exact, self._weights = arrays["nodes"], arrays["exact"], arrays["weights"]
 
@@ -72,6 +72,11 @@ class Lexicon:
     def load(cls, path: Path) -> Lexicon:
         """Read what `tools/build_mini.py` wrote."""
         return cls(load_file(path))
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """The row of each word; images ask for none."""
+        return {word: row for row, word in enumerate(_lines(self._words))}
 
     def find(self, text: str) -> tuple[list[Sense], bool]:
         """Senses of the longest run of words at the end of `text` that is known, and whether that is all of it."""

@@ -50,6 +50,8 @@ class WordPiece:
 
 def words(text: str) -> Iterator[str]:
     """Lower-case words without accents; a punctuation mark is a word."""
+    if text.isascii():
+        return iter(text.translate(_ASCII).lower().split())
     spaced = "".join(map(_clean, text))
     bare = (c for c in unicodedata.normalize("NFD", spaced) if unicodedata.category(c) != "Mn")
     # Letter by letter: the lower case of a whole Greek word would end in another sigma.
@@ -70,3 +72,11 @@ def _clean(char: str) -> str:
 def _is_punctuation(char: str) -> bool:
     """Unicode's punctuation, and every ASCII mark that is no letter, digit or blank (such as $ and +)."""
     return unicodedata.category(char)[0] == "P" or char in string.punctuation
+
+
+def _spaced(char: str) -> str:
+    clean = _clean(char)
+    return f" {clean} " if clean and _is_punctuation(clean) else clean
+
+
+_ASCII = {code: _spaced(chr(code)) for code in range(128)}  # the same rules, at once for a whole text

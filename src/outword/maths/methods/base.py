@@ -18,7 +18,7 @@ from outword.errors import InputError, NotFittedError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, to_numpy, using
 from outword.maths.kernels.evidence import Evidence, largest
 from outword.maths.kernels.rows import in_blocks
-from outword.maths.numerics import UNIT_TOLERANCE, Array, blocks, matrix, softmax, unit_rows
+from outword.maths.numerics import UNIT_TOLERANCE, Array, all_finite, blocks, matrix, softmax, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -259,7 +259,7 @@ class VectorDetector(ABC):
         self._fitted = False
         self.check()
         for name, array in state.items():
-            if not np.isfinite(array).all():
+            if not all_finite(array):
                 raise InputError(f"{name} must be finite, got NaN or infinity", hint="fit it again")
         self._keep(*(state.get(name) for name in GIVEN))  # type: ignore[arg-type]
         for name in self.learned:

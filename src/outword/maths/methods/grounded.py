@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.maths.kernels import Choice
@@ -72,8 +73,7 @@ class Grounded(WordsDetector):
 
     def masses(self, images: ArrayLike) -> Array:
         """What `combine` takes: log P, log Q and the largest logit of each image, (n_images, 3) float64."""
-        bank = self._bank(Choice("numpy", "float64"))
-        return self._for_each(images, bank.log_masses, 3)
+        return np.asarray(self._bank(Choice("numpy", "float64")).log_masses(self._unit_images(images)))
 
     def combine(self, masses: Any) -> Any:
         """Scores (n_images,) from `masses`, an array or a tensor."""

@@ -16,7 +16,7 @@ from outword.errors import InputError, ParameterError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, on_their_way
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.base import Classes, Need, VectorDetector, parameter
-from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
+from outword.maths.numerics import UNIT_TOLERANCE, Array, check_directions, matrix, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,7 +37,9 @@ class WordsDetector(VectorDetector):
     _peak: ClassVar[bool] = False  # whether `_combine` wants the largest logit of a label, in a last column
 
     def _prepare(self) -> None:
-        n_words = len(self._words())
+        wild = matrix(self.wild_, "wild")  # type: ignore[arg-type]
+        check_directions(wild, "wild")
+        n_words = len(wild)
         self.groups_ = check_groups(np.asarray(self._dealt_groups(n_words)), n_words)
         self._parts = self._positives()
         sizes = [len(part) for part in self._parts] + [self.groups_.shape[1]] * len(self.groups_)
@@ -49,10 +51,15 @@ class WordsDetector(VectorDetector):
 
     def _texts(self) -> Array:
         """Unit vectors of the positives, then of the words, group by group."""
-        return np.concatenate([*self._parts, self._words()[self.groups_.ravel()]])
-
-    def _words(self) -> Array:
-        return unit_rows(self.wild_, "wild")  # type: ignore[arg-type]
+        wild, order = matrix(self.wild_, "wild"), self.groups_.ravel()  # type: ignore[arg-type]
+        first = sum(map(len, self._parts))
+        texts = np.empty((first + len(order), wild.shape[1]))
+        np.concatenate(self._parts, out=texts[:first])
+        if np.array_equal(order, np.arange(len(wild))):
+            unit_rows(wild, "wild", out=texts[first:])
+        else:
+            texts[first:] = unit_rows(wild, "wild")[order]
+        return texts
 
     def _positives(self) -> list[Array]:
         """The sets of positive vectors whose masses `_combine` is given."""
