@@ -77,9 +77,9 @@ class Task:
     scores: Array
 
 
-def read_photos(seed: int = 0) -> Photos:
-    """The photos, each set cut in halves by chance."""
-    reference = find_reference(get_encoder("mini"))
+def read_photos(encoder: str = "mini", seed: int = 0) -> Photos:
+    """The photos as an encoder sees them, each set cut in halves by chance."""
+    reference = find_reference(get_encoder(encoder))
     assert reference is not None
     sets, half = np.array(reference.sets), np.zeros(len(reference), bool)
     for one in SETS:

@@ -1,9 +1,10 @@
-"""Build the embedded encoder `mini` from registry weights and WordNet 3.0; a second run gives the same bytes.
+"""Build the embedded encoders `mini` and `mini-float` from public weights and WordNet 3.0; twice gives the same bytes.
 
     python tools/build_mini.py --wordnet /usr/share/wordnet --out src/outword/encoders/data/mini
 
-Needs torch (CPU), onnx and scipy beside outword itself, and Debian's `wordnet-base`. About 5 minutes on two cores,
-most of them for the sentence vectors of the 117,798 nouns of WordNet.
+The image tower in float32 and its card go to the folder mini-float beside. Needs torch (CPU), onnx and scipy beside
+outword itself, and Debian's `wordnet-base`. About 5 minutes on two cores, most of them for the sentence vectors of the
+117,798 nouns of WordNet.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import torch
 from safetensors.numpy import save
 from safetensors.torch import load
 
+from mini_int8 import in_integers
 from mini_space import Array, Classifier, Nodes, basis, expected_feature, lexicon_arrays, make_head
 from mini_towers import Weights, image_graph, int8_rows, lite2, matmul_graph, minilm, text_graph
 from outword.base.files import sha256_bytes, sha256_file
@@ -31,6 +33,7 @@ from outword.encoders.mini import encoder as mini
 from outword.encoders.mini.head import Head
 from outword.encoders.mini.lexicon import Lexicon
 from outword.encoders.mini.wordpiece import WordPiece
+from outword.encoders.texts import alike
 from wordnet_db import WordNet, read_wordnet
 
 DIM = 512  # 511 directions of the texts and one for what an image has outside them
@@ -112,7 +115,9 @@ def read_inputs(wordnet: Path, work: Path) -> Inputs:
 
 def write_towers(inputs: Inputs, out: Path) -> None:
     """The ONNX graphs and the vocabulary."""
-    onnx.save_model(image_graph(inputs.lite2), out / "image.onnx")
+    image = image_graph(inputs.lite2)
+    onnx.save_model(image, floats(out) / "image.onnx")
+    onnx.save_model(in_integers(image), out / "image.onnx")
     onnx.save_model(text_graph(inputs.minilm), out / "text.onnx")
     onnx.save_model(matmul_graph(), out / "matmul.onnx")
     (out / "vocab.txt").write_text(inputs.vocab, encoding="utf-8")
@@ -124,7 +129,7 @@ def sentence_vectors(out: Path, words: Sequence[str]) -> dict[str, Array]:
     tokens = WordPiece((out / "vocab.txt").read_text(encoding="utf-8").split("\n"), mini.MAX_TOKENS)
     ids = [tokens.encode(PROMPT.format(word)) for word in words]
     found: dict[str, Array] = {}
-    for rows in mini.batches(ids):
+    for rows in alike(np.array([len(row) for row in ids]), mini.TEXT_BATCH):
         E = tower.run(None, {"ids": np.array([ids[i] for i in rows], np.int64)})[0]
         found.update((words[i], e) for i, e in zip(rows, E, strict=True))
     return found
@@ -150,27 +155,43 @@ def write_space(inputs: Inputs, sentence: dict[str, Array], out: Path) -> Head:
     return head
 
 
-def write_card(out: Path) -> None:
-    """card.json: what it is, where it comes from, and the fingerprint over all files and the preprocessing."""
-    hashes = {name: sha256_file(out / name) for name in FILES}
-    basis_of = {"files": hashes, "preprocessing": mini.PREPROCESSING}
-    card = {
-        "name": "mini",
-        "dim": DIM,
-        "temperature": TEMPERATURE,
-        "prompts": "mini",
-        "fingerprint": sha256_bytes(json.dumps(basis_of, sort_keys=True).encode()),
-        **basis_of,
-        "bytes": {name: (out / name).stat().st_size for name in FILES},
-        "sources": [vars(wheel) for wheel in (LITE2, MINILM, TIMM)]
-        + [{"package": "WordNet", "version": "3.0", "licence": "WordNet 3.0 licence (Princeton University)"}],
-    }
-    (out / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+def floats(out: Path) -> Path:
+    """The folder of `mini-float`, which has its own image tower and card, and no more."""
+    return out.with_name(f"{out.name}-float")
+
+
+def write_cards(out: Path) -> None:
+    """card.json of both: what it is, where it comes from, and the fingerprint over all files and the preprocessing.
+
+    Texts of both are the same, so what hangs on texts alone goes by the fingerprint of `mini-float`, the older one.
+    """
+    text_fingerprint = ""
+    for name, folder in (("mini-float", floats(out)), ("mini", out)):
+        files = {file: (folder if file == "image.onnx" else out) / file for file in FILES}
+        basis_of = {
+            "files": {file: sha256_file(path) for file, path in files.items()},
+            "preprocessing": mini.PREPROCESSING,
+        }
+        fingerprint = sha256_bytes(json.dumps(basis_of, sort_keys=True).encode())
+        text_fingerprint = text_fingerprint or fingerprint
+        card = {
+            "name": name,
+            "dim": DIM,
+            "temperature": TEMPERATURE,
+            "prompts": "mini",
+            "fingerprint": fingerprint,
+            "text_fingerprint": text_fingerprint,
+            **basis_of,
+            "bytes": {file: path.stat().st_size for file, path in files.items()},
+            "sources": [vars(wheel) for wheel in (LITE2, MINILM, TIMM)]
+            + [{"package": "WordNet", "version": "3.0", "licence": "WordNet 3.0 licence (Princeton University)"}],
+        }
+        (folder / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
 
 def check(inputs: Inputs, head: Head, out: Path) -> None:
     """Print the least cosine between what ships and the float32 originals, on noise pictures and on WordNet nouns."""
-    encoder = mini.Mini(out)
+    encoder = mini.Mini(floats(out), out)
     rng = np.random.default_rng(0)
     coarse = rng.integers(0, 256, (32, 10, 10, 3), dtype=np.uint8)
     pixels = coarse.repeat(26, axis=1).repeat(26, axis=2)
@@ -181,7 +202,9 @@ def check(inputs: Inputs, head: Head, out: Path) -> None:
         E = [minilm(inputs.minilm, np.array([tokens.encode(PROMPT.format(w))])) for w in words]
     texts = head.texts(np.concatenate(E), np.stack([lexicon.vector(w) for w in words]))
     shipped = encoder.encode_pixels(pixels), encoder.encode_texts([PROMPT.format(w) for w in words])
-    for kind, ours, original in (("images", shipped[0], images), ("texts", shipped[1], texts)):
+    quick = mini.Mini(out).encode_pixels(pixels)
+    pairs = (("images", shipped[0], images), ("images in int8", quick, images), ("texts", shipped[1], texts))
+    for kind, ours, original in pairs:
         print(f"least cosine to the float32 original, {len(ours)} {kind}: {np.sum(ours * original, axis=1).min():.5f}")
 
 
@@ -192,12 +215,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for the files of mini")
     parser.add_argument("--work", type=Path, default=Path("build/mini"), help="where downloads are kept")
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
+    for folder in (args.out, floats(args.out)):
+        folder.mkdir(parents=True, exist_ok=True)
     inputs = read_inputs(args.wordnet, args.work)
     write_towers(inputs, args.out)
     sentence = sentence_vectors(args.out, sorted(inputs.net.senses))
     head = write_space(inputs, sentence, args.out)
-    write_card(args.out)
+    write_cards(args.out)
     for name in (*FILES, "card.json"):
         print(f"{(args.out / name).stat().st_size / 1e6:8.2f} MB  {name}")
     check(inputs, head, args.out)

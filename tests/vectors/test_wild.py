@@ -23,7 +23,7 @@ class Counting:
 
     def __init__(self, stop_at=10**9):
         self._inner = get_encoder("mini")
-        self.fingerprint, self.dim = "c" * 64, self._inner.dim
+        self.fingerprint, self.text_fingerprint, self.dim = "c" * 64, None, self._inner.dim
         self.texts, self.stop_at = 0, stop_at
 
     def encode_texts(self, texts):

@@ -85,7 +85,7 @@ _FACTS = ("size", "dim", "input", "temperature", "on this machine")
 
 def _encoder(name: str) -> dict[str, Any]:
     """What is known of an encoder without loading it; `on this machine` looks into the hub's cache."""
-    from outword.encoders.names import KNOWN, PREFIXES, parse
+    from outword.encoders.names import KNOWN, MINI, PREFIXES, parse
 
     if name.endswith(":"):  # any model of a library
         form = PREFIXES.get(name, f"{name}NAME")
@@ -100,7 +100,7 @@ def _encoder(name: str) -> dict[str, Any]:
 
         model, here = get_encoder(name), "yes"
         size = sum(path.stat().st_size for path in files_of(parse(name)))
-        side = SIDE if name == "mini" else model.preprocess.side
+        side = SIDE if name in MINI else model.preprocess.side
     shown = (f"{size / 1e6:.0f} MB", model.dim, f"{side} x {side}", float(f"{model.temperature:.4g}"), here)
     own = {"form": name, "licence": model.licence, "source": model.source}
     return {**dict(zip(_FACTS, shown, strict=True)), **own}

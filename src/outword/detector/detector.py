@@ -24,6 +24,7 @@ from outword.detector.predictions import Predictions, predict
 from outword.detector.recipe import resolve_card
 from outword.encoders import Encoder
 from outword.encoders.base import as_list
+from outword.encoders.names import named_now
 from outword.errors import ArtifactError, InputError
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods import Need, VectorDetector
@@ -110,8 +111,9 @@ class Detector:
         """The encoder that made the vectors; loaded when it is first needed."""
         wanted, used = self.card["encoder"], self._get_encoder()
         if wanted["fingerprint"] not in (used.fingerprint, used.exported_from):
+            name = named_now(wanted["name"], wanted["fingerprint"])
             raise ArtifactError(
-                f"the detector was made with the encoder {wanted['name']}, and {used.name} is another one, or another "
+                f"the detector was made with the encoder {name}, and {used.name} is another one, or another "
                 "version of it",
                 hint="fit it again, or name the encoder that it was made with",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from outword.detector.detector import CONTEXT, FITTED_ON, NOTHING, REFERENCE, VO
 from outword.detector.recipe import checked_params
 from outword.encoders import Precision, get_encoder
 from outword.encoders.base import PATCHES
-from outword.encoders.names import canonical, parse
+from outword.encoders.names import canonical, named_now, parse
 from outword.errors import ArtifactError, OutwordError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.methods.prompted import Prompted
@@ -88,7 +89,14 @@ def load(
 def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
     _check_card(card)
-    used, options = encoder or card["encoder"]["name"], dict(card["encoder"].get("options", {}))
+    made, options = card["encoder"], dict(card["encoder"].get("options", {}))
+    used = encoder or named_now(made["name"], made["fingerprint"])
+    if encoder is None and used != made["name"]:
+        warnings.warn(
+            f"{path} was made with what is called {used} now, and is used with that; {made['name']} is another encoder "
+            f"since: fit it again to have that, or name {used} to be asked no more",
+            stacklevel=4,
+        )
     parse(used)
     if card["method"]["name"] not in DETECTORS:
         raise ArtifactError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from outword.base.extras import require
 from outword.encoders import hub
 from outword.encoders.base import Coverage, Encoder
-from outword.encoders.names import ENCODERS, KNOWN, WORLD, canonical, parse
+from outword.encoders.names import ENCODERS, KNOWN, MINI, WORLD, canonical, parse
 from outword.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -85,13 +85,16 @@ def _get(name: str, **options: Any) -> Encoder:
     return make(name, **given)
 
 
-@ENCODERS.register("mini", "embedded, offline; knows ImageNet names, their synonyms and broad parents")
 def _mini(name: str, device: str = "cpu", **options: Any) -> Encoder:
     if device != "cpu" or options:
-        raise ParameterError("mini runs on the CPU as it is, without options", hint="leave them out")
-    from outword.encoders.mini.encoder import Mini
+        raise ParameterError(f"{name} runs on the CPU as it is, without options", hint="leave them out")
+    from outword.encoders.mini.encoder import DATA, DATA_FLOAT, Mini
 
-    return Mini()
+    return Mini() if name == "mini" else Mini(DATA_FLOAT, DATA)
+
+
+for _name, _about in MINI.items():
+    ENCODERS.register(_name, _about)(_mini)
 
 
 def _world(name: str, *, resize: Resize | None = None, **options: Any) -> Encoder:

@@ -78,6 +78,7 @@ class Encoder(ABC):
     temperature: float  # the divisor of cosines, h = cos / temperature
     prompts: str  # the template set (see `outword.words.prompts`) that it is used with by default
     fingerprint: str  # sha256 of the weights, the preprocessing and the tokens
+    text_fingerprint: str | None = None  # what vectors of texts hang on, where other encoders have the same texts
     exported_from: str | None = None  # fingerprint of the encoder that this one is an export of, or adds a tower to
     licence: str  # of the weights, as the source
     source: str

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 # What makes an encoder, by its name or by how its name begins: called with the whole name, and with those options of
 # `get_encoder` that were given. The entry point `mine` of another package makes what is called `mine:...`.
 ENCODERS = Registry[Callable[..., "Encoder"]]("encoder", "outword.encoders", "outword list encoders", suffix=":")
+MINI = {
+    "mini": "embedded, offline; knows ImageNet names, their synonyms and broad parents",
+    "mini-float": "the same in float32: mini as it was up to 0.1; slower, and another encoder to detectors and stores",
+}
+_MINI_FLOAT = "bcc8a22f6722f2bcff9491bd38e4d566587b04fc4a4ddf5429638e1faf7def64"
 WORLD = {  # embedded, too: they see the small rendered world (docs/world.md) and nothing else
     "world-s": "embedded, for tests of methods: a small CLIP that sees a rendered world and nothing else",
     "world-m": "the same, larger",
@@ -89,6 +94,15 @@ def canonical(name: str) -> str:
     return f"{head}{mark}{path.resolve()}" if given and path.exists() else name
 
 
+def named_now(name: str, fingerprint: str) -> str:
+    """What an encoder is called now that had this name when something was made with it.
+
+    >>> named_now("mini", _MINI_FLOAT), named_now("mini", "another")
+    ('mini-float', 'mini')
+    """
+    return "mini-float" if fingerprint == _MINI_FLOAT else name
+
+
 def parse(name: str) -> Parsed:
     """Take a name apart.
 
@@ -97,8 +111,8 @@ def parse(name: str) -> Parsed:
     >>> parse("hf:google/siglip-base-patch16-224")
     Parsed(library='hf', what='google/siglip-base-patch16-224', tag='', file='')
     """
-    if name == "mini":
-        return Parsed("mini")
+    if name in MINI:
+        return Parsed("mini", name)
     if name in WORLD:
         return Parsed("world", name.removeprefix("world-"))
     library, colon, what = (KNOWN[name].stands_for if name in KNOWN else name).partition(":")

@@ -80,7 +80,7 @@ def name_vectors(encoder: Encoder, prompts: Prompts, names: Sequence[str], repor
 
 def names_key(encoder: Encoder, prompts: Prompts) -> str:
     """sha256 of all that the vectors of names depend on."""
-    return sha256_bytes(json.dumps([encoder.fingerprint, prompts.label]).encode())
+    return sha256_bytes(json.dumps([encoder.text_fingerprint or encoder.fingerprint, prompts.label]).encode())
 
 
 def shipped_names(key: str) -> Path:

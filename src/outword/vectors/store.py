@@ -23,6 +23,7 @@ from outword.base.files import parse_json, sha256_bytes, sweep
 from outword.base.records import mistyped
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
+from outword.encoders.names import named_now
 from outword.errors import ArtifactError, ImageError, InputError
 from outword.vectors import shards
 from outword.vectors.shards import UNREADABLE, DamagedShard, Shard, read_shard, write_synced
@@ -159,7 +160,8 @@ def any_paths(folder: str | os.PathLike[str]) -> Iterator[str]:
 
 def called(card: Mapping[str, Any]) -> str:
     """An encoder as it is asked for on the command line: its name, and options such as `--resize bilinear`."""
-    return " ".join([card["name"], *(f"--{key} {value}" for key, value in card.get("options", {}).items())])
+    name = named_now(card["name"], card["fingerprint"])
+    return " ".join([name, *(f"--{key} {value}" for key, value in card.get("options", {}).items())])
 
 
 def open_store(folder: str | os.PathLike[str], fingerprint: str, name: str) -> Store:

@@ -141,7 +141,7 @@ def encode_words(
 def wild_key(encoder: Encoder, corpus: Corpus, prompts: Prompts, miner: Miner | None) -> str:
     """sha256 of all that the words and their vectors depend on."""
     rule = None if miner is None else [type(miner).__name__, asdict(miner)]  # type: ignore[call-overload]
-    parts = [encoder.fingerprint, corpus.fingerprint, prompts.noun, prompts.adjective, rule]
+    parts = [encoder.text_fingerprint or encoder.fingerprint, corpus.fingerprint, prompts.noun, prompts.adjective, rule]
     return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
 
 

@@ -1,8 +1,9 @@
 """The embedded encoder `mini`: EfficientNet-Lite2 and MiniLM-L6 in one space, offline, on onnxruntime.
 
 It knows ImageNet names, their synonyms and broad parents, and little else; `coverage` says so label by label. How the
-two networks come to share a space is in `head`, what is known of words in `lexicon`;
-the files are made by `tools/build_mini.py`.
+two networks come to share a space is in `head`, what is known of words in `lexicon`; the files are made by
+`tools/build_mini.py`. There are two encoders, which differ in the image tower alone: that of `mini` computes in 8-bit
+integers (`tools/mini_int8.py`), that of `mini-float` in float32.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from outword.encoders.ort import never_alone, session, threads
 from outword.encoders.texts import alike
 
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
+DATA_FLOAT = DATA.with_name("mini-float")  # what differs: the image tower and the card
 SIDE = 260  # pixels that go into the image tower
 CROP = 260 / 292  # share of the shorter side that the central crop keeps
 MAX_TOKENS = 128  # what the text tower was trained with; a longer text is cut
@@ -41,10 +43,11 @@ class Mini(Encoder):
     (1, 512)
     """
 
-    def __init__(self, folder: Path = DATA) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path = DATA, shared: Path | None = None) -> None:
+        """`folder` has the card and the image tower, `shared` all else; by default that is the same folder."""
+        self._image_file, self._folder = folder / "image.onnx", shared or folder
         card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
-        self.name, self.fingerprint = card["name"], card["fingerprint"]
+        self.name, self.fingerprint, self.text_fingerprint = card["name"], card["fingerprint"], card["text_fingerprint"]
         self.dim, self.temperature, self.prompts = (card[key] for key in ("dim", "temperature", "prompts"))
         self.licence = "Apache-2.0; WordNet 3.0 licence"
         self.source = "comes with outword: EfficientNet-Lite2, all-MiniLM-L6-v2, WordNet 3.0 (docs/mini.md)"
@@ -92,7 +95,7 @@ class Mini(Encoder):
 
     @cached_property
     def _image_tower(self) -> Any:
-        return session(self._folder / "image.onnx")
+        return session(self._image_file)
 
     @cached_property
     def _text_tower(self) -> Any:

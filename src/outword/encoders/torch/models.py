@@ -29,9 +29,10 @@ WEIGHTS = {  # in the order in which the libraries themselves look for them
 def files_of(parsed: Parsed) -> list[Path]:
     """The files of a model, fetched from the hub where they are not on this machine yet."""
     if parsed.library == "mini":
-        from outword.encoders.mini.encoder import DATA
+        from outword.encoders.mini.encoder import DATA, DATA_FLOAT
 
-        return sorted(DATA.iterdir())
+        own = {path.name: path for path in DATA_FLOAT.iterdir()} if parsed.what == "mini-float" else {}
+        return sorted(({path.name: path for path in DATA.iterdir()} | own).values())
     if parsed.library == "world":
         from outword.encoders.world import DATA as WORLD
 
