@@ -12,10 +12,8 @@ files.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -23,7 +21,6 @@ import numpy as np
 import torch
 
 from outword.encoders import Encoder
-from outword.photos.ahead import decode_ahead
 from outword.photos.decode import open_image
 from perf.clip import (
     NAMES,
@@ -36,7 +33,7 @@ from perf.clip import (
     towers,
     transformers_clip,
 )
-from perf.jpegs import HEIGHT, PHOTOS, WIDTH, write_jpegs
+from perf.jpegs import PHOTOS
 from perf.tables import Table, markdown, times
 
 
@@ -86,7 +83,7 @@ def _cosines(encoder: Encoder) -> str:
 
 
 def on_gpu(name: str, rounds: int) -> Iterator[Table]:
-    """Images of one model of transformers, from memory and from JPEG files."""
+    """Images of one model of transformers, from memory."""
     peak, plain_peak = matrix_peak(torch.float16), matrix_peak(torch.float32)
     pixels = np.random.default_rng(0).integers(256, size=(4096, 224, 224, 3), dtype=np.uint8)
     ready = normalised(pixels[:1024])
@@ -113,26 +110,6 @@ def on_gpu(name: str, rounds: int) -> Iterator[Table]:
     note = f"{torch.cuda.get_device_name()}, torch {torch.__version__}; matrix products {peak:.0f} TFLOP/s in fp16, "
     title = f"{name}, {operations(name) / 1e9:.1f} GFLOP an image, random weights, from memory"
     yield Table(title, rows, note=f"{note}{plain_peak:.0f} in fp32. The plain loop is given normalised floats.")
-    yield from_files(name, encoder)
-
-
-def from_files(name: str, encoder: Encoder, count: int = 3000) -> Table:
-    """JPEG files: decoding alone, encoding alone, and both."""
-    with tempfile.TemporaryDirectory() as scratch:
-        files = write_jpegs(Path(scratch), count)
-        workers = os.cpu_count() or 1
-        began = time.perf_counter()
-        loaded = [x for _, x in decode_ahead(files, encoder.loader, workers=workers, ahead=2048)]
-        decoding = 1e3 * (time.perf_counter() - began)
-        pixels = np.stack(loaded)
-        encoding = times({"": lambda: encoder.encode_pixels(pixels)}, 2)[""]
-        both = times({"": lambda: encoder.encode_images(files)}, 2)[""]
-    return speeds(
-        f"{name}, {count:,} JPEG files of {WIDTH} x {HEIGHT}, {workers} threads",
-        {"both": both, "decoding and resizing alone": decoding, "encoding alone": encoding},
-        count,
-        "images",
-    )
 
 
 def matrix_peak(dtype: torch.dtype, n: int = 8192) -> float:

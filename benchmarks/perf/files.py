@@ -1,19 +1,12 @@
-"""From JPEG files to rows on disk with CLIP on a CUDA device, in one process: by decoder, and by number of cores.
-
-    cd benchmarks && python -m perf.files --model ViT-B-16 --decoder nvjpeg --cores 8
-
-measures one line of the last table.
-"""
+"""From JPEG files to rows on disk with CLIP on a CUDA device, in one process: by decoder, and by number of cores."""
 
 from __future__ import annotations
 
-import argparse
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -37,23 +30,28 @@ def run(device: str) -> Iterator[Table]:
             folder.mkdir()
             write_jpegs(folder, COUNT, distinct=DISTINCT)
             for name in GOALS:
-                yield by_decoder(name, folder)
-            yield by_cores("ViT-B-16", folder)
+                yield from by_decoder(name, folder)
 
 
-def by_decoder(name: str, folder: Path) -> Table:
-    """Images a second from files to rows with each decoder, beside the encoder alone."""
-    from perf.clip import transformers_clip
+def by_decoder(name: str, folder: Path) -> Iterator[Table]:
+    """Images a second from files to rows with each decoder, beside the encoder alone; and by cores for the smaller."""
+    from perf.clip import towers, transformers_clip
 
-    module, found = transformers_clip(name), dict[str, float]()
+    encoder, found = towers(transformers_clip(name)), dict[str, float]()
+    detector = detector_of(encoder)
     pixels = np.random.default_rng(0).integers(256, size=(8192, 224, 224, 3), dtype=np.uint8)
+    found["the encoder alone, from memory"] = max(rate(lambda: encoder.encode_pixels(pixels), 8192, 3))
     for decoder in DECODERS:
-        encoder = made(module, decoder)
-        if not found:
-            found["the encoder alone, from memory"] = max(rate(lambda e=encoder: e.encode_pixels(pixels), 8192, 3))
-        detector = detector_of(encoder)
-        count = COUNT if decoder != "pillow" else COUNT // 4
-        found[decoder] = max(rate(lambda d=detector, n=count: scored(d, folder, n), count, 3 if count == COUNT else 2))
+        with decoding(encoder, decoder):
+            count = COUNT if decoder != "pillow" else COUNT // 4
+            runs = rate(lambda n=count: scored(detector, folder, n), count, 3 if count == COUNT else 2)
+            found[decoder] = max(runs)
+    yield _table(name, found)
+    if name == "ViT-B-16":
+        yield by_cores(name, encoder, detector, folder)
+
+
+def _table(name: str, found: dict[str, float]) -> Table:
     alone = found["the encoder alone, from memory"]
     goals = []
     for decoder, least in GOALS[name].items():
@@ -72,35 +70,33 @@ def by_decoder(name: str, folder: Path) -> Table:
     )
 
 
-def by_cores(name: str, folder: Path) -> Table:
-    """The same by the number of cores that the process may use."""
-    rows = []
-    for cores in (n for n in CORES if n <= usable_cpus()):
-        row: dict[str, float | int] = {"cores": cores}
-        for decoder in DECODERS:
-            command = [
-                sys.executable,
-                "-m",
-                "perf.files",
-                "--model",
-                name,
-                "--decoder",
-                decoder,
-                "--folder",
-                str(folder),
-            ]
-            told = subprocess.run([*command, "--cores", str(cores)], capture_output=True, text=True, check=True)
-            row[decoder] = float(told.stdout)
-        rows.append(row)
-    return Table(f"{name}: files to rows by cores, images/s", rows, note="A process of its own for each cell.")
+def by_cores(name: str, encoder, detector, folder: Path) -> Table:
+    """The same by the number of cores that the threads may use."""
+    rows, every = [], sorted(os.sched_getaffinity(0))
+    try:
+        for cores in (n for n in CORES if n <= len(every)):
+            os.sched_setaffinity(0, set(every[:cores]))  # of this thread, and of those that it starts
+            row: dict[str, float | int] = {"cores": cores}
+            for decoder in DECODERS:
+                count = COUNT // (16 if decoder == "pillow" or cores < 4 else 4)
+                with decoding(encoder, decoder):
+                    row[decoder] = max(rate(lambda n=count: scored(detector, folder, n), count, 1))
+            rows.append(row)
+    finally:
+        os.sched_setaffinity(0, set(every))
+    return Table(f"{name}: files to rows by cores, images/s", rows, note="A core is one that the system shows.")
 
 
-def made(module: object, decoder: str):
-    """An encoder with a decoder."""
-    from perf.clip import towers
-
-    os.environ["OUTWORD_DECODER"] = decoder
-    return towers(module)
+@contextmanager
+def decoding(encoder, decoder: str) -> Iterator[None]:
+    """A block in which an encoder has another decoder, as it would have with OUTWORD_DECODER."""
+    before, encoder.decoder = encoder.decoder, decoder
+    vars(encoder).pop("loader", None)
+    try:
+        yield
+    finally:
+        encoder.decoder = before
+        vars(encoder).pop("loader", None)
 
 
 def rate(run, count: int, rounds: int) -> Iterator[float]:
@@ -124,23 +120,3 @@ def scored(detector, folder: Path, count: int) -> Mapping[str, int]:
         assert totals.rows == count
         assert not totals.counts.get("error")
         return totals.counts
-
-
-def main() -> None:
-    """Measure one decoder with some cores, and print images a second."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--model", default="ViT-B-16")
-    parser.add_argument("--decoder", choices=DECODERS, required=True)
-    parser.add_argument("--cores", type=int, required=True)
-    parser.add_argument("--folder", type=Path, required=True)
-    args = parser.parse_args()
-    os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[: args.cores]))
-    from perf.clip import transformers_clip
-
-    detector = detector_of(made(transformers_clip(args.model), args.decoder))
-    count = COUNT // (8 if args.decoder == "pillow" or args.cores < 4 else 2)
-    print(max(rate(lambda: scored(detector, args.folder, count), count, 1)))
-
-
-if __name__ == "__main__":
-    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -78,7 +79,11 @@ def score_source(detector: Detector, source: Source) -> Iterator[tuple[Row, Pixe
 def score_jobs(detector: Detector, jobs: Iterable[Job], *, photos: bool) -> Iterator[Scored]:
     """Score what is left of pieces, in order; the encoder is needed for photos only."""
     loader, size = (detector.encoder.loader, detector.encoder.chunk) if photos else (None, 0)
-    return score_chunks(detector, read(jobs, loader, size))
+    gc.freeze()  # libraries have made a million objects, and Python would go through them again and again
+    try:
+        yield from score_chunks(detector, read(jobs, loader, size))
+    finally:
+        gc.unfreeze()
 
 
 def score_chunk(detector: Detector, chunk: Chunk) -> Scored:
