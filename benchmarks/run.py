@@ -22,7 +22,7 @@ from perf.facts import circumstances
 from perf.tables import markdown
 
 SECTIONS = {
-    "cpu": ["cpu", "end_to_end", "start_up", "encoder", "texts"],
+    "cpu": ["cpu", "end_to_end", "start_up", "encoder", "texts", "many_cores"],
     "cuda": ["cuda", "clip_images", "judging", "files"],
 }
 

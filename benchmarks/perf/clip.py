@@ -71,13 +71,27 @@ def transformers_clip(name: str) -> torch.nn.Module:
     return library.CLIPModel(config).eval().requires_grad_(False)
 
 
-def towers(module: torch.nn.Module) -> Encoder:
+def letters() -> Any:
+    """A tokenizer whose tokens are letters: one that can be exported, where a benchmark is about images."""
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
+
+    tokens = ["<pad>", "</s>", "<unk>", *"abcdefghijklmnopqrstuvwxyz "]
+    inner = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
+    inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    named = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    library = require("transformers", "this benchmark")
+    return library.PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=77, **named)
+
+
+def towers(module: torch.nn.Module, tokenizer: Any = None, device: str | None = None) -> Encoder:
     """Our encoder around a CLIP of transformers, on the device and in the precision that are the default."""
     from outword.encoders.torch.towers import Towers
     from outword.encoders.torch.transformers import from_parts
 
-    model = from_parts(module, NoTokenizer(), Preprocess(224, 224, "bicubic", MEAN, STD), digest="")
-    return Towers(model, name="benchmark", options={}, prompts="released")
+    preprocess = Preprocess(224, 224, "bicubic", MEAN, STD)
+    model = from_parts(module, tokenizer or NoTokenizer(), preprocess, digest="")
+    return Towers(model, name="benchmark", options={}, prompts="released", device=device)
 
 
 def normalised(pixels: np.ndarray) -> torch.Tensor:
