@@ -1,9 +1,9 @@
 """What each decoder makes of photos, against Pillow: pixels, scores and verdicts, with models that know what they see.
 
-    python benchmarks/decoders.py PHOTOS [--count 1200] [--cpu] [--detector mini=FILE] [--detector world-m=FILE]
+    python benchmarks/decoders.py PHOTOS [--count 1200] [--cpu] [--only mini-float] [--detector mini-float=FILE]
 
-PHOTOS is a folder of JPEGs, which `mini` judges, with cuttings of the demo's photos; photos of the small world are
-written as JPEGs of 200 pixels, and judged by `world-m`. Both are given pixels that are made as CLIP's are, of their own
+PHOTOS is a folder of JPEGs, which `mini-float` and `mini` judge, with cuttings of the demo's photos; photos of the small world are
+written as JPEGs of 200 pixels, and judged by `world-m`. All are given pixels that are made as CLIP's are, of their own
 size: decoded, and resized beside or on the CUDA device. A detector that was fitted before can be given; else one is
 fitted with ten broad labels, or with the world's. Without a device (--cpu), simplejpeg is compared alone, with kernels
 that are interpreted: minutes.
@@ -27,6 +27,7 @@ from perf.tables import Goal, Table, markdown
 
 BROAD = "dog, bird, snake, insect, crustacean, vehicle, musical instrument, furniture, garment, vegetable"
 CUTTINGS = 240
+ENCODERS = ["mini-float", "mini", "world-m"]
 MOST, AGREE = 1e-2, 0.999
 
 
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("photos", type=Path)
     parser.add_argument("--count", type=int, default=1200, help="of the photos, and of those of the world")
     parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=ENCODERS, default=ENCODERS)
     parser.add_argument("--detector", action="append", default=[], metavar="ENCODER=FILE")
     args = parser.parse_args()
     if args.cpu:
@@ -43,7 +45,8 @@ def main() -> None:
     given = dict(one.split("=", 1) for one in args.detector)
     decoders = ("simplejpeg",) if args.cpu else ("simplejpeg", "nvjpeg")
     with tempfile.TemporaryDirectory() as scratch:
-        for name, files in (("mini", of_photos(args, Path(scratch))), ("world-m", of_world(args.count, Path(scratch)))):
+        for name in args.only:
+            files = of_world(args.count, Path(scratch)) if name == "world-m" else of_photos(args, Path(scratch))
             print(markdown(compared(name, files, given.get(name), decoders)), flush=True)
 
 
@@ -51,8 +54,9 @@ def of_photos(args: argparse.Namespace, scratch: Path) -> list[Path]:
     """Files of the folder, evenly spread over it, and cuttings of the demo's photos."""
     every = sorted(path for path in args.photos.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
     folder = scratch / "cuttings"
-    folder.mkdir()
-    return [*every[:: max(1, len(every) // args.count)], *write_jpegs(folder, min(CUTTINGS, args.count))]
+    folder.mkdir(exist_ok=True)
+    done = sorted(folder.iterdir())
+    return [*every[:: max(1, len(every) // args.count)], *(done or write_jpegs(folder, min(CUTTINGS, args.count)))]
 
 
 def of_world(count: int, scratch: Path) -> list[Path]:
@@ -80,10 +84,10 @@ def compared(name: str, files: list[Path], detector: str | None, decoders: tuple
     from outword.encoders.torch.feeding import device_loader
     from outword.world.sets import world_sets
 
-    labels = BROAD.split(", ") if name == "mini" else sorted(set(filter(None, world_sets()["id"].shown)))
+    labels = BROAD.split(", ") if name != "world-m" else sorted(set(filter(None, world_sets()["id"].shown)))
     found = outword.load(detector) if detector else outword.fit(labels, encoder=name)
     encoder, device = get_encoder(name), torch.device("cpu" if decoders == ("simplejpeg",) else "cuda")
-    way = Preprocess(260, 292, "bicubic", [0] * 3, [1] * 3) if name == "mini" else encoder.preprocess
+    way = Preprocess(260, 292, "bicubic", [0] * 3, [1] * 3) if name != "world-m" else encoder.preprocess
     plain = Loader(way, way.min_side)
     want, threshold = np.stack([plain(file) for file in files]), found.threshold
     scores = judge(found, encoder.encode_pixels(want), 0).scores

@@ -13,4 +13,4 @@ def run(device: str) -> Iterator[Table]:
         from encode import on_gpu
 
         for name in ("ViT-B-16", "ViT-L-14"):
-            yield from on_gpu(name, rounds=3)
+            yield from on_gpu(name, rounds=2)

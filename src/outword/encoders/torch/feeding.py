@@ -34,7 +34,7 @@ from outword.photos.decode import Blob, ImageLike
 from outword.photos.plain_jpeg import MOST_BYTES, PlainJpeg, plain_jpeg
 
 TOGETHER = 16  # photos that a thread reads in one go: threads that meet less often wait less for each other
-READERS = 2  # threads that read files for the hardware; more would only wait for Python's lock, and keep it from others
+READERS = 1  # threads that read files for the hardware; more would only wait for Python's lock, and keep it from others
 MOST_ROWS = 2 << 20  # bytes of a photo as simplejpeg decodes it; of a larger one, which is very long, Pillow keeps less
 ON_DEVICE = 1 << 30  # bytes of decoded photos on the device at a time
 

@@ -7,6 +7,7 @@ kept; sums in integers. So pixels are those of `outword.encoders.preprocess.Prep
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +37,10 @@ def resize(photos: Mapping[int, Photo], preprocess: Preprocess, out: Tensor) -> 
     Where a model wants the whole photo squashed, Pillow may go down first, and some pixels differ by a few levels.
     """
     side, places, spans, rows = preprocess.side, [], [], 0
+    kept = cache(preprocess.kept)  # many photos are of one size
     for place, photo in photos.items():
         width, height, start, down, right = _turned(*photo)
-        across, along, first, last = preprocess.kept(width, height)
+        across, along, first, last = kept(width, height)
         places.append((start + first * down, down, right, width, last - first, rows * 3 * side, place))
         spans.append(across + along)
         rows += last - first
