@@ -62,7 +62,7 @@ def matrix_peak() -> float:
 
 def _table(name: str, found: dict[str, float], speed: float, peak: float) -> Table:
     alone, least = found["the encoder alone, from memory"], PEAK[name]
-    aim = f"the encoder: at least {least:.0%} of the matrix peak, {peak:,.0f} TFLOP/s, by the operations of the whole model"
+    aim = f"the encoder: at least {least:.0%} of the matrix peak, {peak:,.0f} TFLOP/s, by all operations of the model"
     goals = [Goal(aim, f"{speed / peak:.0%}", speed >= least * peak)]
     for decoder, least in GOALS[name].items():
         share = least < 1

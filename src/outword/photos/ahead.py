@@ -74,3 +74,10 @@ def attempt(load: Callable[[Item], Result], item: Item) -> Result | OutwordError
         return load(item)
     except OutwordError as error:
         return error.bare()
+
+
+def sound(found: Result | OutwordError) -> Result:
+    """What was loaded; an error of more than one item is raised."""
+    if isinstance(found, OutwordError):
+        raise found
+    return found

@@ -16,7 +16,7 @@ from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
 from outword.encoders.base import Loader, Vectors
 from outword.errors import ImageError, OutwordError
-from outword.photos.ahead import decode_ahead, weight
+from outword.photos.ahead import decode_ahead, sound, weight
 from outword.photos.decode import read_hashed
 from outword.vectors.shards import UNREADABLE, Shard
 from outword.vectors.store import Store, make_store
@@ -89,7 +89,7 @@ def embed(
     workers = loader.threads or usable_cpus()
     ahead = decode_ahead(groups, partial(_look, loader, known), workers=workers, ahead=most, weigh=_weight)
     looked = (
-        (os.fsencode(path), found) for group, some in ahead for path, found in zip(group, _good(some), strict=True)
+        (os.fsencode(path), found) for group, some in ahead for path, found in zip(group, sound(some), strict=True)
     )
     try:
         while part := list(islice(looked, encoder.chunk)):
@@ -172,12 +172,6 @@ def _entries(
         if not store.holds(path, digest, error):
             entries.append(Entry(path, digest, error, vector))
     return entries
-
-
-def _good(found: list[Looked] | OutwordError) -> list[Looked]:
-    if isinstance(found, OutwordError):
-        raise found
-    return found
 
 
 def _shard(store: Store, entries: list[Entry]) -> Shard:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
 from outword.encoders.base import Loader, Vectors, stacked
 from outword.errors import ImageError, InputError, OutwordError
-from outword.photos.ahead import attempt, decode_ahead, weight
+from outword.photos.ahead import attempt, decode_ahead, sound, weight
 from outword.photos.decode import read_hashed
 from outword.photos.sources.base import PART, Item
 from outword.vectors.source import Job, Source, Stored, Vector
@@ -107,14 +107,13 @@ def _decoded(entries: Iterator[Entry], loader: Loader, size: int, workers: int, 
         yield from (_chunk(*part, loader.gather) for part in parts)
         return
     for _, chunk in decode_ahead(parts, lambda part: _chunk(*part, loader.gather), workers=1, ahead=2, weigh=_nothing):
-        yield _sound(chunk)
+        yield sound(chunk)
 
 
 Entry = tuple[Job, int, "Item | Vector | None"]  # a place in a piece, and what is there; None after the last
 Loaded = tuple[Any, bytes] | None  # what is to be gathered, or a vector, and the sha256 of the file
 Found = tuple[str, "Loaded | OutwordError"]  # the name of an item, and what became of it
 Gather = Callable[[Sequence[Any]], tuple[Any, list[ImageError | None]]]
-Value = TypeVar("Value")
 
 
 def _entries(jobs: Iterable[Job]) -> Iterator[Entry]:
@@ -143,7 +142,7 @@ def _each(
     ahead: Iterable[tuple[list[Entry], list[Loaded | OutwordError] | OutwordError]],
 ) -> Iterator[tuple[Entry, Loaded | OutwordError]]:
     for group, found in ahead:
-        yield from zip(group, _sound(found), strict=True)
+        yield from zip(group, sound(found), strict=True)
         del group, found  # files need not be in memory while the next ones are read
 
 
@@ -169,13 +168,6 @@ def _content(wanted: tuple[Any, bool]) -> tuple[Any, bytes]:
     """What a loader reads, and the sha256 of the file where that is wanted."""
     item, hashed = wanted
     return read_hashed(item)[::-1] if hashed else (item, b"")
-
-
-def _sound(found: Value | OutwordError) -> Value:
-    """What is no error; an error of one item is in its place, so that this is another one."""
-    if isinstance(found, OutwordError):
-        raise found
-    return found
 
 
 def _nothing(_: object) -> int:
