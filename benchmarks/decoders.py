@@ -2,7 +2,7 @@
 
     python benchmarks/decoders.py PHOTOS [--count 1200] [--cpu] [--only mini-float] [--detector mini-float=FILE]
 
-PHOTOS is a folder of JPEGs, which `mini-float` and `mini` judge, with cuttings of the demo's photos; photos of the small
+PHOTOS is a folder of JPEGs, which `mini-float` and `mini` judge, with cuttings of the demo photos; those of the small
 world are written as JPEGs of 200 pixels, and judged by `world-m`. All are given pixels that are made as CLIP's are, of
 their own size: decoded, and resized beside or on the CUDA device. A detector that was fitted before can be given; else
 one is fitted with ten broad labels, or with the world's. Without a device (--cpu), simplejpeg is compared alone, with
