@@ -2,6 +2,7 @@
 
 import ctypes
 import io
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -153,6 +154,9 @@ def test_what_the_hardware_refuses_goes_through_pillow(monkeypatch):
     np.testing.assert_array_equal(pixels.numpy(), np.stack([plain(file) for file in good[:2] + good[3:]]))
     assert hardware.batches[0] == 6
     assert hardware.batches.count(1) >= 2  # down to those that are to blame
+    monkeypatch.setattr(feeding, "PACKED", len(good[3]) - 1)
+    assert isinstance(loader.load(good[3:4])[0], np.ndarray)  # too large to wait
+    monkeypatch.setattr(feeding, "PACKED", 1 << 20)
     monkeypatch.setattr(feeding, "ON_DEVICE", 3 * 40 * 50 * 2)
     hardware.batches.clear()
     again, _ = loader.gather(loader.load(good[3:]))
@@ -196,9 +200,12 @@ def test_the_choice(monkeypatch):
     there = {"triton", "simplejpeg"}
     monkeypatch.setattr(decoders, "find_spec", lambda name: name in there or None)
     monkeypatch.setattr(nvjpeg, "load", lambda: None)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     cuda = torch.device("cuda")
     assert (decoders.choose(torch.device("cpu")), decoders.choose(cuda)) == ("pillow", "simplejpeg")
-    monkeypatch.setattr(nvjpeg, "load", object)
+    monkeypatch.setattr(nvjpeg, "load", lambda: Library(nvjpegCreateEx=[6]))  # no hardware for it
+    assert decoders.choose(cuda) == "simplejpeg"
+    monkeypatch.setattr(nvjpeg, "load", Library)
     assert decoders.choose(cuda) == "nvjpeg"
     there.remove("triton")
     assert decoders.choose(cuda) == "pillow"
@@ -208,9 +215,9 @@ def test_the_choice(monkeypatch):
         assert (decoders.choose(cuda), decoders.choose(torch.device("cpu"))) == (asked, "pillow")
     there.remove("simplejpeg")
     monkeypatch.setenv(decoders.VARIABLE, "simplejpeg")
-    with pytest.raises(ParameterError, match="not installed") as told:
+    with pytest.raises(ParameterError, match="not installed, or has no hardware here") as told:
         decoders.choose(cuda)
-    assert told.value.hint == 'pip install "outword[simplejpeg]"'
+    assert told.value.hint == 'pip install "outword[simplejpeg]", or leave it out'
     monkeypatch.setenv(decoders.VARIABLE, "libjpeg")
     with pytest.raises(ParameterError, match="must be one of nvjpeg, simplejpeg, pillow"):
         decoders.choose(torch.device("cpu"))

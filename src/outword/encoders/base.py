@@ -41,7 +41,6 @@ class Loader:
     decoder: str = "pillow"
     together: int = 1
     apart: bool = False
-    threads: int | None = None  # that load; by default one a processor
 
     def __call__(self, image: ImageLike) -> Pixels:
         """Pixels (height, width, 3), or `ImageError` with a short reason."""

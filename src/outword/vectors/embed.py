@@ -86,8 +86,7 @@ def embed(
 
     loader = encoder.loader
     groups, most = _grouped(paths, loader.together), max(2, 2 * encoder.chunk // loader.together)
-    workers = loader.threads or usable_cpus()
-    ahead = decode_ahead(groups, partial(_look, loader, known), workers=workers, ahead=most, weigh=_weight)
+    ahead = decode_ahead(groups, partial(_look, loader, known), workers=usable_cpus(), ahead=most, weigh=_weight)
     looked = (
         (os.fsencode(path), found) for group, some in ahead for path, found in zip(group, sound(some), strict=True)
     )

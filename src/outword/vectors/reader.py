@@ -84,7 +84,7 @@ def read(
     """What is left of pieces, in order; `size` photos, or `STORED` vectors, are a chunk.
 
     A chunk ends where a part does. So it does not matter where a run that was killed goes on, if that is at a part.
-    The loader loads in so many threads, by default as many as it likes best; it is None where there are no photos.
+    The loader loads in so many threads, by default one a processor; it is None where there are no photos.
     """
     for stored, group in groupby(jobs, key=lambda job: isinstance(job.piece, Stored)):
         entries = _entries(group)
@@ -92,7 +92,7 @@ def read(
             found = ((entry, attempt(_vector, entry)) for entry in entries)
             yield from (_chunk(*part, stacked) for part in _cut(found, STORED))
         elif loader:
-            yield from _decoded(entries, loader, size, workers or loader.threads or usable_cpus(), hashed)
+            yield from _decoded(entries, loader, size, workers or usable_cpus(), hashed)
 
 
 def _decoded(entries: Iterator[Entry], loader: Loader, size: int, workers: int, hashed: bool) -> Iterator[Chunk]:

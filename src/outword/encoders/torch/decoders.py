@@ -21,13 +21,18 @@ def choose(device: torch.device) -> str:
         raise ParameterError(f"{VARIABLE} must be one of {', '.join(DECODERS)}, got {asked!r}", hint="leave it out")
     if device.type != "cuda" or find_spec("triton") is None:  # beside a CPU it is the encoder that takes the time
         return "pillow"
-    if asked and not _is_there(asked):
-        hint = f'pip install "outword[{asked}]"'
-        raise ParameterError(f"{VARIABLE} is {asked}, and {asked} is not installed", hint=hint)
-    return asked or next(filter(_is_there, DECODERS))
+    if asked and not _works(asked, device):
+        hint = f'pip install "outword[{asked}]", or leave it out'
+        raise ParameterError(f"{VARIABLE} is {asked}, which is not installed, or has no hardware here", hint=hint)
+    return asked or next(decoder for decoder in DECODERS if _works(decoder, device))
 
 
-def _is_there(decoder: str) -> bool:
-    if decoder == "nvjpeg":
-        return nvjpeg.load() is not None
-    return decoder == "pillow" or find_spec(decoder) is not None
+def _works(decoder: str, device: torch.device) -> bool:
+    if decoder != "nvjpeg":
+        return decoder == "pillow" or find_spec(decoder) is not None
+    try:
+        with torch.cuda.device(device):
+            nvjpeg.Decoder()
+    except OSError:  # no library, or a device without hardware for JPEG
+        return False
+    return True

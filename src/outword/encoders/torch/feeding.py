@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from outword.base.extras import require
-from outword.base.processors import usable_cpus
 from outword.encoders.base import Loader, Pixels
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.torch import nvjpeg
@@ -34,7 +33,7 @@ from outword.photos.decode import Blob, ImageLike
 from outword.photos.plain_jpeg import MOST_BYTES, PlainJpeg, plain_jpeg
 
 TOGETHER = 16  # photos that a thread reads in one go: threads that meet less often wait less for each other
-READERS = 1  # threads that read files for the hardware; more would only wait for Python's lock, and keep it from others
+PACKED = 512 << 10  # bytes of a file that waits for the hardware; thousands do, and larger ones would fill the memory
 MOST_ROWS = 2 << 20  # bytes of a photo as simplejpeg decodes it; of a larger one, which is very long, Pillow keeps less
 ON_DEVICE = 1 << 30  # bytes of decoded photos on the device at a time
 
@@ -68,8 +67,11 @@ class DeviceLoader(Loader):
 
     def load(self, images: Sequence[ImageLike]) -> list[Loaded | OutwordError]:
         """Each image as far as threads take it: packed, unpacked or, by Pillow, ready; or what is wrong with it."""
-        found: list[Loaded | OutwordError] = [self._packed(image) for image in images]
-        return self._unpacked(found) if self.decoder == "simplejpeg" else found
+        if self.decoder == "simplejpeg":
+            return self._unpacked([self._packed(image) for image in images])
+        with self._reading:  # more threads that read would only wait for Python's lock, and keep it from the others
+            read = [(image, *_plain(image, PACKED)) for image in images]
+        return [Packed(data, header) if header else self._by_pillow(image, data) for image, data, header in read]
 
     def gather(self, loaded: Sequence[Any]) -> tuple[Tensor, list[ImageError | None]]:
         """Pixels (n, side, side, 3) on the device of those that are good, and what is wrong with each."""
@@ -91,10 +93,11 @@ class DeviceLoader(Loader):
 
     def _packed(self, image: ImageLike) -> Loaded | OutwordError:
         """A plain JPEG as bytes; anything else is loaded by Pillow."""
-        data = _read(image)
-        if data is not None and (header := plain_jpeg(data)):
-            return Packed(data, header)
-        return attempt(self, image if data is None or isinstance(image, Blob) else data)
+        data, header = _plain(image, MOST_BYTES)
+        return Packed(data, header) if header else self._by_pillow(image, data)
+
+    def _by_pillow(self, image: ImageLike, data: bytes) -> Pixels | OutwordError:
+        return attempt(self, data if data and not isinstance(image, Blob) else image)
 
     def _unpacked(self, found: list[Loaded | OutwordError]) -> list[Loaded | OutwordError]:
         """The same with what is packed decoded, into one block."""
@@ -177,6 +180,10 @@ class DeviceLoader(Loader):
         return torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
 
     @cached_property
+    def _reading(self) -> Lock:
+        return Lock()
+
+    @cached_property
     def _one_at_a_time(self) -> Lock:
         return Lock()
 
@@ -187,18 +194,23 @@ class DeviceLoader(Loader):
 
 def device_loader(preprocess: Preprocess, decoder: str, device: torch.device) -> DeviceLoader:
     """What loads photos with a fast decoder."""
-    threads = min(READERS, usable_cpus()) if decoder == "nvjpeg" else None
-    return DeviceLoader(preprocess, preprocess.min_side, decoder, TOGETHER, True, threads, device=device)
+    return DeviceLoader(preprocess, preprocess.min_side, decoder, TOGETHER, True, device=device)
 
 
-def _read(image: ImageLike) -> bytes | None:
-    """The bytes of a file that may be a plain JPEG; None for what is to be read otherwise, or cannot be."""
+def _plain(image: ImageLike, most: int) -> tuple[bytes, PlainJpeg | None]:
+    """The bytes of a plain JPEG of so many bytes at most, and its header, else None; b"" for what was not read."""
+    data = _read(image)
+    return data, plain_jpeg(data) if len(data) <= most else None
+
+
+def _read(image: ImageLike) -> bytes:
+    """The bytes of a file that may be a plain JPEG; b"" for what is to be read otherwise, or cannot be."""
     if isinstance(image, Blob):
-        return image.data if isinstance(image.data, bytes) else None
+        return image.data if isinstance(image.data, bytes) else b""
     if isinstance(image, bytes):
         return image
     if not isinstance(image, str | os.PathLike):
-        return None
+        return b""
     with suppress(OSError, ValueError):  # Pillow's way will say what is wrong
         file = os.open(os.fspath(image), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for its writer
         try:
@@ -207,7 +219,7 @@ def _read(image: ImageLike) -> bytes | None:
                 return os.read(file, found.st_size + 1)
         finally:
             os.close(file)
-    return None
+    return b""
 
 
 def _decode(packed: Packed, width: int, height: int, rows: NDArray[np.uint8]) -> bool:

@@ -35,6 +35,11 @@ class Decoder:
         _check(library.nvjpegJpegStateCreate(self._handle, ctypes.byref(self._state)))
         self._size = 0
 
+    def __del__(self) -> None:
+        for free, what in (("nvjpegJpegStateDestroy", "_state"), ("nvjpegDestroy", "_handle")):
+            if getattr(self, what, None):
+                getattr(self._library, free)(getattr(self, what))
+
     def decode(
         self, files: Sequence[bytes], places: NDArray[np.int64], pitches: NDArray[np.int64], stream: int
     ) -> bool:
