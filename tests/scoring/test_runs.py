@@ -81,5 +81,5 @@ def test_what_is_refused(detector, photos, tmp_path):
 def test_one_image_is_no_images(saved, tmp_path):
     told = call("score", saved, PHOTOS / "cat.jpg", "-o", tmp_path / "one.csv").stderr
     cut, *counts = told.splitlines()
-    assert cut == "in from a score of 0.233 on: balances 2,096 unrelated photos and 581 named ones"
+    assert cut == "in from a score of 0.105 on: balances 2,096 unrelated photos and 581 named ones"
     assert counts[0] == "1 image: 1 in" and counts[1].startswith("1 row, checksum ")
