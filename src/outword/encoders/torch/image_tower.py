@@ -42,6 +42,12 @@ class ImageTower:
 
     def __call__(self, pixels: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         """Bytes (n, side, side, 3) to features (n, dim); `scale` and `shift` take bytes to what the model reads."""
+        from outword.maths.kernels.triton_scoring import at_device
+
+        with at_device(pixels.device):  # Triton launches on the current one
+            return self._features(pixels, scale, shift)
+
+    def _features(self, pixels: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         from outword.encoders.torch import triton_vision as fused
 
         w, patch = self.weights, self.weights["conv1.weight"].shape[-1]
