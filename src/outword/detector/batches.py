@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from heapq import heappush, heapreplace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from outword.encoders.base import Vectors
 from outword.errors import OutwordError
 from outword.maths.numerics import Array
 from outword.maths.thresholds import Threshold, read_threshold
-from outword.photos.ahead import decode_ahead
+from outword.photos.ahead import decode_ahead, grouped
 from outword.photos.decode import ImageLike
 from outword.vectors.wild import Report, quiet
 
@@ -137,7 +136,7 @@ def vectors_of_readable(encoder: Encoder, photos: Iterable[ImageLike], report: R
     ahead = decode_ahead(photos, encoder.loader, workers=usable_cpus(), ahead=2 * encoder.chunk)
     good = (result for _, result in ahead if not isinstance(result, OutwordError))
     found, done = [np.zeros((0, encoder.dim), np.float32)], 0
-    while some := list(islice(good, encoder.chunk)):
+    for some in grouped(good, encoder.chunk):
         found.append(encoder.encode_pixels(np.stack(some)))
         done += len(some)
         report("look", done, None)

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -19,7 +18,7 @@ from outword.detector.cuts import FEWEST
 from outword.detector.judge import Verdict, judge
 from outword.encoders.base import Pixels, as_list
 from outword.errors import MissingExtraError, OutwordError
-from outword.photos.ahead import decode_ahead
+from outword.photos.ahead import decode_ahead, grouped
 from outword.photos.decode import ImageLike
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
 def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
     encoder = detector.encoder
     loaded = enumerate(decode_ahead(photos, encoder.loader, workers=usable_cpus(), ahead=2 * encoder.chunk))
-    while part := list(islice(loaded, encoder.chunk)):
+    for part in grouped(loaded, encoder.chunk):
         named = [(batches.name_of(photo, place), result) for place, (photo, result) in part]
         yield from _told(detector, named)
 

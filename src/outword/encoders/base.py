@@ -6,7 +6,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -15,7 +14,7 @@ from PIL import Image
 
 from outword.base.processors import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
-from outword.photos.ahead import attempt, decode_ahead
+from outword.photos.ahead import attempt, decode_ahead, grouped
 from outword.photos.decode import ImageLike, with_image
 
 if TYPE_CHECKING:
@@ -172,7 +171,7 @@ class Encoder(ABC):
         """The pixels of images, `chunk` at a time; the first that cannot be read ends it, and the error names it."""
         ahead = decode_ahead(as_list(images), self.loader, workers=usable_cpus(), ahead=2 * self.chunk)
         pixels = (_checked(image, result) for image, result in ahead)
-        while part := list(islice(pixels, self.chunk)):
+        for part in grouped(pixels, self.chunk):
             yield np.stack(part)
 
 

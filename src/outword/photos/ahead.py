@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from threading import current_thread
 from typing import TypeVar
 
@@ -52,6 +53,13 @@ def decode_ahead(
         while pending:
             first, future = pending.popleft()
             yield first, future.result()
+
+
+def grouped(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Items in lists of `size`, the last as long as it comes: what a thread takes in one go."""
+    rest = iter(items)
+    while group := list(islice(rest, size)):
+        yield group
 
 
 @contextmanager

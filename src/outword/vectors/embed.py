@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
 from outword.encoders.base import Loader, Vectors
 from outword.errors import ImageError, OutwordError
-from outword.photos.ahead import decode_ahead, sound, weight
+from outword.photos.ahead import decode_ahead, grouped, sound, weight
 from outword.photos.decode import read_hashed
 from outword.vectors.shards import UNREADABLE, Shard
 from outword.vectors.store import Store, make_store
@@ -85,13 +84,13 @@ def embed(
             unwritten.clear()
 
     loader = encoder.loader
-    groups, most = _grouped(paths, loader.together), max(2, 2 * encoder.chunk // loader.together)
+    groups, most = grouped(paths, loader.together), max(2, 2 * encoder.chunk // loader.together)
     ahead = decode_ahead(groups, partial(_look, loader, known), workers=usable_cpus(), ahead=most, weigh=_weight)
     looked = (
         (os.fsencode(path), found) for group, some in ahead for path, found in zip(group, sound(some), strict=True)
     )
     try:
-        while part := list(islice(looked, encoder.chunk)):
+        for part in grouped(looked, encoder.chunk):
             pending += _entries(encoder, store, known, unwritten, part, summary)
             done += len(part)
             report(done)
@@ -101,12 +100,6 @@ def embed(
         flush()
     summary.rows = len(store)
     return summary
-
-
-def _grouped(paths: Iterable[PathLike], size: int) -> Iterator[list[PathLike]]:
-    rest = iter(paths)
-    while group := list(islice(rest, size)):
-        yield group
 
 
 def _weight(group: Sequence[PathLike]) -> int:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
 from outword.encoders.base import Loader, Vectors, stacked
 from outword.errors import ImageError, InputError, OutwordError
-from outword.photos.ahead import attempt, decode_ahead, sound, weight
+from outword.photos.ahead import attempt, decode_ahead, grouped, sound, weight
 from outword.photos.decode import read_hashed
 from outword.photos.sources.base import PART, Item
 from outword.vectors.source import Job, Source, Stored, Vector
@@ -97,7 +97,7 @@ def read(
 
 def _decoded(entries: Iterator[Entry], loader: Loader, size: int, workers: int, hashed: bool) -> Iterator[Chunk]:
     """Chunks of photos; threads load what is in the next ones, and where that is done apart, one gathers."""
-    load, groups = partial(_load, loader, hashed), _grouped(entries, loader.together)
+    load, groups = partial(_load, loader, hashed), grouped(entries, loader.together)
     most = max(2, 2 * size // loader.together)
     ahead = decode_ahead(
         groups, load, workers=workers, ahead=most, weigh=lambda group: sum(weight(e[2]) for e in group)
@@ -106,7 +106,7 @@ def _decoded(entries: Iterator[Entry], loader: Loader, size: int, workers: int, 
     if not loader.apart:
         yield from (_chunk(*part, loader.gather) for part in parts)
         return
-    for _, chunk in decode_ahead(parts, lambda part: _chunk(*part, loader.gather), workers=1, ahead=2, weigh=_nothing):
+    for _, chunk in decode_ahead(parts, lambda part: _chunk(*part, loader.gather), workers=1, ahead=2):
         yield sound(chunk)
 
 
@@ -131,11 +131,6 @@ def _entries(jobs: Iterable[Job]) -> Iterator[Entry]:
 
 def _name(item: Item | Vector) -> str:
     return item.path if isinstance(item, Vector) else os.fspath(item)
-
-
-def _grouped(entries: Iterator[Entry], size: int) -> Iterator[list[Entry]]:
-    while group := list(islice(entries, size)):
-        yield group
 
 
 def _each(
@@ -168,10 +163,6 @@ def _content(wanted: tuple[Any, bool]) -> tuple[Any, bytes]:
     """What a loader reads, and the sha256 of the file where that is wanted."""
     item, hashed = wanted
     return read_hashed(item)[::-1] if hashed else (item, b"")
-
-
-def _nothing(_: object) -> int:
-    return 0
 
 
 def _cut(loaded: Iterable[tuple[Entry, Loaded | OutwordError]], size: int) -> Iterator[tuple[Span, list[Found]]]:
