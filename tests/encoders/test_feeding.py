@@ -11,6 +11,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+from outword.encoders import packed  # noqa: E402
 from outword.encoders.base import Loader  # noqa: E402
 from outword.encoders.preprocess import Preprocess  # noqa: E402
 from outword.encoders.torch import decoders, feeding, nvjpeg  # noqa: E402
@@ -154,9 +155,9 @@ def test_what_the_hardware_refuses_goes_through_pillow(monkeypatch):
     np.testing.assert_array_equal(pixels.numpy(), np.stack([plain(file) for file in good[:2] + good[3:]]))
     assert hardware.batches[0] == 6
     assert hardware.batches.count(1) >= 2  # down to those that are to blame
-    monkeypatch.setattr(feeding, "PACKED", len(good[3]) - 1)
+    monkeypatch.setattr(packed, "PACKED", len(good[3]) - 1)
     assert isinstance(loader.load(good[3:4])[0], np.ndarray)  # too large to wait
-    monkeypatch.setattr(feeding, "PACKED", 1 << 20)
+    monkeypatch.setattr(packed, "PACKED", 1 << 20)
     monkeypatch.setattr(feeding, "ON_DEVICE", 3 * 40 * 50 * 2)
     hardware.batches.clear()
     again, _ = loader.gather(loader.load(good[3:]))

@@ -1,13 +1,16 @@
 """The same rows from Ray: two nodes, all kinds of sources and encoders, processes that are killed."""
 
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -17,10 +20,13 @@ from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
 from helpers.uncut import uncut, write_store
+from outword.encoders.packed import VARIABLE, Packed, Packer
 from outword.encoders.world import DATA
 from outword.maths.thresholds import fit_reference
 from outword.scoring import parts
+from outword.scoring.stream import Scored
 from outword.vectors.embed import embed
+from outword.vectors.source import Identity, find_source
 
 ray = pytest.importorskip("ray")
 KINDS = ("hammer", "cat", "car")
@@ -164,11 +170,43 @@ def test_what_is_wrong_is_one_line(cluster, light, tmp_path, words_file):
     assert "adaneg learns from the images that it scores" in told and "hint: " in told
 
 
-def test_a_cut_from_the_batch_goes_along(detector):
+def test_a_cut_from_the_batch_goes_along(detector, monkeypatch):
     from outword.scoring.ray import FOLDER, Model
+
+    monkeypatch.setenv(VARIABLE, "pillow")  # which the model sets for its process
 
     scores = [0.3, 0.1, 0.2]
     here = detector.with_cut(fit_reference(scores, method="batch"), scores)
-    there = Model(here.zipped(FOLDER), {}).load()
+    there = Model(here.zipped(FOLDER), {}, "pillow").load()
     assert (there.basis, there.cut, there.fingerprint) == ("batch", here.cut, here.fingerprint)
     assert there.p_values([0.25]).tolist() == [0.5]
+
+
+def test_files_that_a_device_is_to_decode_stay_packed_on_the_way(tmp_path, monkeypatch):
+    from outword.scoring.ray import _Read, _Score
+
+    class Elsewhere(Packer):
+        def gather(self, loaded):
+            return [("packed", len(one.data)) if isinstance(one, Packed) else "pixels" for one in loaded], [None] * 2
+
+    (tmp_path / "a.jpg").write_bytes((PHOTOS / "cat.jpg").read_bytes())
+    (tmp_path / "b.png").write_bytes(photo(0))
+    (tmp_path / "c.jpg").write_bytes(b"no photo")
+    source = find_source([tmp_path], Identity("", ""))
+    loader = Packer(lambda image: np.asarray(image.resize((8, 8))), 8)
+    (job,) = source.jobs()
+    (table,) = _Read(loader, 4, source, tmp_path)(pa.table({"job": [pickle.dumps(job)]}))
+    seen = []
+    keep = lambda detector, chunk: seen.append(chunk) or Scored(chunk.span, [])  # noqa: E731
+    monkeypatch.setattr("outword.scoring.ray.score_chunk", keep)
+    scorer = object.__new__(_Score)
+    scorer._detector = SimpleNamespace(encoder=SimpleNamespace(loader=Elsewhere(None, 8)))
+    scorer(table)
+    assert seen[0].values == [("packed", (tmp_path / "a.jpg").stat().st_size), "pixels"]
+    assert seen[0].errors == ["", "", "not an image"]
+
+
+def test_a_run_that_is_spread_has_a_decoder_that_all_nodes_have(cluster, light, tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "simplejpeg")
+    told = call("score", light, PHOTOS, "--engine", "ray", code=2).stderr
+    assert "OUTWORD_DECODER must be pillow or nvjpeg for a run that is spread, got 'simplejpeg'" in told

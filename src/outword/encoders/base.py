@@ -45,6 +45,10 @@ class Loader:
         """Pixels (height, width, 3), or `ImageError` with a short reason."""
         return with_image(image, self.preprocess, min_side=self.min_side)
 
+    def elsewhere(self) -> Loader:
+        """What loads in a process that has no device; where it gathers nothing, this loader still has to."""
+        return self
+
     def load(self, images: Sequence[ImageLike]) -> list[Any]:
         """Each image as `gather` wants it, or what is wrong with it."""
         return [attempt(self, image) for image in images]

@@ -3,11 +3,11 @@
     plan -> read -> score -> the driver, which writes
     one     tasks   actors
 
-A row of the data set is a piece of the source after `plan`, a chunk of pixels after `read` and the rows of that chunk
-after `score`: chunks are those of a local run, and so are their scores. The driver lists the source, once, into a file
-that `plan` follows. All stages are generators that wait while the next one is behind. Nothing is kept or sorted as a
-whole. A task or an actor that dies is run again by Ray; what it had done is not written twice, since only the driver
-writes, and a chunk is the same whenever it is made.
+A row of the data set is a piece of the source after `plan`, a chunk of pixels after `read`, or of files where a GPU
+decodes them, and the rows of that chunk after `score`: chunks are those of a local run, and so are their scores. The
+driver lists the source, once, into a file that `plan` follows. All stages are generators that wait while the next one
+is behind. Nothing is kept or sorted as a whole. A task or an actor that dies is run again by Ray; what it had done is
+not written twice, since only the driver writes, and a chunk is the same whenever it is made.
 
 Photos must have the same paths on all nodes (a shared file system, or a bucket), and so must an encoder that lies in a
 folder. The detector goes along.
@@ -31,19 +31,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from outword.base.extras import missing
 from outword.base.processors import usable_cpus
 from outword.detector.detector import Detector
 from outword.detector.loading import load
 from outword.encoders.base import Loader
+from outword.encoders.packed import VARIABLE, decoder_on_nodes
 from outword.encoders.torch.models import check_here
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import Need
 from outword.scoring.parts import Progress, left_over
 from outword.scoring.stream import Scored, score_chunk
-from outword.vectors.reader import Chunk, read
+from outword.vectors.reader import Chunk, gathered, read
 from outword.vectors.source import Job, Source
 
 try:
@@ -62,13 +61,15 @@ FOLDER = "detector.outword"
 
 @dataclass(frozen=True)
 class Model:
-    """A detector on its way to the nodes: its files, and how `outword.load` is called there."""
+    """A detector on its way to the nodes: its files, how `outword.load` is called there, and what decodes photos."""
 
     files: bytes
     options: Mapping[str, Any]
+    decoder: str
 
     def load(self) -> Detector:
         """The detector; its encoder is loaded when it is first used."""
+        os.environ[VARIABLE] = self.decoder
         with tempfile.TemporaryDirectory() as folder:
             zipfile.ZipFile(io.BytesIO(self.files)).extractall(folder)
             return load(Path(folder) / FOLDER, **self.options)
@@ -93,7 +94,8 @@ def score_source(
     with _cluster(address), tempfile.TemporaryDirectory() as scratch:
         plan = Path(scratch) / "plan"
         threading.Thread(target=_write_plan, args=(plan, left_over(source.pieces(), progress)), daemon=True).start()
-        yield from _run(Model(detector.zipped(FOLDER), {**options, "trust_encoder": True}), source, plan)
+        model = Model(detector.zipped(FOLDER), {**options, "trust_encoder": True}, decoder_on_nodes())
+        yield from _run(model, source, plan)
 
 
 def _write_plan(plan: Path, jobs: Iterator[Job]) -> None:
@@ -119,8 +121,9 @@ def _run(model: Model, source: Source, plan: Path) -> Iterator[Scored]:
         loader, size, on_gpu = _unwrapped(lambda: ray.get(look.remote([there])))
     own = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
     here = {f"node:{own}": 0.001}  # a resource that only this node has
-    # A scorer keeps a GPU busy by itself (docs/scale.md). On processors alone, each has a reader and a scorer, and the
-    # system gives time to the one that is behind.
+    # A scorer keeps a GPU busy by itself (docs/scale.md), with two chunks at a time: one is decoded, or becomes rows,
+    # while the other is encoded. On processors alone, each has a reader and a scorer, and the system gives time to the
+    # one that is behind.
     scorers = usable if on_gpu else max(1, cpus)
     scoring = min(0.75, 0.5 * cpus / scorers) if on_gpu else 0.75
     reading = min(1.0, 0.5 * cpus) if on_gpu else 0.25
@@ -140,6 +143,7 @@ def _run(model: Model, source: Source, plan: Path) -> Iterator[Scored]:
             num_cpus=scoring,
             ray_remote_args_fn=lambda: {"max_restarts": AGAIN, "max_task_retries": AGAIN},
             num_gpus=1 if on_gpu else 0,
+            max_concurrency=2 if on_gpu else 1,
             compute=ActorPoolStrategy(min_size=1, max_size=scorers, initial_size=scorers),
             **_ONE,
         )
@@ -155,8 +159,7 @@ _ONE: Any = {"batch_size": 1, "batch_format": "pyarrow", "zero_copy_batch": True
 def _look(there: list[Any]) -> tuple[Loader, int, bool]:
     """How photos are read for the encoder, how many make a chunk, and whether it runs on a GPU, on a scorer's node."""
     encoder = ray.get(there[0]).load().encoder
-    loader = Loader(encoder.preprocess, encoder.min_side)  # readers have no device
-    return loader, encoder.chunk, getattr(getattr(encoder, "device", None), "type", "") == "cuda"
+    return encoder.loader.elsewhere(), encoder.chunk, getattr(getattr(encoder, "device", None), "type", "") == "cuda"
 
 
 @dataclass(frozen=True)
@@ -199,10 +202,10 @@ class _Read:
         _enter(self.folder, self.source)
         job = pickle.loads(batch["job"][0].as_buffer())
         for chunk in read([job], self.loader, self.size, workers=1):
-            values = np.ascontiguousarray(chunk.values)
-            head = (replace(chunk, values=np.zeros(0)), values.dtype.str, values.shape)
-            data = pa.array([values.reshape(-1).view(np.uint8).data], pa.large_binary())
-            yield pa.table({"head": [pickle.dumps(head)], "values": data})
+            buffers: list[pickle.PickleBuffer] = []  # arrays, which are not copied
+            head = pickle.dumps(chunk, protocol=5, buffer_callback=buffers.append)
+            arrays = pa.array([[buffer.raw() for buffer in buffers]], pa.list_(pa.large_binary()))
+            yield pa.table({"chunk": pa.array([head], pa.large_binary()), "arrays": arrays})
 
 
 class _Score:
@@ -212,10 +215,11 @@ class _Score:
         self._detector: Detector = ray.get(there[0]).load()
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        head: Chunk
-        head, dtype, shape = pickle.loads(batch["head"][0].as_buffer())
-        values = np.frombuffer(batch["values"][0].as_buffer(), dtype).reshape(shape)
-        scored = score_chunk(self._detector, replace(head, values=values))
+        arrays = [array.as_buffer() for array in batch["arrays"][0]]
+        chunk: Chunk = pickle.loads(batch["chunk"][0].as_buffer(), buffers=arrays)
+        if isinstance(chunk.values, list):
+            chunk = gathered(chunk, self._detector.encoder.loader.gather)
+        scored = score_chunk(self._detector, chunk)
         return pa.table({"scored": [pickle.dumps(replace(scored, pixels=()))]})
 
 

@@ -17,6 +17,7 @@ from typing import IO, Any
 from outword.base.files import whole_file
 from outword.detector import batches
 from outword.detector.detector import Detector
+from outword.encoders.packed import decoder_on_nodes
 from outword.errors import ArtifactError, ImageError, InputError, unknown
 from outword.photos.budget import decoding
 from outword.photos.sources import read_items
@@ -133,8 +134,9 @@ class Scoring:
     def about(self) -> dict[str, Any]:
         """What the run is, so that another does not go on with it."""
         words = getattr(self.detector.words_source, "fingerprint", None)  # of a file; a callable has none
-        here = self.engine is None and self.source.has_photos
-        decoder = self.detector.encoder.decoder if here else "pillow"
+        decoder = "pillow"
+        if self.source.has_photos:
+            decoder = decoder_on_nodes() if self.engine else self.detector.encoder.decoder
         return {
             **({"words": words} if words else {}),
             **({"decoder": decoder} if decoder != "pillow" else {}),

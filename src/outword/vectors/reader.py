@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -48,7 +48,9 @@ class Chunk:
     span: Span
     paths: list[str]
     errors: list[str]  # what is wrong with each, else ""
-    values: Array  # of the good ones, pixels (n, height, width, 3) or vectors (n, dim)
+    # Of the good ones, pixels (n, height, width, 3) or vectors (n, dim); or a list, of what another process has loaded
+    # and this one is to gather
+    values: Any
     digests: list[bytes]  # of the good ones, sha256 of their files; b"" where nobody asked
 
 
@@ -179,13 +181,25 @@ def _cut(loaded: Iterable[tuple[Entry, Loaded | OutwordError]], size: int) -> It
 
 
 def _chunk(span: Span, held: list[Found], gather: Gather) -> Chunk:
-    found: list[Any] = [value for _, value in held]
-    at = [place for place, value in enumerate(found) if isinstance(value, tuple)]
-    values, wrong = gather([found[place][0] for place in at]) if at else (np.zeros(0), [])
-    for place, error in zip(at, wrong, strict=True):
-        found[place] = error or found[place]
-    errors = [value.message if isinstance(value, OutwordError) else "" for value in found]
-    return Chunk(span, [path for path, _ in held], errors, values, [v[1] for v in found if isinstance(v, tuple)])
+    errors = [value.message if isinstance(value, OutwordError) else "" for _, value in held]
+    good = [value for _, value in held if isinstance(value, tuple)]
+    values, digests = [value for value, _ in good], [digest for _, digest in good]
+    return gathered(Chunk(span, [path for path, _ in held], errors, values, digests), gather)
+
+
+def gathered(chunk: Chunk, gather: Gather) -> Chunk:
+    """The same with its values gathered; what is wrong with an image may show only now."""
+    if not chunk.values:
+        return replace(chunk, values=np.zeros(0))
+    values, wrong = gather(chunk.values)
+    late = iter(wrong)
+    errors = [error or _message(next(late)) for error in chunk.errors]
+    digests = [digest for digest, error in zip(chunk.digests, wrong, strict=True) if not error]
+    return replace(chunk, errors=errors, values=values, digests=digests)
+
+
+def _message(error: ImageError | None) -> str:
+    return error.message if error else ""
 
 
 def _encode(encoder: Encoder, values: Array, patches: bool) -> tuple[Vectors, Vectors | None]:

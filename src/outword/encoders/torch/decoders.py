@@ -7,10 +7,10 @@ from importlib.util import find_spec
 
 import torch
 
+from outword.encoders.packed import VARIABLE
 from outword.encoders.torch import nvjpeg
 from outword.errors import ParameterError
 
-VARIABLE = "OUTWORD_DECODER"
 DECODERS = ("nvjpeg", "simplejpeg", "pillow")  # the first that is there is taken
 
 

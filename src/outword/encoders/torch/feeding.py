@@ -8,10 +8,8 @@ and its words hold for all. Which decoder takes a photo is told from the photo a
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -24,25 +22,18 @@ from torch import Tensor
 
 from outword.base.extras import require
 from outword.encoders.base import Loader, Pixels
+from outword.encoders.packed import Packed, Packer
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.torch import nvjpeg
 from outword.encoders.torch.triton_resize import Photo, resize
 from outword.errors import ImageError, OutwordError
 from outword.photos.ahead import attempt
-from outword.photos.decode import Blob, ImageLike
-from outword.photos.plain_jpeg import MOST_BYTES, PlainJpeg, plain_jpeg
+from outword.photos.decode import ImageLike
+from outword.photos.plain_jpeg import MOST_BYTES, PlainJpeg
 
 TOGETHER = 16  # photos that a thread reads in one go: threads that meet less often wait less for each other
-PACKED = 512 << 10  # bytes of a file that waits for the hardware; thousands do, and larger ones would fill the memory
 MOST_ROWS = 2 << 20  # bytes of a photo as simplejpeg decodes it; of a larger one, which is very long, Pillow keeps less
 ON_DEVICE = 1 << 30  # bytes of decoded photos on the device at a time
-
-
-class Packed(NamedTuple):
-    """A plain JPEG as it is in its file."""
-
-    data: bytes
-    header: PlainJpeg
 
 
 class Unpacked(NamedTuple):
@@ -59,19 +50,22 @@ Loaded = Pixels | Packed | Unpacked
 
 
 @dataclass(frozen=True)
-class DeviceLoader(Loader):
+class DeviceLoader(Packer):
     """What loads photos for an encoder on a CUDA device; called with one image, it does what Pillow does."""
 
     preprocess: Preprocess
     device: torch.device = field(kw_only=True)
 
+    def elsewhere(self) -> Loader:
+        """Where the device decodes, what leaves plain JPEGs packed; else what loads by Pillow."""
+        kind = Packer if self.decoder == "nvjpeg" else Loader
+        return kind(self.preprocess, self.min_side, together=self.together)
+
     def load(self, images: Sequence[ImageLike]) -> list[Loaded | OutwordError]:
         """Each image as far as threads take it: packed, unpacked or, by Pillow, ready; or what is wrong with it."""
         if self.decoder == "simplejpeg":
-            return self._unpacked([self._packed(image) for image in images])
-        with self._reading:  # more threads that read would only wait for Python's lock, and keep it from the others
-            read = [(image, *_plain(image, PACKED)) for image in images]
-        return [Packed(data, header) if header else self._by_pillow(image, data) for image, data, header in read]
+            return self._unpacked(self._packed(images, MOST_BYTES))
+        return super().load(images)
 
     def gather(self, loaded: Sequence[Any]) -> tuple[Tensor, list[ImageError | None]]:
         """Pixels (n, side, side, 3) on the device of those that are good, and what is wrong with each."""
@@ -90,14 +84,6 @@ class DeviceLoader(Loader):
         if any(errors):
             pixels = pixels[torch.tensor([at for at, error in enumerate(errors) if not error], device=self.device)]
         return pixels, errors
-
-    def _packed(self, image: ImageLike) -> Loaded | OutwordError:
-        """A plain JPEG as bytes; anything else is loaded by Pillow."""
-        data, header = _plain(image, MOST_BYTES)
-        return Packed(data, header) if header else self._by_pillow(image, data)
-
-    def _by_pillow(self, image: ImageLike, data: bytes) -> Pixels | OutwordError:
-        return attempt(self, data if data and not isinstance(image, Blob) else image)
 
     def _unpacked(self, found: list[Loaded | OutwordError]) -> list[Loaded | OutwordError]:
         """The same with what is packed decoded, into one block."""
@@ -180,10 +166,6 @@ class DeviceLoader(Loader):
         return torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
 
     @cached_property
-    def _reading(self) -> Lock:
-        return Lock()
-
-    @cached_property
     def _one_at_a_time(self) -> Lock:
         return Lock()
 
@@ -195,31 +177,6 @@ class DeviceLoader(Loader):
 def device_loader(preprocess: Preprocess, decoder: str, device: torch.device) -> DeviceLoader:
     """What loads photos with a fast decoder."""
     return DeviceLoader(preprocess, preprocess.min_side, decoder, TOGETHER, True, device=device)
-
-
-def _plain(image: ImageLike, most: int) -> tuple[bytes, PlainJpeg | None]:
-    """The bytes of a plain JPEG of so many bytes at most, and its header, else None; b"" for what was not read."""
-    data = _read(image)
-    return data, plain_jpeg(data) if len(data) <= most else None
-
-
-def _read(image: ImageLike) -> bytes:
-    """The bytes of a file that may be a plain JPEG; b"" for what is to be read otherwise, or cannot be."""
-    if isinstance(image, Blob):
-        return image.data if isinstance(image.data, bytes) else b""
-    if isinstance(image, bytes):
-        return image
-    if not isinstance(image, str | os.PathLike):
-        return b""
-    with suppress(OSError, ValueError):  # Pillow's way will say what is wrong
-        file = os.open(os.fspath(image), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for its writer
-        try:
-            found = os.fstat(file)
-            if stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES:
-                return os.read(file, found.st_size + 1)
-        finally:
-            os.close(file)
-    return b""
 
 
 def _decode(packed: Packed, width: int, height: int, rows: NDArray[np.uint8]) -> bool:

@@ -8,7 +8,8 @@ Let `c` be the cosine of two words and `c'` the product of their vectors in floa
    a bit for either word.
 3. Settle. Of each word, the marked words are read from the bits, their products computed again, and the alpha-th
    largest of these, `v`, found. At least alpha cosines are `>= v - e`, so each of the alpha nearest has a product
-   `>= v - 2 e`. Cosines of those, and of no others, are computed in float64, and the alpha largest are summed.
+   `>= v - 2 e`. Cosines of those, and of no others, are computed in float64, and the alpha largest are summed. Words
+   that lie close to one another are done together (`_order`): they read the same words, which the cache still has.
 
 The result is exact if no word was missed, that is, if the threshold was `<= v - 2 e` and the marked words fit into
 the space set aside for them. Both are checked for each word; the few that fail are done again the plain way, with all
@@ -34,6 +35,7 @@ WANTED = 256  # words that should reach the threshold, at least
 MOST_ALPHA = 400  # above it, sorting what was marked costs more than it saves
 FEWEST = 16_384  # words, under which a sample says too little
 FEW = 4  # words whose vectors are read together
+CENTRES = 1024  # words of the sample that others are put in order by
 BITS = 1 << 33  # that are held at a time: 1 GB
 BANDS = 16  # rows of tiles that are done together
 PARTS = 8  # words that are done the plain way have one of so many parts of the cells
@@ -110,14 +112,19 @@ class _Miner:
             kind = torch.float32 if lengths is None else torch.float64
             out = torch.empty((len(part), space), dtype=kind, device=part.device)
             _products[grid](
-                words, lengths, marked, numbers, out, rows.start,
+                words, lengths, order, marked, numbers, out, rows.start,
                 WIDTH=words.shape[1], POWER=self.power, SPACE=space, FEW=FEW, num_warps=1,
             )  # fmt: skip
             return out
 
+        order = self._order(part)
         near = products(self.half, None)
         _keep_near[grid](near, marked, numbers, thresholds, settled, self.margin, self.alpha, SPACE=space)
         _sum_nearest[grid](products(self.raw, self.lengths), numbers, sums, self.alpha, SPACE=space, num_warps=1)
+
+    def _order(self, part: torch.Tensor) -> torch.Tensor:
+        """The rows of a part, those with the same nearest word of some behind one another."""
+        return torch.argsort((part @ self.sample[:CENTRES].T).argmax(dim=1))
 
     def _pairs(self, thresholds: torch.Tensor) -> torch.Tensor:
         """The bits of all words, of which each pair is multiplied once."""
@@ -235,12 +242,12 @@ def _list_marked(bits, marked, numbers, n_cells, SPACE: tl.constexpr, CELLS: tl.
 
 @triton.jit
 def _products(
-    words, lengths, marked, numbers, products, start,
+    words, lengths, order, marked, numbers, products, start,
     WIDTH: tl.constexpr, POWER: tl.constexpr, SPACE: tl.constexpr, FEW: tl.constexpr,
 ):  # fmt: skip
     """The products of a row with the words that were marked for it, or with lengths the cosines; with itself, -4."""
     kind: tl.constexpr = tl.float32 if lengths is None else tl.float64
-    row = tl.program_id(0).to(tl.int64)
+    row = tl.load(order + tl.program_id(0))
     k = tl.arange(0, POWER)
     x = tl.load(words + (start + row) * WIDTH + k, mask=k < WIDTH, other=0.0).to(kind)
     held = tl.minimum(tl.load(numbers + row), SPACE)
