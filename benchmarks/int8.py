@@ -26,7 +26,6 @@ from outword.detector.cuts import cut_by_reference
 from outword.detector.recipe import METHOD
 from outword.encoders import get_encoder
 from outword.encoders.mini.encoder import Mini
-from outword.encoders.ort import session
 from outword.maths.numerics import Array
 from outword.photos.walk import find_images
 from outword.vectors.reference import find_reference
@@ -57,7 +56,7 @@ def main() -> None:
     args = parser.parse_args()
     mini = Mini()
     if args.tower:
-        mini._image_tower = session(args.tower)
+        mini._image_file = args.tower
     vectors = encoded(mini, args.photos) if args.tower else find_reference(mini).vectors
     with tempfile.TemporaryDirectory() as scratch:
         fast = speed({"mini-float": get_encoder("mini-float"), "mini": mini}, write_jpegs(Path(scratch), FILES))

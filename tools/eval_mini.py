@@ -28,6 +28,7 @@ from mini_space import Array, Nodes, basis, lexicon_arrays, make_head
 from outword.encoders.mini.encoder import DATA, Mini
 from outword.encoders.mini.head import Head, softmax
 from outword.encoders.mini.lexicon import Lexicon
+from outword.encoders.ort import session
 from outword.metrics import auroc
 from outword.photos.decode import open_image
 
@@ -47,10 +48,10 @@ class Photos:
 
 def read_photos(root: Path, classes: tuple[int, ...]) -> Photos:
     """Photos through the image tower that ships."""
-    encoder = Mini()
+    encoder, tower = Mini(), session(DATA / "image.onnx")
     paths = sorted(root.glob("*/*.jpg"))
     pixels = (encoder.preprocess(open_image(path)) for path in paths)
-    f = np.concatenate([encoder._image_tower.run(None, {"pixels": p[None]})[0] for p in pixels])
+    f = np.concatenate([tower.run(None, {"pixels": p[None]})[0] for p in pixels])
     number = {f"n{offset:08d}": i for i, offset in enumerate(classes)}
     first = [path.name.split("_")[0] for path in paths]
     label = [number.get(w, -1) for w in first]

@@ -13,6 +13,7 @@ from PIL import Image
 import outword
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import get_encoder, ort
+from outword.encoders.mini import encoder
 from outword.encoders.mini.encoder import DATA, DATA_FLOAT, PREPROCESSING, TEXT_BATCH, Mini
 from outword.encoders.names import parse
 from outword.encoders.texts import alike
@@ -256,3 +257,14 @@ def test_the_card_is_what_the_encoder_says():
 
 def test_public_checks(mini):
     check_encoder(mini)
+
+
+def test_a_thread_an_image_gives_the_same_bits_as_all_threads_for_one(monkeypatch):
+    pixels = np.random.default_rng(0).integers(256, size=(7, 260, 260, 3), dtype=np.uint8)
+    monkeypatch.setattr(ort, "threads", lambda: 3)
+    mini, made = Mini(), []
+    monkeypatch.setattr(encoder, "session", lambda path, n=None: made.append(n) or ort.session(path, n))
+    many = mini.encode_pixels(pixels)
+    one_by_one = np.concatenate([mini.encode_pixels(pixels[n : n + 1]) for n in range(7)])
+    np.testing.assert_array_equal(many, one_by_one)
+    assert sorted(n for n in made if n) == [1, 3]  # a session each, made when it is needed

@@ -24,7 +24,7 @@ from outword.encoders.base import Coverage, Encoder, Vectors, texts_of
 from outword.encoders.mini.head import Head
 from outword.encoders.mini.lexicon import Lexicon
 from outword.encoders.mini.wordpiece import WordPiece
-from outword.encoders.ort import never_alone, session, threads
+from outword.encoders.ort import ImageTower, never_alone, session, threads
 from outword.encoders.texts import alike
 
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
@@ -66,10 +66,12 @@ class Mini(Encoder):
 
     def encode_pixels(self, pixels: NDArray[np.uint8]) -> Vectors:
         """Pixels (n, 260, 260, 3) to unit vectors (n, dim)."""
-        out = np.empty((len(pixels), self.dim), np.float32)
-        for start in range(0, len(pixels), self.batch_size):
-            rows = slice(start, start + self.batch_size)
-            out[rows] = self._head.images(self._image_tower.run(None, {"pixels": pixels[rows]})[0])
+        out, head = np.empty((len(pixels), self.dim), np.float32), self._head
+
+        def encode(session: Any, rows: slice) -> None:
+            out[rows] = head.images(session.run(None, {"pixels": pixels[rows]})[0])
+
+        self._image_tower.each(encode, len(pixels), self.batch_size)
         return out
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
@@ -94,8 +96,8 @@ class Mini(Encoder):
         return [Coverage(label, self.lexicon.flag(label)) for label in labels]
 
     @cached_property
-    def _image_tower(self) -> Any:
-        return session(self._image_file)
+    def _image_tower(self) -> ImageTower[Any]:
+        return ImageTower(lambda n_threads: session(self._image_file, n_threads))
 
     @cached_property
     def _text_tower(self) -> Any:

@@ -27,7 +27,7 @@ from outword.base.processors import usable_cpus
 from outword.base.records import mistyped
 from outword.encoders.base import Encoder, Pixels, Vectors, in_short, texts_of
 from outword.encoders.onnx.tokens import Form, Tokens
-from outword.encoders.ort import session
+from outword.encoders.ort import ImageTower, session
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import batches, warn_of_cuts
 from outword.encoders.tidy_text import CLEAN
@@ -80,8 +80,11 @@ class OnnxEncoder(Encoder):
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
         out = np.empty((len(pixels), self.dim), np.float32)
-        for row in range(len(pixels)):  # one by one: no slower on a CPU, and a vector never feels its batch
-            out[row] = self._image_tower(pixels[row : row + 1])[0]
+
+        def encode(run: _Run, rows: slice) -> None:
+            out[rows] = run(pixels[rows])
+
+        self._image_tower.each(encode, len(pixels), 1)  # one by one: no slower on a CPU, and never feels its batch
         return out
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
@@ -95,8 +98,11 @@ class OnnxEncoder(Encoder):
         return out
 
     @cached_property
-    def _image_tower(self) -> _Run:
-        return self._tower(IMAGE, [self.preprocess.side, self.preprocess.side, 3])
+    def _image_tower(self) -> ImageTower[_Run]:
+        shape = [self.preprocess.side, self.preprocess.side, 3]
+        if self._openvino:  # has threads of its own, and one image after the other
+            return ImageTower(lambda _: self._tower(IMAGE, shape), n_threads=1)
+        return ImageTower(lambda n_threads: self._tower(IMAGE, shape, n_threads))
 
     @cached_property
     def _text_tower(self) -> _Run:
@@ -112,20 +118,20 @@ class OnnxEncoder(Encoder):
         except Exception as error:  # the tokenizers library raises nothing narrower
             raise ArtifactError(f"{self._folder / TOKENIZER} cannot be read: {error!r}", hint=_AGAIN) from None
 
-    def _tower(self, file: str, shape: list[int | None]) -> _Run:
+    def _tower(self, file: str, shape: Sequence[int | None], n_threads: int | None = None) -> _Run:
         """A function from a batch of inputs to vectors; `shape` is that of one input, None for any length."""
         for name in (file, f"{file}.data"):
             if name in self.card["files"]:
                 self._check(name)
         path = self._folder / file
         try:
-            found, run = _in_openvino(path, self.precision) if self._openvino else _in_onnxruntime(path)
+            found, run = _in_openvino(path, self.precision) if self._openvino else _in_onnxruntime(path, n_threads)
         except OutwordError:
             raise
         except Exception as error:  # onnxruntime has a class of its own for each kind of damage
             raise ArtifactError(f"{path} cannot be loaded: {in_short(error, 200)}", hint=_AGAIN) from None
-        if found != [shape, [self.dim]]:
-            told = f"{path} turns {found[0]} into {found[1]}, the card says {shape} into {[self.dim]}"
+        if found != [list(shape), [self.dim]]:
+            told = f"{path} turns {found[0]} into {found[1]}, the card says {list(shape)} into {[self.dim]}"
             raise ArtifactError(told, hint=_AGAIN)
         return run
 
@@ -141,8 +147,8 @@ def fingerprint(card: Mapping[str, Any]) -> str:
     return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
 
 
-def _in_onnxruntime(path: Path) -> tuple[list[Any], _Run]:
-    run = session(path)
+def _in_onnxruntime(path: Path, n_threads: int | None) -> tuple[list[Any], _Run]:
+    run = session(path, n_threads)
     (given,), (got,) = run.get_inputs(), run.get_outputs()
     shapes = [[size if isinstance(size, int) else None for size in end.shape[1:]] for end in (given, got)]
     return shapes, lambda x: np.asarray(run.run(None, {given.name: x})[0])

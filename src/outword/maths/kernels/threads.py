@@ -26,9 +26,12 @@ def workers() -> int:
 
 
 def parallel_for(
-    work: Callable[[Item], object], items: Iterable[Item], after: Callable[[int], None] | None = None
+    work: Callable[[Item], object],
+    items: Iterable[Item],
+    after: Callable[[int], None] | None = None,
+    threads: Callable[[], int] = workers,
 ) -> None:
-    """Call `work` on every item, on all cores; numpy lets go of the interpreter in between.
+    """Call `work` on every item, on as many `threads` as that says; numpy lets go of the interpreter in between.
 
     The calling thread works too, and threads of the pool help as they are free: so a call never waits for another's,
     and several calls together have little more than one thread a core. After an error, or Ctrl-C, what has begun ends
@@ -51,7 +54,7 @@ def parallel_for(
             todo.clear()
             raise
 
-    many = min(workers(), len(todo)) if len(todo) > 1 else 1  # asking BLAS takes milliseconds, the first time
+    many = min(threads(), len(todo)) if len(todo) > 1 else 1  # asking BLAS takes milliseconds, the first time
     if many < 2:
         drain(after)
         return
