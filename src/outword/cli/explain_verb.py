@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.base.html import visible
-from outword.cli.options import column_option, load_options, words_option
+from outword.cli.fit_verb import find_judge, split_detector
+from outword.cli.options import column_option, label_column_option, labels_option, load_options, words_option
 from outword.cli.progress import print_table, say
 from outword.errors import ImageError, InputError
 
@@ -19,17 +20,19 @@ if TYPE_CHECKING:
 
 
 @click.command("explain")
-@click.argument("detector", type=click.Path())
-@click.argument("sources", nargs=-1, type=click.Path())
+@click.argument("sources", nargs=-1, metavar="[DETECTOR] [SOURCES]...", type=click.Path())
+@labels_option
+@label_column_option
 @click.option("--top", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many labels and words.")
 @click.option("--audit", is_flag=True, help="List the mined words closest to a label: likely false negatives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each photo.")
 @column_option
 @words_option
-@load_options()
+@load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
 def command(
-    detector: str,
     sources: tuple[str, ...],
+    labels: str | None,
+    label_column: str | None,
     top: int,
     audit: bool,
     as_json: bool,
@@ -45,18 +48,19 @@ def command(
     \b
     Example:
       outword explain pets.outword photo.jpg
+      outword explain --labels "cat, dog" photo.jpg
       outword explain pets.outword shard.tar --json
       outword explain pets.outword --audit --top 20
     """
     from outword.detector.artifact import finite
     from outword.detector.inputs import with_file
-    from outword.detector.loading import load
     from outword.scoring.stream import open_source
     from outword.vectors.reader import read
 
+    detector, sources = split_detector("explain", sources, labels)
     if not sources and not audit:
-        raise click.UsageError("name a photo, or ask for --audit")
-    found = with_file(load(detector, **options), words_per_image)
+        raise InputError("there is nothing to explain", hint="name a photo, or ask for --audit")
+    found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
     if audit:
         _audit(found, top, as_json)
     source, explained = open_source(found, sources, column=column), 0

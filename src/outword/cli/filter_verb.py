@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.cli.fit_verb import fit_plainly
-from outword.cli.options import column_option, engine_options, load_options, raw_csv_option, words_option
+from outword.cli.options import (
+    column_option,
+    engine_options,
+    label_column_option,
+    load_options,
+    raw_csv_option,
+    words_option,
+)
 from outword.cli.progress import Progress, say
 from outword.errors import InputError
 
@@ -21,7 +28,12 @@ if TYPE_CHECKING:
 
 @click.command("filter")
 @click.argument("sources", nargs=-1, required=True, type=click.Path())
-@click.option("--labels", type=click.Path(), help="Class names, as for fit: a detector is made of them, and kept too.")
+@click.option(
+    "--labels",
+    type=click.Path(),
+    help='Class names, as for fit, or "cat, dog": a detector is made of them, and kept too.',
+)
+@label_column_option
 @click.option("--detector", type=click.Path(), help="A detector to use, in place of --labels.")
 @click.option("-o", "--output", required=True, type=click.Path(), help="A folder; a second run goes on in it.")
 @click.option(
@@ -40,6 +52,7 @@ if TYPE_CHECKING:
 def command(
     sources: tuple[str, ...],
     labels: str | None,
+    label_column: str | None,
     detector: str | None,
     output: str,
     raw_csv: bool,
@@ -68,7 +81,7 @@ def command(
         raise InputError(f"filter takes either --labels or --detector, got {got}", hint="name one of them")
     encoder = options.get("encoder") if detector else options.pop("encoder", None)
     options["trust_encoder"] |= encoder is not None
-    names = read_labels(labels) if labels else {}
+    names = read_labels(labels, column=label_column, say=say) if labels is not None else {}
 
     def judge(place: Path) -> Detector:
         """The detector, once all else is checked and the folder is ours."""

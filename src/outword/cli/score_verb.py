@@ -8,9 +8,12 @@ from typing import Any
 
 import click
 
+from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import (
     column_option,
     engine_options,
+    label_column_option,
+    labels_option,
     load_options,
     raw_csv_option,
     verbose_option,
@@ -21,8 +24,9 @@ from outword.errors import ImageError, InputError
 
 
 @click.command("score")
-@click.argument("detector", type=click.Path())
-@click.argument("paths", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[DETECTOR] PATHS...", type=click.Path())
+@labels_option
+@label_column_option
 @click.option(
     "-o",
     "--output",
@@ -40,10 +44,11 @@ from outword.errors import ImageError, InputError
 @words_option
 @verbose_option
 @engine_options
-@load_options()
+@load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
 def command(
-    detector: str,
     paths: tuple[str, ...],
+    labels: str | None,
+    label_column: str | None,
     output: str | None,
     strict: bool,
     words_per_image: str | None,
@@ -63,15 +68,18 @@ def command(
 
     \b
     Example:
+      outword score --labels "cat, dog" photos/ --html page.html
       outword score pets.outword photos/ --html page.html > scores.csv
       outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
     from outword import kernels
     from outword.detector.inputs import with_file
-    from outword.detector.loading import load
     from outword.scoring.runs import counted, run
 
-    found = with_file(load(detector, **options), words_per_image)
+    detector, paths = split_detector("score", paths, labels)
+    if not paths:
+        raise InputError("score needs PATHS, what to score", hint="name photos, or a folder of them")
+    found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
     note_order(found)
     if verbose:
         say(found.encoder.setting)
