@@ -17,6 +17,7 @@ from PIL import Image
 import outword
 from conftest import PHOTOS, call
 from helpers.bad_images import encoded, make_bad_images, picture
+from outword.base.extras import install
 from outword.base.files import _machine, sha256_bytes
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, MissingExtraError
@@ -789,7 +790,7 @@ def test_bad_stores_on_the_command_line(saved, demo_store, tmp_path):
 def test_embed_to_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = call("embed", PHOTOS, "-o", tmp_path / "s", "--format", "parquet", code=2)
-    assert 'hint: pip install "outword[parquet]"' in result.stderr
+    assert f"hint: {install('parquet')}" in result.stderr
 
 
 def test_make_store_is_what_embed_writes_to(place):

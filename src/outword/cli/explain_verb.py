@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.base.html import visible
+from outword.cli.failures import check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import column_option, label_column_option, labels_option, load_options, words_option
 from outword.cli.progress import print_table, say
@@ -43,7 +44,8 @@ def command(
     """Say why each photo of SOURCES is in or out: how well it fits, what it looks like, and which words decided.
 
     SOURCES are all that "outword score" takes, stores of "outword embed" too. A photo that cannot be read is named on
-    stderr, and the others are explained all the same.
+    stderr, and the others are explained all the same. Exits with 1 if no photo could be read, or if there is nothing at
+    one of SOURCES.
 
     \b
     Example:
@@ -63,26 +65,30 @@ def command(
     found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
     if audit:
         _audit(found, top, as_json)
-    source, explained = open_source(found, sources, column=column), 0
+    source, n_photos, n_errors = open_source(found, sources, column=column), 0, 0
     for chunk in read(source.jobs(), found.encoder.loader if source.has_photos else None, 1):
         values = iter(chunk.values)
         for path, error in zip(chunk.paths, chunk.errors, strict=True):
+            n_photos += 1
             if error:
+                n_errors += 1
                 say(f"error: {path!r}: {error}")
                 continue
             try:
                 told = found.explain_values(next(values), top, name=path)
             except ImageError as lack:  # of words, which names the photo
+                n_errors += 1
                 say(f"error: {lack.message}")
                 continue
-            explained += 1
             if as_json:
                 named = {"path": path, "label": told.label, "fits": told.fits}
                 click.echo(json.dumps(finite({**named, **asdict(told)})))
             else:
                 _tell(path, told)
-    if sources and not explained:
-        raise InputError("there is no photo that can be read", hint="check the path, and what is said above of each")
+    if told := source.passed_over.told():
+        say(told)
+    if sources:
+        check_outcome(sources, n_photos, n_errors)
 
 
 def _tell(photo: str, told: Explanation) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.cli.failures import check_outcome
 from outword.cli.fit_verb import fit_plainly
 from outword.cli.options import (
     column_option,
@@ -65,6 +66,7 @@ def command(
 
     SOURCES are all that "outword score" takes. The folder gets images/LABEL/ with the photos, kept.txt with their
     paths, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all.
+    Exits with 1 if no images were found, or none of them could be read.
 
     \b
     Example:
@@ -97,7 +99,9 @@ def command(
     click.echo(tally.csv(raw=raw_csv), nl=False)
     counts = f"kept {tally.kept.total():,} of {tally.rows:,} images, {tally.errors:,} errors, in {Path(output)}"
     lost = f"; {tally.missed:,} of the kept could not be read any more" if tally.missed else ""
-    say(counts + lost if tally.rows else "no images found")
+    if tally.rows:
+        say(counts + lost)
+    check_outcome(sources, tally.rows, tally.errors)
 
 
 def _made(path: Path, names: dict[str, Label], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:

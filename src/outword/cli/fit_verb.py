@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from outword.base.extras import install
 from outword.base.files import parse_json
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, own_column_option
@@ -311,4 +312,4 @@ def _warn_of_unknown(coverage: dict[str, str], labels: str, encoder: str) -> Non
             return
         say(coloured(f"{told} It is not CLIP; real work wants:", "red", bold=True))
         say(coloured(f"  outword fit {shlex.quote(labels)} --encoder clip-vit-b-16", "red", bold=True))
-        say(coloured('  (pip install "outword[clip]" first; docs/encoders.md)', "red"))
+        say(coloured(f"  ({install('clip')} first; docs/encoders.md)", "red"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from outword.cli.failures import NOTHING, Failure, check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import (
     column_option,
@@ -66,6 +67,10 @@ def command(
     be read is a row with an error, and the run goes on. Where nothing tells where to cut, 100 photos or more do so
     themselves, and basis is "batch".
 
+    Exits with 0 if photos were scored, also if some of them are rows with an error; with 1, after the rows are written,
+    if no images were found, if none of them could be read, or if there is nothing at one of PATHS, and at the first
+    error with --strict; with 2 if the command is wrong.
+
     \b
     Example:
       outword score --labels "cat, dog" photos/ --html page.html
@@ -94,8 +99,11 @@ def command(
     except ImageError as error:
         if not strict:
             raise
-        raise click.ClickException(f"{error.message} (--strict)") from error
+        strictly = ImageError(f"{error.message} (--strict)", hint="without --strict it is a row, and the run goes on")
+        raise Failure(strictly, NOTHING) from error
     parts = ", ".join(f"{count:,} {what}" for what, count in totals.counts.items())
-    say(f"{counted(totals.rows, 'image')}: {parts}" if totals.rows else "no images found")
+    if totals.rows:
+        say(f"{counted(totals.rows, 'image')}: {parts}")
     if output:
         say(f"{counted(totals.rows, 'row')}, checksum {totals.checksum}")
+    check_outcome(paths, totals.rows, totals.counts.get("error", 0))
