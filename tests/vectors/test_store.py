@@ -704,7 +704,7 @@ def test_embed_says_what_it_did(demo_store):
 
 def test_embed_of_nothing_and_of_damage(tmp_path, demo_store):
     (tmp_path / "empty").mkdir()
-    result = call("embed", tmp_path / "empty", "-o", tmp_path / "s", "--format", "parquet")
+    result = call("embed", tmp_path / "empty", "-o", tmp_path / "s", "--format", "parquet", code=1)
     assert "no images found" in result.stderr
     copy = shutil.copytree(demo_store, tmp_path / "copy")
     (file,) = shards_of(copy, get_encoder("mini"))
@@ -731,7 +731,8 @@ def test_score_takes_a_store_and_never_loads_the_encoder(saved, demo_store):
 
 def test_stores_and_images_are_mixed_in_order(saved, demo_store):
     n = len(list(PHOTOS.glob("*.jpg")))
-    result = call("score", saved, PHOTOS / "rocket.jpg", demo_store, PHOTOS / "cat.jpg", PHOTOS / "missing.jpg")
+    missing = PHOTOS / "missing.jpg"
+    result = call("score", saved, PHOTOS / "rocket.jpg", demo_store, PHOTOS / "cat.jpg", missing, code=1)
     rows = table(result.stdout)
     assert len(rows) == n + 3
     assert [Path(rows[i]["path"]).name for i in (0, -2, -1)] == ["rocket.jpg", "cat.jpg", "missing.jpg"]

@@ -14,7 +14,9 @@ from typing import Any
 import click
 
 from outword._version import __version__
+from outword.base.waiting import show_waits
 from outword.cli.failures import Failure, Group, failing
+from outword.cli.progress import Spinner
 from outword.errors import InputError, OutwordError
 
 VERBS = (
@@ -103,4 +105,5 @@ def main() -> None:
       130  interrupted by Ctrl-C; 143 terminated
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
+    show_waits(Spinner)
     warnings.showwarning = lambda message, *_: click.echo(f"warning: {message}", err=True)
