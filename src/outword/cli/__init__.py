@@ -70,7 +70,7 @@ class Verbs(Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
         try:
-            with terminable(), failing():
+            with terminable(), failing(ctx):
                 return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             terminated = isinstance(stop, Terminated)
@@ -100,9 +100,9 @@ def main() -> None:
     \b
     Exit codes:
       0    done; photos that could not be read are rows with an error
-      1    nothing could be read, or there is nothing at a path, or what was checked is not so
-      2    the command or its input is wrong, and nothing was done
-      130  interrupted by Ctrl-C; 143 terminated
+      1    nothing could be read, nothing is at a path, or a check failed
+      2    the command or its input is wrong
+      130  interrupted by Ctrl-C (143: terminated)
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
     show_waits(Spinner)

@@ -29,8 +29,11 @@ class Failure(click.ClickException):
 
 
 @contextmanager
-def failing() -> Iterator[None]:
-    """A block in which what goes wrong on purpose becomes a `Failure`: errors of ours, and those of click."""
+def failing(ctx: click.Context | None = None) -> Iterator[None]:
+    """A block in which what goes wrong on purpose becomes a `Failure`: errors of ours, and those of click.
+
+    `ctx` is that of the group whose verb runs.
+    """
     try:
         yield
     except OutwordError as error:
@@ -38,12 +41,13 @@ def failing() -> Iterator[None]:
     except click.UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # that is the help itself
             raise
-        raise Failure(_told(error)) from error
+        verb = f"{ctx.command_path} {ctx.invoked_subcommand}" if ctx else "outword"
+        raise Failure(_told(error, error.ctx.command_path if error.ctx else verb)) from error
 
 
-def _told(error: click.UsageError) -> ParameterError:
+def _told(error: click.UsageError, verb: str) -> ParameterError:
     """What click says of a command line, in our words."""
-    see = f"{error.ctx.command_path if error.ctx else 'outword'} --help"
+    see = f"{verb} --help"
     if isinstance(error, click.NoSuchOption) and error.ctx:
         known = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
         return unknown("option", error.option_name, [name for name in known if name.startswith("-")], see)
