@@ -85,8 +85,8 @@ def command(
                 click.echo(json.dumps(finite({**named, **asdict(told)})))
             else:
                 _tell(path, told)
-    if told := source.passed_over.told():
-        say(told)
+    if passed_over := source.passed_over.told():
+        say(passed_over)
     if sources:
         check_outcome(sources, n_photos, n_errors)
 

@@ -10,22 +10,27 @@ import click
 
 from outword.errors import InputError, OutwordError, ParameterError, unknown
 
-NOTHING, WRONG = 1, 2  # exit codes: nothing could be read, or not all that was named; the command or its input is wrong
-
 
 class Failure(click.ClickException):
-    """An error as people see it: one line, and what to do next."""
+    """An error of the command or its input, as people see it: one line, and what to do next."""
 
-    def __init__(self, error: OutwordError, code: int = WRONG) -> None:
+    exit_code = 2
+
+    def __init__(self, error: OutwordError) -> None:
         super().__init__(error.message)
         self.hint = error.hint
-        self.exit_code = code
 
     def show(self, file: Any = None) -> None:
         """Print to stderr."""
         click.echo(f"error: {self.message}", err=True)
         if self.hint:
             click.echo(f"hint: {self.hint}", err=True)
+
+
+class Unread(Failure):
+    """The command is well, but nothing could be read, or not all that was named."""
+
+    exit_code = 1
 
 
 @contextmanager
@@ -80,11 +85,11 @@ def check_outcome(paths: Sequence[str], n_images: int, n_errors: int) -> None:
 
     if not n_images:
         hint = "name photos, or folders of photos; a file counts by its suffix (docs/scale.md)"
-        raise Failure(InputError("no images found", hint=hint), NOTHING)
+        raise Unread(InputError("no images found", hint=hint))
     missing = [path for path in paths if not is_there(path)] if n_errors else []
     if missing:
         more = f" and {len(missing) - 1:,} more paths" if len(missing) > 1 else ""
-        raise Failure(InputError(f"there is nothing at {missing[0]}{more}", hint="check the name"), NOTHING)
+        raise Unread(InputError(f"there is nothing at {missing[0]}{more}", hint="check the name"))
     if n_errors == n_images:
         told = "the image could not be read" if n_images == 1 else f"none of {n_images:,} images could be read"
-        raise Failure(InputError(told, hint="what is said of each tells why"), NOTHING)
+        raise Unread(InputError(told, hint="what is said of each tells why"))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.argument("sources", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--labels",
+    metavar="LABELS",
     type=click.Path(),
     help='Class names, as for fit, or "cat, dog": a detector is made of them, and kept too.',
 )

@@ -35,6 +35,7 @@ kinds_option = click.option(
 )
 labels_option = click.option(
     "--labels",
+    metavar="LABELS",
     type=click.Path(),
     help='Class names in place of a DETECTOR: "cat, dog", a file as for fit, or - for standard input.',
 )

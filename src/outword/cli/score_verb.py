@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outword.cli.failures import NOTHING, Failure, check_outcome
+from outword.cli.failures import Unread, check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import (
     column_option,
@@ -100,7 +100,7 @@ def command(
         if not strict:
             raise
         strictly = ImageError(f"{error.message} (--strict)", hint="without --strict it is a row, and the run goes on")
-        raise Failure(strictly, NOTHING) from error
+        raise Unread(strictly) from error
     parts = ", ".join(f"{count:,} {what}" for what, count in totals.counts.items())
     if totals.rows:
         say(f"{counted(totals.rows, 'image')}: {parts}")

@@ -41,7 +41,12 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("serve")
 @click.argument("detector", type=click.Path(), required=False)
-@click.option("--labels", type=click.Path(), help='Labels in place of a DETECTOR: "cat, dog", or a file as for fit.')
+@click.option(
+    "--labels",
+    metavar="LABELS",
+    type=click.Path(),
+    help='Labels in place of a DETECTOR: "cat, dog", or a file as for fit.',
+)
 @own_column_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
