@@ -77,6 +77,13 @@ def test_fit_takes_typed_labels_and_says_what_was_merged(tmp_path, monkeypatch):
     assert (tmp_path / "a.outword" / "labels.txt").read_text() == "cat\ndog\n"
 
 
+def test_a_long_list_may_be_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = [f"class {number}" for number in range(200)]  # more than a name of a file may have
+    assert call("fit", ",".join(labels), "--method", "maxlogit").stdout == "labels.outword\n"
+    assert (tmp_path / "labels.outword" / "labels.txt").read_text().splitlines() == labels
+
+
 def test_filter_takes_typed_labels(tmp_path):
     lay_out(tmp_path, {"photos": ["cat", "gravel"]})
     for _ in range(2):  # the second goes on with the first

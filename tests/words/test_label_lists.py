@@ -234,7 +234,8 @@ def test_files_that_are_no_lists(read, content, message):
 def test_tables_that_are_none(read):
     with pytest.raises(InputError, match=r"cannot be read as a table, line 2"):
         read("l.csv", 'id,label\n1,"cat" x\n')
-    with pytest.raises(InputError, match="line 1: field larger than|entry 1: a label must have at most 200"):  # by its limit
+    either = r"line 1: field larger than|entry 1: a label must have at most 200"  # others may have set csv's own limit
+    with pytest.raises(InputError, match=either):
         read("l.csv", "x" * 200_000)
 
 

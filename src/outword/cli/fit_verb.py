@@ -159,10 +159,9 @@ def _moved(
 
 def _stem(labels: str) -> str:
     """What a detector is called after: the file or the folder of its labels, else "labels"."""
-    path = Path(labels)
-    if path.is_dir():
-        return path.resolve().name
-    return str(path.with_suffix("")) if os.path.exists(labels) else "labels"  # noqa: PTH110  # typed ones are no path
+    if os.path.isdir(labels):  # noqa: PTH112  # what is typed may be too long for a path
+        return Path(labels).resolve().name
+    return str(Path(labels).with_suffix("")) if os.path.isfile(labels) else "labels"  # noqa: PTH113
 
 
 def _learned(facts: dict[str, Any]) -> str:

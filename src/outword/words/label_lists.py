@@ -129,7 +129,9 @@ def _text(file: IO[bytes], where: str) -> str:
 def _of_folder(folder: Path) -> LabelList:
     names = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     if not names:
-        hint = "name a folder that has one folder a class, or a file with one class name a line"
+        hint = (
+            f'name a folder of folders, one a class, or a file; a label of that name has a comma behind it: "{folder},"'
+        )
         raise InputError(f"{folder} has no class folders in it", hint=hint)
     return LabelList(str(folder), "folder", [Entry(name, words_of(name)) for name in names])
 
