@@ -115,7 +115,7 @@ def test_serve_reads_labels_from_standard_input_once(monkeypatch):
         (["score", "SAVED"], "score needs PATHS"),
         (["score", "--labels", "cat", "SAVED", PHOTOS], "score takes a DETECTOR or --labels, got both"),
         (["score", "--labels", "labls.txt", PHOTOS], "there is no label list labls.txt"),
-        (["score", "--labels", "", PHOTOS], "1 to 50,000 labels, got 0 in the labels given"),
+        (["score", "--labels", "", PHOTOS], "1 to 50,000 labels, got 0 in what was typed"),
         (["explain"], "explain takes a DETECTOR or --labels, got neither"),
         (["explain", "--labels", "cat"], "there is nothing to explain"),
         (["fit", "no/such.txt"], "there is no label list no/such.txt"),

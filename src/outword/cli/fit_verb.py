@@ -199,7 +199,7 @@ def fit_plainly(
     with Progress("words") as meter:
         made, was_there = fit_cached(names, encoder or "mini", report=meter, **runtime)
     shown = ", ".join(made.labels[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
-    done = "fitted before, and taken from the cache" if was_there else "fitted, and kept in the cache"
+    done = "fitted before, and taken from the cache" if was_there else "fitted"
     say(f"{shown}: {done} ({made.card['encoder']['name']}, {made.method})")
     if in_short:
         _warn_of_unknown(made.coverage, labels, made.card["encoder"]["name"])
@@ -230,7 +230,7 @@ def split_detector(verb: str, paths: tuple[str, ...], labels: str | None) -> tup
         if not paths:
             raise InputError(f"{verb} takes a DETECTOR or --labels, got neither", hint=example)
         return paths[0], paths[1:]
-    if paths and (Path(paths[0]) / CARD).is_file():
+    if paths and os.path.isfile(os.path.join(paths[0], CARD)):  # noqa: PTH113, PTH118  # one may be too long to be a path
         raise InputError(f"{verb} takes a DETECTOR or --labels, got both: {paths[0]}", hint=example)
     return None, paths
 

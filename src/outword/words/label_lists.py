@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -69,14 +70,7 @@ def read_list(given: PathLike, column: str | None, say: Say) -> LabelList:
     path = Path(given)
     if path.is_dir():
         return _of_folder(path)
-    try:
-        with path.open("rb") as file:
-            text = _text(file, str(path))
-    except FileNotFoundError:
-        raise _missing(str(path)) from None
-    except (OSError, ValueError) as error:
-        raise _unreadable(str(path), error) from None
-    return _of_text(text, str(path), path.suffix.lower(), column, say)
+    return _of_text(_text(path, str(path)), str(path), path.suffix.lower(), column, say)
 
 
 def words_of(name: str) -> str:
@@ -98,7 +92,7 @@ def _typed(text: str, column: str | None, say: Say) -> LabelList:
     is_word = not any(sign in text for sign in (",", ": ", "\n")) and not text.lstrip().startswith(JSON)
     if is_word and _LIKE_A_PATH.search(text.strip()):
         raise _missing(text)
-    return _of_text(text, "the labels given", "", column, say, comments="\n" in text)
+    return _of_text(text, "what was typed", "", column, say, comments="\n" in text)
 
 
 def _missing(path: str) -> InputError:
@@ -110,8 +104,15 @@ def _unreadable(where: str, why: object) -> InputError:
     return InputError(f"{where} cannot be read as text: {why}", hint="save it as UTF-8 text, one class name a line")
 
 
-def _text(file: IO[bytes], where: str) -> str:
-    data = file.read(LARGEST + 1)
+def _text(given: Path | IO[bytes], where: str) -> str:
+    """What a file says."""
+    try:
+        with given.open("rb") if isinstance(given, Path) else nullcontext(given) as file:
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise _missing(where) from None
+    except OSError as error:
+        raise _unreadable(where, error) from None
     if len(data) > LARGEST:
         hint = "one class name a line, and nothing else, is enough"
         raise InputError(f"{where} is too large for a list of labels: over {LARGEST >> 20} MB", hint=hint)
