@@ -15,20 +15,23 @@ class PassedOver:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def add(self, name: str) -> None:
-        """Count a file; one thread does so at a time."""
-        dot = name.rfind(".")
-        kind = name[dot:].lower() if dot > 0 else ""
-        if kind not in self.counts and (len(self.counts) >= KINDS or len(kind) > LONGEST or not kind.isprintable()):
-            kind = "."  # any other
-        self.counts[kind] += 1
+    def add(self, suffix: str) -> None:
+        """Count a file by its suffix in lower case; what does not begin with a dot is none.
+
+        One thread does so at a time. There may be millions, so that a kind that is known is counted at once.
+        """
+        if suffix not in self.counts:
+            suffix = suffix if suffix.startswith(".") else ""
+            if len(suffix) > LONGEST or not suffix.isprintable() or len(self.counts) >= KINDS:
+                suffix = "."  # any other
+        self.counts[suffix] += 1
 
     def told(self) -> str:
         """What was left out, in words, the most frequent kinds first; "" if nothing was.
 
         >>> passed = PassedOver()
-        >>> for name in ("1.CR2", "2.cr2", "README", "a.txt"):
-        ...     passed.add(name)
+        >>> for suffix in (".cr2", ".cr2", "", ".txt"):
+        ...     passed.add(suffix)
         >>> passed.told()
         '2 .cr2 files, 1 .txt file, 1 file without a suffix are not read: see docs/scale.md'
         """

@@ -112,10 +112,10 @@ def _below(
     """The files with one of the suffixes in a folder, then the folders; one that cannot be listed counts as a file."""
     try:
         for is_entered, name in _sorted(folder, apart=True):
-            if is_entered or _suffix(name) in suffixes:
+            if is_entered or (suffix := _suffix(name)) in suffixes:
                 yield folder / name, is_entered
             elif passed_over is not None:
-                passed_over.add(name)
+                passed_over.add(suffix)
     except OSError:
         yield folder, False
 
@@ -139,6 +139,7 @@ def _sorted(folder: Path, *, apart: bool) -> Iterator[tuple[bool, str]]:
 
 
 def _suffix(name: str) -> str:
+    """The suffix of a name; where there is none, its last letter, which is none either."""
     return name[name.rfind(".") :].lower()  # `Path` takes many times as long
 
 

@@ -48,10 +48,10 @@ def below(
         for name, is_folder in filesystems.scan(folder):
             if is_folder:  # whatever its name: in a bucket a photo may be called the same
                 folders.append(f"{folder}/{name}")
-            elif PurePosixPath(filesystems.ending(name)).suffix in suffixes:
+            elif (suffix := PurePosixPath(filesystems.ending(name)).suffix) in suffixes:
                 yield f"{folder}/{name}", False
             elif passed_over is not None:
-                passed_over.add(filesystems.ending(name))
+                passed_over.add(suffix)
     except ImageError as error:
         if suffixes or not isinstance(error, filesystems.Missing):
             yield UnreadableSource(folder, error.message), False
