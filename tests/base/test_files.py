@@ -178,7 +178,7 @@ import outword.words.labels
 from outword.cli import main
 from outword.base.files import whole_file
 
-def slow(path):
+def slow(path, **options):
     threading.Thread(target=time.sleep, args=(0.2,)).start()
     with whole_file(Path(path)) as temporary:
         try:

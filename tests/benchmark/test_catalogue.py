@@ -290,10 +290,10 @@ def test_own_folders_match_as_id_images_do(tmp_path):
     write_photos(root / "train", ["Space_Shuttle/1.jpg", "other/2.jpg"])
     found = find_set(root, "folder")
     assert (found.status, found.count, found.where) == ("present", 4, root / "id")
-    assert [*labels_of(found.data_set, [])] == ["Pizza", "space-shuttle", "tabby cat"]
+    assert [*labels_of(found.data_set, [])] == ["Pizza", "space shuttle", "tabby cat"]
     by_name = dict(zip([name.rpartition("/")[2] for name in names(found)], shown(found), strict=True))
-    assert by_name == {"1.jpg": "tabby cat", "2.jpg": "space-shuttle", "3.jpg": "Pizza", "4.jpg": None}
-    assert shown(find_set(root, "folder-train")) == ["space-shuttle", None]
+    assert by_name == {"1.jpg": "tabby cat", "2.jpg": "space shuttle", "3.jpg": "Pizza", "4.jpg": None}
+    assert shown(find_set(root, "folder-train")) == ["space shuttle", None]
 
 
 def test_own_labels_in_a_file(tmp_path):

@@ -215,5 +215,5 @@ def test_pyplot_is_left_alone():
 
 def test_without_matplotlib(outcome, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"outword\[bench\]"):
+    with pytest.raises(MissingExtraError, match=r"\[bench\]"):
         write_plots(outcome, tmp_path)

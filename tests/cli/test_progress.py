@@ -1,10 +1,12 @@
 import io
 import sys
+import threading
 
 import pytest
 
+from outword.base.waiting import show_waits, waiting
 from outword.cli import progress
-from outword.cli.progress import Progress, columns, print_table
+from outword.cli.progress import Progress, Spinner, columns, print_table
 
 
 def test_a_table_has_columns_and_no_blanks_at_the_end(capsys):
@@ -51,3 +53,21 @@ def test_elsewhere_there_is_a_line_now_and_then(monkeypatch, capsys):
     with Progress("images") as meter:
         meter("encoding", 5, None)
     assert capsys.readouterr().err.startswith("encoding: 5, ")
+
+
+def test_a_wait_has_a_spinner_on_a_terminal_that_goes_away(monkeypatch):
+    terminal, turned = io.StringIO(), threading.Event()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(terminal, "flush", lambda: "/ " in terminal.getvalue() and turned.set())
+    monkeypatch.setattr(sys, "stderr", terminal)
+    show_waits(Spinner)
+    with waiting("asking a hub"):
+        assert turned.wait(60)
+    *turns, gone = terminal.getvalue().split("\r")[1:]
+    assert turns[:2] == ["| asking a hub ...\x1b[K", "/ asking a hub ...\x1b[K"] and gone == "\x1b[K"
+
+
+def test_a_wait_says_nothing_elsewhere(capsys):
+    with Spinner("asking a hub"):
+        pass
+    assert capsys.readouterr().err == ""

@@ -140,7 +140,7 @@ def test_a_suite_without_end(tmp_path, line):
 
 
 def test_labels_at_a_name_that_is_none():
-    with pytest.raises(InputError, match="cannot be read as text"):
+    with pytest.raises(InputError, match="what was typed, entry 1: a label must be one line of printable text, got 'a"):
         read_labels("a\0b")
 
 

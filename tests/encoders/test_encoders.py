@@ -29,6 +29,7 @@ from helpers.tiny import (
     siglip_folder,
     unit,
 )
+from outword.base.extras import install
 from outword.encoders import get_encoder
 from outword.encoders.names import parse
 from outword.encoders.onnx.fuse import fuse_quick_gelu
@@ -422,7 +423,7 @@ def test_a_missing_extra_is_one_line(name, module, extra, folders, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)  # import raises ImportError
     with pytest.raises(MissingExtraError, match=f"needs {module}") as caught:
         get_encoder(name.format(clip=folders / "clip"), batch_size=77)
-    assert caught.value.hint == f'pip install "outword[{extra}]"'
+    assert caught.value.hint == install(extra)
 
 
 def test_torchvision_of_another_build_is_let_in():

@@ -11,6 +11,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+from outword.base.extras import install  # noqa: E402
 from outword.encoders import packed  # noqa: E402
 from outword.encoders.base import Loader  # noqa: E402
 from outword.encoders.preprocess import Preprocess  # noqa: E402
@@ -218,7 +219,7 @@ def test_the_choice(monkeypatch):
     monkeypatch.setenv(decoders.VARIABLE, "simplejpeg")
     with pytest.raises(ParameterError, match="not installed, or has no hardware here") as told:
         decoders.choose(cuda)
-    assert told.value.hint == 'pip install "outword[simplejpeg]", or leave it out'
+    assert told.value.hint == f"{install('simplejpeg')}, or leave it out"
     monkeypatch.setenv(decoders.VARIABLE, "libjpeg")
     with pytest.raises(ParameterError, match="must be one of nvjpeg, simplejpeg, pillow"):
         decoders.choose(torch.device("cpu"))

@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -14,6 +16,7 @@ import pytest
 from conftest import PHOTOS
 from helpers.tiny import clip_folder, open_clip_folder, transformers
 from outword.encoders.hub import licence
+from outword.errors import InputError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -311,3 +314,32 @@ def test_what_only_a_detector_names_is_fetched_when_the_user_says_so(hub, tmp_pa
     hub.asked.clear()
     again = hub("score", path, photo)  # it is here now
     assert (again.stdout, hub.asked) == (done.stdout, [])
+
+
+@pytest.fixture(params=["refused", "silent", "no such host"])
+def unreachable(request, monkeypatch, tmp_path):
+    """A hub that refuses, or is silent, or has no name, and whose library must not be left to try on its own."""
+    import huggingface_hub
+
+    from outword.encoders import hub
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        where = f"127.0.0.1:{server.getsockname()[1]}" if request.param != "no such host" else "no-such-host.invalid"
+        if request.param == "refused":
+            server.close()
+        monkeypatch.setattr(hub, "PATIENCE", 0.5)
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+        monkeypatch.setattr(huggingface_hub, "hf_hub_url", lambda repo, name: f"http://{where}/{repo}/{name}")
+        monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *args: pytest.fail("its library was asked"))
+        yield hub
+
+
+def test_a_hub_that_does_not_answer_is_told_without_its_library_trying(unreachable, monkeypatch):
+    shown = []
+    monkeypatch.setattr(unreachable, "waiting", lambda what: nullcontext(shown.append(what)))
+    with pytest.raises(InputError, match=r"cannot fetch a\.json of org/x from the hub: .*cannot be reached") as told:
+        unreachable.fetch("org/x", ["a.json"], "put it there by hand")
+    assert told.value.hint == "put it there by hand" and shown == ["asking huggingface.co for org/x"]
+    with pytest.raises(InputError, match=r"cannot fetch config\.json of org/x from the hub: .*cannot be reached"):
+        unreachable.snapshot("org/x", lambda folder: ["*"], "put it there by hand")

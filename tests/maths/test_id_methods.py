@@ -1,5 +1,6 @@
 """Methods on ID images, and those with a small fit: values by hand, limits, reductions, slow references."""
 
+import re
 import sys
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from helpers import reference_id as reference
+from outword.base.extras import install
 from outword.detectors import ASH, KNN, MSP, NPOS, VOS, Energy, GradNorm, Mahalanobis, MaxLogit, Need, ReAct, ViM
 from outword.errors import InputError, MissingExtraError, ParameterError
 from outword.maths import numerics
@@ -79,7 +81,7 @@ def test_without_scipy_the_fit_says_what_to_install_and_scoring_goes_on(monkeypa
     states = {kind: fitted(kind()).state() for kind in (VOS, NPOS)}
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     for detector in (VOS(), NPOS(), MSP(head="probe")):
-        with pytest.raises(MissingExtraError, match=r'needs scipy.*pip install "outword\[fit\]"'):
+        with pytest.raises(MissingExtraError, match=f"needs scipy.*{re.escape(install('fit'))}"):
             fitted(detector)
     for kind, state in states.items():
         assert np.isfinite(kind().restore(state).score(WORLD.id_images)).all()

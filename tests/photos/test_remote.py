@@ -18,6 +18,7 @@ import pytest
 
 from helpers.archives import photo, write_arrow, write_dataset, write_parquet, write_photos, write_tar
 from helpers.faulty import faulty
+from outword.base.extras import install
 from outword.errors import ImageError, MissingExtraError, UnreachableError
 from outword.photos.decode import read_bytes
 from outword.photos.sources import Files, filesystems, find_items, find_names, find_pieces, read_items
@@ -476,7 +477,7 @@ def test_without_the_packages(tmp_path, monkeypatch):
     lines = ["gs://b/a.png", "gs://b/a.tar", "gs://b/a.parquet", "gs://b/a.arrow"]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     assert told(find_items([tmp_path / "a.txt"])) == [(line, "gs:// needs one more package") for line in lines]
-    for url, hint in (("s3://b/a.png", 'pip install "outword[s3]"'), ("gs://b/a.png", "Install the package for it")):
+    for url, hint in (("s3://b/a.png", install("s3")), ("gs://b/a.png", "Install the package for it")):
         with pytest.raises(MissingExtraError) as caught:
             list(find_items([url]))
         assert caught.value.hint == hint
@@ -484,7 +485,7 @@ def test_without_the_packages(tmp_path, monkeypatch):
     for url, extra in (("s3://b/a.tar", "s3"), ("http://b/a.png", "remote")):
         with pytest.raises(MissingExtraError) as caught:
             list(find_items([url]))
-        assert caught.value.hint == f'pip install "outword[{extra}]"'
+        assert caught.value.hint == install(extra)
 
 
 def test_unknown_protocols():

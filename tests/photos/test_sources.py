@@ -1012,7 +1012,7 @@ def test_read_items_fetches_only_what_is_asked_for(table, monkeypatch):
 
 def test_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"outword\[parquet\]"):
+    with pytest.raises(MissingExtraError, match=r"\[parquet\]"):
         list(find_items([tmp_path / "a.parquet"]))
 
 

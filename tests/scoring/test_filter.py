@@ -372,7 +372,7 @@ def test_wrong_column_does_not_spoil_the_folder(judge, tmp_path):
 
 def test_nothing_found(judge, tmp_path):
     (tmp_path / "empty").mkdir()
-    result = call("filter", tmp_path / "empty", "--detector", judge, "-o", tmp_path / "kept")
+    result = call("filter", tmp_path / "empty", "--detector", judge, "-o", tmp_path / "kept", code=1)
     assert table(result.stdout) == dict.fromkeys(LABELS, (0, 0)) and "no images found" in result.stderr
     assert (tmp_path / "kept" / "kept.txt").read_bytes() == b""
 

@@ -29,6 +29,7 @@ import outword
 from conftest import LABELS, PHOTOS, call
 from helpers.bad_images import encoded
 from helpers.served import ask, form, in_thread, process
+from outword.base.extras import install
 from outword.cli.serve_verb import check_token
 from outword.errors import ParameterError
 from outword.photos import decode as decoding
@@ -639,7 +640,7 @@ def test_without_the_extra_one_line_says_what_to_install(saved, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "outword.serve.server")
     monkeypatch.delattr("outword.serve.server")
-    assert 'pip install "outword[serve]"' in call("serve", saved, code=2).stderr
+    assert install("serve") in call("serve", saved, code=2).stderr
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,13 @@ def test_the_class_is_the_nearest_folder_with_the_name_of_a_label(photos):
     assert found.left_out == []
 
 
+def test_folders_with_joined_names_or_wnids_are_told_as_where_labels_come_from_them(tmp_path):
+    for shade, name in enumerate(("TabbyCat", "n02084071", "space-shuttle")):
+        (tmp_path / name).mkdir()
+        photo(tmp_path / name / "a.png", 20 * shade)
+    assert read(tmp_path).counts == dict.fromkeys(LABELS, 1)
+
+
 def test_neither_the_order_nor_the_way_of_naming_matters(photos):
     whole = read(photos)
     parts = sorted(path for path in photos.iterdir())

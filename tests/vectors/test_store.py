@@ -17,6 +17,7 @@ from PIL import Image
 import outword
 from conftest import PHOTOS, call
 from helpers.bad_images import encoded, make_bad_images, picture
+from outword.base.extras import install
 from outword.base.files import _machine, sha256_bytes
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, MissingExtraError
@@ -703,7 +704,7 @@ def test_embed_says_what_it_did(demo_store):
 
 def test_embed_of_nothing_and_of_damage(tmp_path, demo_store):
     (tmp_path / "empty").mkdir()
-    result = call("embed", tmp_path / "empty", "-o", tmp_path / "s", "--format", "parquet")
+    result = call("embed", tmp_path / "empty", "-o", tmp_path / "s", "--format", "parquet", code=1)
     assert "no images found" in result.stderr
     copy = shutil.copytree(demo_store, tmp_path / "copy")
     (file,) = shards_of(copy, get_encoder("mini"))
@@ -730,7 +731,8 @@ def test_score_takes_a_store_and_never_loads_the_encoder(saved, demo_store):
 
 def test_stores_and_images_are_mixed_in_order(saved, demo_store):
     n = len(list(PHOTOS.glob("*.jpg")))
-    result = call("score", saved, PHOTOS / "rocket.jpg", demo_store, PHOTOS / "cat.jpg", PHOTOS / "missing.jpg")
+    missing = PHOTOS / "missing.jpg"
+    result = call("score", saved, PHOTOS / "rocket.jpg", demo_store, PHOTOS / "cat.jpg", missing, code=1)
     rows = table(result.stdout)
     assert len(rows) == n + 3
     assert [Path(rows[i]["path"]).name for i in (0, -2, -1)] == ["rocket.jpg", "cat.jpg", "missing.jpg"]
@@ -789,7 +791,7 @@ def test_bad_stores_on_the_command_line(saved, demo_store, tmp_path):
 def test_embed_to_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = call("embed", PHOTOS, "-o", tmp_path / "s", "--format", "parquet", code=2)
-    assert 'hint: pip install "outword[parquet]"' in result.stderr
+    assert f"hint: {install('parquet')}" in result.stderr
 
 
 def test_make_store_is_what_embed_writes_to(place):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -56,8 +58,38 @@ def missing(module: str, error: ImportError, what: str = "", extra: str = "") ->
     """Say that a module cannot be imported, and which extra brings it; the arguments are those of `require`."""
     package = module.partition(".")[0]
     own, use = EXTRAS[package]
-    hint = f'pip install "outword[{extra or own}]"'
-    return MissingExtraError(f"{what or use} needs {package}, which cannot be imported: {error}", hint=hint)
+    told = f"{what or use} needs {package}, which cannot be imported: {error}"
+    return MissingExtraError(told, hint=install(extra or own))
+
+
+def install(extra: str) -> str:
+    """The command that brings an extra, from where this package was installed: a clone, a file, a repository, an index.
+
+    The installer says where that was in `direct_url.json` (PEP 610), and says nothing for an index.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to import, and seldom needed
+
+    try:
+        origin = json.loads(distribution("outword").read_text("direct_url.json") or "{}")
+        return f"pip install {_requirement(origin, extra)}"
+    except (PackageNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return f'pip install "outword[{extra}]"'
+
+
+def _requirement(origin: dict[str, Any], extra: str) -> str:
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    url = urlsplit(origin["url"])
+    if version := origin.get("vcs_info"):
+        return f'"outword[{extra}] @ {version["vcs"]}+{origin["url"]}@{version["commit_id"]}"'
+    path = Path(url2pathname(url.path))
+    if url.scheme != "file" or not path.exists():
+        raise KeyError(origin["url"])
+    if not path.is_dir():
+        return f'"outword[{extra}] @ {origin["url"]}"'
+    editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+    return f'{editable}"{"." if path == Path.cwd() else path}[{extra}]"'
 
 
 def pyarrow() -> tuple[Any, Any]:

@@ -148,6 +148,11 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "outword"
 
 
+def not_kept(error: Exception) -> str:
+    """The warning where the cache cannot be written: the work is done again next time."""
+    return f"the cache cannot be written ({error}); set OUTWORD_CACHE to a folder that can"
+
+
 @contextmanager
 def _scratch(parent: Path) -> Iterator[Path]:
     """An empty folder in `parent`, for this process alone; it is gone when the block ends."""

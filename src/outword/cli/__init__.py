@@ -14,28 +14,15 @@ from typing import Any
 import click
 
 from outword._version import __version__
+from outword.base.waiting import show_waits
+from outword.cli.failures import Failure, Group, failing
+from outword.cli.progress import Spinner
 from outword.errors import InputError, OutwordError
 
 VERBS = (
     "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "compare",
     "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "completion",
 )  # fmt: skip
-
-
-class Failure(click.ClickException):
-    """An error of the user's input: one line, and what to do next; exit 2."""
-
-    exit_code = 2
-
-    def __init__(self, error: OutwordError) -> None:
-        super().__init__(error.message)
-        self.hint = error.hint
-
-    def show(self, file: Any = None) -> None:
-        """Print to stderr."""
-        click.echo(f"error: {self.message}", err=True)
-        if self.hint:
-            click.echo(f"hint: {self.hint}", err=True)
 
 
 class Terminated(KeyboardInterrupt):
@@ -60,7 +47,7 @@ def terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class Verbs(click.Group):
+class Verbs(Group):
     """Imports a verb's file when the verb is used, and turns expected errors into one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -75,13 +62,16 @@ class Verbs(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the options before the verb."""
+        with failing():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
         try:
-            with terminable():
+            with terminable(), failing(ctx):
                 return super().invoke(ctx)
-        except OutwordError as error:
-            raise Failure(error) from error
         except KeyboardInterrupt as stop:
             terminated = isinstance(stop, Terminated)
             click.echo("terminated" if terminated else "interrupted", err=True)
@@ -103,8 +93,17 @@ def main() -> None:
 
     \b
     Example:
+      outword score --labels "cat, dog" photos/ --html page.html
       outword fit labels.txt -o pets.outword
       outword score pets.outword photos/
+
+    \b
+    Exit codes:
+      0    done; photos that could not be read are rows with an error
+      1    nothing could be read, nothing is at a path, or a check failed
+      2    the command or its input is wrong
+      130  interrupted by Ctrl-C (143: terminated)
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
+    show_waits(Spinner)
     warnings.showwarning = lambda message, *_: click.echo(f"warning: {message}", err=True)

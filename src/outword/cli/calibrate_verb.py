@@ -111,6 +111,8 @@ def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]
                     say(f"left out {row.path!r}: {row.error}")
             done, readable = done + len(rows), readable + len(good)
             meter(task, done, source.total())
+    if passed_over := source.passed_over.told():
+        say(passed_over)
     if repeats := readable - len(scores):
         say(f"{repeats:,} of {readable:,} photos are there more than once, and count once")
     return scores

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.cli.choices import Named, named
-from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, words_option
+from outword.cli.options import (
+    corpus_option,
+    encoder_options,
+    id_images_option,
+    kinds_option,
+    own_column_option,
+    words_option,
+)
 from outword.cli.progress import Progress, say, warn
 from outword.errors import InputError
 
@@ -35,6 +42,7 @@ TITLES = {
 
 @click.command("compare")
 @click.argument("labels", type=click.Path())
+@own_column_option
 @click.option("--id", "inside", multiple=True, required=True, type=click.Path(), help="ID photos, or a store. Repeat.")
 @click.option("--ood", "outside", multiple=True, required=True, type=click.Path(), help="An OOD set. Repeat for more.")
 @id_images_option
@@ -50,6 +58,7 @@ TITLES = {
 @encoder_options
 def command(
     labels: str,
+    label_column: str | None,
     inside: tuple[str, ...],
     outside: tuple[str, ...],
     id_images: tuple[str, ...],
@@ -65,6 +74,8 @@ def command(
     runtime: dict[str, Any],
 ) -> None:
     """Tell the methods apart on your own photos: AUROC, AUPR, FPR95 and seconds of each.
+
+    LABELS are what "outword fit" takes: a file, a folder of class folders, - for standard input, or "cat, dog".
 
     Each photo is encoded once and scored by all; all that "outword score" reads is taken. A row is printed when it is
     ready, those of quick methods first and of those that learn prompts last; all inputs are checked before anything is
@@ -86,7 +97,7 @@ def command(
     from outword.words.corpora import get_corpus
     from outword.words.labels import read_labels
 
-    names = read_labels(labels)
+    names = read_labels(labels, column=label_column, say=say)
     chosen = list(DETECTORS) if methods is None else named(methods, DETECTORS, "method", "outword list methods")
     for path in (*inside, *outside, *id_images):
         if not is_there(path):

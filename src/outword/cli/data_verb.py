@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from outword.cli.choices import Named
+from outword.cli.failures import Group
 from outword.cli.progress import Progress, print_table, say
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ WIDTH = 160  # room for the table, as in "outword compare"
 BLOCK = 1 << 22
 
 
-@click.group("data")
+@click.group("data", cls=Group)
 def command() -> None:
     """Say which sets of the benchmarks are there, and how to get the others; nothing is downloaded.
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.choices import Named
+from outword.cli.failures import check_outcome
 from outword.cli.options import column_option, encoder_options, verbose_option
 from outword.cli.progress import Progress, say, warn
 
@@ -40,7 +41,8 @@ def command(
     URLs of any of these.
 
     A second run encodes only what is new; one that was killed goes on where it was. "outword score" and "outword
-    calibrate" take the store wherever they take photos.
+    calibrate" take the store wherever they take photos. Exits with 1 if no images were found, if none of them could be
+    read, or if there is nothing at one of SOURCES.
 
     \b
     Example:
@@ -59,6 +61,8 @@ def command(
         summary = embed(
             loaded, source.items(), folder, kind=kind, report=lambda done: progress("embed", done, source.total())
         )
+    if told := source.passed_over.told():
+        say(told)
     for file in summary.damaged:
         warn(f"warning: {file} was damaged and is set aside")
     for file in summary.lost:
@@ -67,5 +71,7 @@ def command(
         say(f"{path!r}: {error}")
     seen = summary.encoded + summary.reused + summary.errors
     counts = f"{summary.encoded:,} encoded, {summary.reused:,} reused, {summary.errors:,} errors"
-    say(f"{seen:,} images: {counts}; the store has {summary.rows:,}" if seen else "no images found")
+    if seen:
+        say(f"{seen:,} images: {counts}; the store has {summary.rows:,}")
     click.echo(json.dumps({"path": folder, **asdict(summary)}) if as_json else folder)
+    check_outcome(sources, seen, summary.errors)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.base.html import visible
-from outword.cli.options import column_option, load_options, words_option
+from outword.cli.failures import check_outcome
+from outword.cli.fit_verb import find_judge, split_detector
+from outword.cli.options import column_option, label_column_option, labels_option, load_options, words_option
 from outword.cli.progress import print_table, say
 from outword.errors import ImageError, InputError
 
@@ -19,17 +21,19 @@ if TYPE_CHECKING:
 
 
 @click.command("explain")
-@click.argument("detector", type=click.Path())
-@click.argument("sources", nargs=-1, type=click.Path())
+@click.argument("sources", nargs=-1, metavar="[DETECTOR] [SOURCES]...", type=click.Path())
+@labels_option
+@label_column_option
 @click.option("--top", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many labels and words.")
 @click.option("--audit", is_flag=True, help="List the mined words closest to a label: likely false negatives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each photo.")
 @column_option
 @words_option
-@load_options()
+@load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
 def command(
-    detector: str,
     sources: tuple[str, ...],
+    labels: str | None,
+    label_column: str | None,
     top: int,
     audit: bool,
     as_json: bool,
@@ -40,45 +44,51 @@ def command(
     """Say why each photo of SOURCES is in or out: how well it fits, what it looks like, and which words decided.
 
     SOURCES are all that "outword score" takes, stores of "outword embed" too. A photo that cannot be read is named on
-    stderr, and the others are explained all the same.
+    stderr, and the others are explained all the same. Exits with 1 if no photo could be read, or if there is nothing at
+    one of SOURCES.
 
     \b
     Example:
       outword explain pets.outword photo.jpg
+      outword explain --labels "cat, dog" photo.jpg
       outword explain pets.outword shard.tar --json
       outword explain pets.outword --audit --top 20
     """
     from outword.detector.artifact import finite
     from outword.detector.inputs import with_file
-    from outword.detector.loading import load
     from outword.scoring.stream import open_source
     from outword.vectors.reader import read
 
+    detector, sources = split_detector("explain", sources, labels)
     if not sources and not audit:
-        raise click.UsageError("name a photo, or ask for --audit")
-    found = with_file(load(detector, **options), words_per_image)
+        raise InputError("there is nothing to explain", hint="name a photo, or ask for --audit")
+    found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
     if audit:
         _audit(found, top, as_json)
-    source, explained = open_source(found, sources, column=column), 0
+    source, n_photos, n_errors = open_source(found, sources, column=column), 0, 0
     for chunk in read(source.jobs(), found.encoder.loader if source.has_photos else None, 1):
         values = iter(chunk.values)
         for path, error in zip(chunk.paths, chunk.errors, strict=True):
+            n_photos += 1
             if error:
+                n_errors += 1
                 say(f"error: {path!r}: {error}")
                 continue
             try:
                 told = found.explain_values(next(values), top, name=path)
             except ImageError as lack:  # of words, which names the photo
+                n_errors += 1
                 say(f"error: {lack.message}")
                 continue
-            explained += 1
             if as_json:
                 named = {"path": path, "label": told.label, "fits": told.fits}
                 click.echo(json.dumps(finite({**named, **asdict(told)})))
             else:
                 _tell(path, told)
-    if sources and not explained:
-        raise InputError("there is no photo that can be read", hint="check the path, and what is said above of each")
+    if passed_over := source.passed_over.told():
+        say(passed_over)
+    if sources:
+        check_outcome(sources, n_photos, n_errors)
 
 
 def _tell(photo: str, told: Explanation) -> None:

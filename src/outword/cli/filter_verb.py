@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.cli.failures import check_outcome
 from outword.cli.fit_verb import fit_plainly
-from outword.cli.options import column_option, engine_options, load_options, raw_csv_option, words_option
+from outword.cli.options import (
+    column_option,
+    engine_options,
+    label_column_option,
+    load_options,
+    raw_csv_option,
+    words_option,
+)
 from outword.cli.progress import Progress, say
 from outword.errors import InputError
 
@@ -21,7 +29,13 @@ if TYPE_CHECKING:
 
 @click.command("filter")
 @click.argument("sources", nargs=-1, required=True, type=click.Path())
-@click.option("--labels", type=click.Path(), help="Class names, as for fit: a detector is made of them, and kept too.")
+@click.option(
+    "--labels",
+    metavar="LABELS",
+    type=click.Path(),
+    help='Class names, as for fit, or "cat, dog": a detector is made of them, and kept too.',
+)
+@label_column_option
 @click.option("--detector", type=click.Path(), help="A detector to use, in place of --labels.")
 @click.option("-o", "--output", required=True, type=click.Path(), help="A folder; a second run goes on in it.")
 @click.option(
@@ -40,6 +54,7 @@ if TYPE_CHECKING:
 def command(
     sources: tuple[str, ...],
     labels: str | None,
+    label_column: str | None,
     detector: str | None,
     output: str,
     raw_csv: bool,
@@ -52,6 +67,7 @@ def command(
 
     SOURCES are all that "outword score" takes. The folder gets images/LABEL/ with the photos, kept.txt with their
     paths, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all.
+    Exits with 1 if no images were found, or none of them could be read.
 
     \b
     Example:
@@ -68,7 +84,7 @@ def command(
         raise InputError(f"filter takes either --labels or --detector, got {got}", hint="name one of them")
     encoder = options.get("encoder") if detector else options.pop("encoder", None)
     options["trust_encoder"] |= encoder is not None
-    names = read_labels(labels) if labels else {}
+    names = read_labels(labels, column=label_column, say=say) if labels is not None else {}
 
     def judge(place: Path) -> Detector:
         """The detector, once all else is checked and the folder is ours."""
@@ -84,7 +100,9 @@ def command(
     click.echo(tally.csv(raw=raw_csv), nl=False)
     counts = f"kept {tally.kept.total():,} of {tally.rows:,} images, {tally.errors:,} errors, in {Path(output)}"
     lost = f"; {tally.missed:,} of the kept could not be read any more" if tally.missed else ""
-    say(counts + lost if tally.rows else "no images found")
+    if tally.rows:
+        say(counts + lost)
+    check_outcome(sources, tally.rows, tally.errors)
 
 
 def _made(path: Path, names: dict[str, Label], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -10,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from outword.base.extras import install
 from outword.base.files import parse_json
 from outword.cli.choices import Named
-from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option
+from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, own_column_option
 from outword.cli.progress import Progress, coloured, say
-from outword.errors import ParameterError
+from outword.errors import InputError, ParameterError
 
 MINER = "miner."  # what the parameters of the miner begin with
 NAMED = 20  # labels that something is said of
@@ -66,11 +69,13 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="A parameter of the method, e.g. tau=0.4, or of the miner, e.g. miner.alpha=50.",
 )
+@own_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
 @encoder_options
 def command(
     labels: str,
     output: str | None,
+    label_column: str | None,
     encoder: str,
     id_images: tuple[str, ...],
     contexts: str | None,
@@ -79,15 +84,17 @@ def command(
     runtime: dict[str, Any],
     **options: Any,
 ) -> None:
-    """Make a detector from LABELS: a text file, one name a line, a folder of class folders, or - for standard input.
+    """Make a detector from LABELS: class names, in a file or typed.
 
-    A line may be "name: prompt text", "crane#bird", "sofa | couch" or "pet > cat | hamster", see docs/labels.md. Prints
-    the path of the detector.
+    LABELS are a text file, one name a line, a CSV or JSON file, a folder of class folders, - for standard input, or
+    the names themselves, with commas between them. A name may be "crane#bird", "sofa | couch" or "pet > cat | hamster",
+    a line "name: prompt text"; what follows " #" is a comment. See docs/labels.md. Prints the path of the detector.
 
     \b
     Example:
       outword fit labels.txt -o pets.outword
-      echo "cat, dog" | outword fit - -o pets.outword --set tau=0.4
+      outword fit "cat, dog" -o pets.outword
+      cut -f2 classes.tsv | outword fit - -o pets.outword --set tau=0.4
       outword fit labels.txt --method knn --id-images my-photos/
       outword fit labels.txt --method fa --id-images my-photos/ --encoder clip-vit-b-16
       outword fit other-labels.txt --contexts labels.outword
@@ -96,17 +103,16 @@ def command(
     from outword.detector.fitting import fit
     from outword.encoders import get_encoder
     from outword.maths.methods import Need
-    from outword.words.labels import STDIN, read_labels
+    from outword.words.labels import read_labels
 
-    names = read_labels(labels)
+    names = read_labels(labels, column=label_column, say=say)
     given = dict(_setting(text) for text in settings)
     of_miner = {key.removeprefix(MINER): value for key, value in given.items() if key.startswith(MINER)}
     parameters = {key: value for key, value in given.items() if not key.startswith(MINER)}
     for key in parameters.keys() & {*options, "labels", "encoder", "id_images", "miner_params", "report"}:
         option = f"--{key.replace('_', '-')}"
         raise ParameterError(f"{key} is no parameter of the method", hint=f'see {option} in "outword fit --help"')
-    source = Path("labels" if labels == STDIN else labels).resolve()
-    target = output or f"{source.name if source.is_dir() or labels == STDIN else Path(labels).with_suffix('')}.outword"
+    target = output or f"{_stem(labels)}.outword"
     check_target(target)
     with Progress("steps" if id_images else "words") as meter:
         if contexts:
@@ -151,6 +157,13 @@ def _moved(
     return source.relabel(names, meter)
 
 
+def _stem(labels: str) -> str:
+    """What a detector is called after: the file or the folder of its labels, else "labels"."""
+    if os.path.isdir(labels):  # noqa: PTH112  # what is typed may be too long for a path
+        return Path(labels).resolve().name
+    return str(Path(labels).with_suffix("")) if os.path.isfile(labels) else "labels"  # noqa: PTH113
+
+
 def _learned(facts: dict[str, Any]) -> str:
     """What prompts were learned from."""
     if facts["moved"]:
@@ -173,17 +186,53 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def fit_plainly(labels: str, names: dict[str, Label], encoder: str | None, options: dict[str, Any]) -> Detector:
-    """A detector of the names in `labels` with all defaults; the encoder runs as the options of `outword.load` say."""
-    from outword.detector.fitting import fit
-    from outword.encoders import get_encoder
+def fit_plainly(
+    labels: str, names: dict[str, Label], encoder: str | None, options: dict[str, Any], *, in_short: bool = False
+) -> Detector:
+    """A detector of the names in `labels` with all defaults; the encoder runs as the options of `outword.load` say.
+
+    `in_short` says in a line what was done, and warns of labels that are not known.
+    """
+    from outword.detector.cached import fit_cached
 
     runtime = {key: value for key, value in options.items() if key not in ("encoder", "trust_encoder")}
-    loaded = get_encoder(encoder or "mini", **runtime)
     with Progress("words") as meter:
-        made = fit(names, encoder=loaded, report=meter)
-    tell(made, labels)
+        made, was_there = fit_cached(names, encoder or "mini", report=meter, **runtime)
+    shown = ", ".join(made.labels[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
+    done = "fitted before, and taken from the cache" if was_there else "fitted"
+    say(f"{shown}: {done} ({made.card['encoder']['name']}, {made.method})")
+    if in_short:
+        _warn_of_unknown(made.coverage, labels, made.card["encoder"]["name"])
+    else:
+        tell(made, labels)
     return made
+
+
+def find_judge(detector: str | None, labels: str | None, label_column: str | None, options: dict[str, Any]) -> Detector:
+    """The detector at a path, or one of labels; `options` are those of `outword.load`, for other nodes too."""
+    from outword.detector.loading import load
+    from outword.words.labels import read_labels
+
+    if detector is not None:
+        return load(detector, **options)
+    assert labels is not None
+    encoder = options.pop("encoder", None)
+    options["trust_encoder"] |= encoder is not None
+    return fit_plainly(labels, read_labels(labels, column=label_column, say=say), encoder, options, in_short=True)
+
+
+def split_detector(verb: str, paths: tuple[str, ...], labels: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """The detector, which is the first of some paths unless there are labels instead, and the other paths."""
+    from outword.detector.artifact import CARD
+
+    example = f'for example: outword {verb} --labels "cat, dog" photos/'
+    if labels is None:
+        if not paths:
+            raise InputError(f"{verb} takes a DETECTOR or --labels, got neither", hint=example)
+        return paths[0], paths[1:]
+    if paths and os.path.isfile(os.path.join(paths[0], CARD)):  # noqa: PTH113, PTH118  # one may be too long to be a path
+        raise InputError(f"{verb} takes a DETECTOR or --labels, got both: {paths[0]}", hint=example)
+    return None, paths
 
 
 def tell(detector: Detector, labels: str) -> None:
@@ -243,12 +292,16 @@ def _expected(detector: Detector) -> str:
 
 def tell_coverage(coverage: dict[str, str], labels: str, encoder: str) -> None:
     """Say how well the encoder knows each label, and loudly which it does not know."""
-    from outword.encoders.names import WORLD
-
     for flag in dict.fromkeys(sorted(coverage.values())):
         named = [label for label, got in coverage.items() if got == flag]
         shown = ", ".join(named[:8]) + (f" and {len(named) - 8:,} more" if len(named) > 8 else "")
         say(f"{flag}: {shown}")
+    _warn_of_unknown(coverage, labels, encoder)
+
+
+def _warn_of_unknown(coverage: dict[str, str], labels: str, encoder: str) -> None:
+    from outword.encoders.names import WORLD
+
     unknown = [label for label, flag in coverage.items() if flag == "unknown"]
     if unknown:
         which = "the label is" if len(coverage) == 1 else f"{len(unknown)} of {len(coverage)} labels are"
@@ -257,5 +310,5 @@ def tell_coverage(coverage: dict[str, str], labels: str, encoder: str) -> None:
             say(coloured(f"{told} {encoder} knows a rendered world and nothing else (docs/world.md)", "red", bold=True))
             return
         say(coloured(f"{told} It is not CLIP; real work wants:", "red", bold=True))
-        say(coloured(f"  outword fit {labels} --encoder clip-vit-b-16", "red", bold=True))
-        say(coloured('  (pip install "outword[clip]" first; docs/encoders.md)', "red"))
+        say(coloured(f"  outword fit {shlex.quote(labels)} --encoder clip-vit-b-16", "red", bold=True))
+        say(coloured(f"  ({install('clip')} first; docs/encoders.md)", "red"))

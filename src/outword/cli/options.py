@@ -33,10 +33,25 @@ kinds_option = click.option(
     help="What stands for a label beside its name: its kinds in WordNet, those that the encoder knows, or all.  "
     "[default: the method's own]",
 )
+labels_option = click.option(
+    "--labels",
+    metavar="LABELS",
+    type=click.Path(),
+    help='Class names in place of a DETECTOR: "cat, dog", a file as for fit, or - for standard input.',
+)
 raw_csv_option = click.option(
     "--raw-csv",
     is_flag=True,
     help="CSV for programs only: without the ' before names and labels that a spreadsheet would take for formulas.",
+)
+label_column_option = click.option(
+    "--label-column", help="Of labels in a table: the column with their names.  [default: guessed, and said]"
+)
+own_column_option = click.option(  # for verbs that have no other column
+    "--column",
+    "--label-column",
+    "label_column",
+    help="Of LABELS in a table: their column.  [default: guessed, and said]",
 )
 column_option = click.option(
     "--column", help="Of Parquet and data sets: the column with photos or paths.  [default: image, else path]"

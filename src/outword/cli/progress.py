@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import zip_longest
+from itertools import cycle, zip_longest
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
@@ -155,6 +156,32 @@ class Progress:
         self._drawn = bool(line)
         most = shutil.get_terminal_size().columns - 1  # a full line would begin a new one
         click.echo(f"\r{_fold(visible(line), most)[0]}\x1b[K", err=True, nl=False)
+
+
+class Spinner:
+    """A sign of life on stderr as long as something is waited for; where there is no terminal, nothing."""
+
+    def __init__(self, what: str) -> None:
+        self._what = visible(what)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._turn, daemon=True)
+
+    def __enter__(self) -> Spinner:
+        if sys.stderr is not None and sys.stderr.isatty():
+            self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _turn(self) -> None:
+        for sign in cycle("|/-\\"):
+            click.echo(f"\r{sign} {self._what} ...\x1b[K", err=True, nl=False)
+            if self._ended.wait(REDRAWN):
+                break
+        click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def _bar(done: int, total: int | None) -> str:

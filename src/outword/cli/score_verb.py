@@ -8,9 +8,13 @@ from typing import Any
 
 import click
 
+from outword.cli.failures import Unread, check_outcome
+from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import (
     column_option,
     engine_options,
+    label_column_option,
+    labels_option,
     load_options,
     raw_csv_option,
     verbose_option,
@@ -21,8 +25,9 @@ from outword.errors import ImageError, InputError
 
 
 @click.command("score")
-@click.argument("detector", type=click.Path())
-@click.argument("paths", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[DETECTOR] PATHS...", type=click.Path())
+@labels_option
+@label_column_option
 @click.option(
     "-o",
     "--output",
@@ -40,10 +45,11 @@ from outword.errors import ImageError, InputError
 @words_option
 @verbose_option
 @engine_options
-@load_options()
+@load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
 def command(
-    detector: str,
     paths: tuple[str, ...],
+    labels: str | None,
+    label_column: str | None,
     output: str | None,
     strict: bool,
     words_per_image: str | None,
@@ -61,17 +67,24 @@ def command(
     be read is a row with an error, and the run goes on. Where nothing tells where to cut, 100 photos or more do so
     themselves, and basis is "batch".
 
+    Exits with 0 if photos were scored, also if some of them are rows with an error; with 1, after the rows are written,
+    if no images were found, if none of them could be read, or if there is nothing at one of PATHS, and at the first
+    error with --strict; with 2 if the command is wrong.
+
     \b
     Example:
+      outword score --labels "cat, dog" photos/ --html page.html
       outword score pets.outword photos/ --html page.html > scores.csv
       outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
     from outword import kernels
     from outword.detector.inputs import with_file
-    from outword.detector.loading import load
     from outword.scoring.runs import counted, run
 
-    found = with_file(load(detector, **options), words_per_image)
+    detector, paths = split_detector("score", paths, labels)
+    if not paths:
+        raise InputError("score needs PATHS, what to score", hint="name photos, or a folder of them")
+    found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
     note_order(found)
     if verbose:
         say(found.encoder.setting)
@@ -86,8 +99,11 @@ def command(
     except ImageError as error:
         if not strict:
             raise
-        raise click.ClickException(f"{error.message} (--strict)") from error
+        strictly = ImageError(f"{error.message} (--strict)", hint="without --strict it is a row, and the run goes on")
+        raise Unread(strictly) from error
     parts = ", ".join(f"{count:,} {what}" for what, count in totals.counts.items())
-    say(f"{counted(totals.rows, 'image')}: {parts}" if totals.rows else "no images found")
+    if totals.rows:
+        say(f"{counted(totals.rows, 'image')}: {parts}")
     if output:
         say(f"{counted(totals.rows, 'row')}, checksum {totals.checksum}")
+    check_outcome(paths, totals.rows, totals.counts.get("error", 0))

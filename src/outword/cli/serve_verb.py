@@ -13,13 +13,14 @@ import click
 
 from outword.base.extras import require
 from outword.cli.fit_verb import fit_plainly
-from outword.cli.options import load_options
+from outword.cli.options import load_options, own_column_option
 from outword.cli.progress import say
 from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
+    from outword.words.labels import Label
 
 KINDS = {"seconds": click.FloatRange(0.01, 3600), "wait_ms": click.FloatRange(0, 1000)}
 
@@ -40,7 +41,13 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("serve")
 @click.argument("detector", type=click.Path(), required=False)
-@click.option("--labels", type=click.Path(), help="Fit a detector of these labels instead: a text file, or a folder.")
+@click.option(
+    "--labels",
+    metavar="LABELS",
+    type=click.Path(),
+    help='Labels in place of a DETECTOR: "cat, dog", or a file as for fit.',
+)
+@own_column_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
 @click.option(
@@ -52,6 +59,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command(
     detector: str | None,
     labels: str | None,
+    label_column: str | None,
     host: str,
     port: int,
     token: str | None,
@@ -68,9 +76,10 @@ def command(
       outword serve pets.outword
       outword serve --labels labels.txt --port 8080
     """
-    check_source(detector, labels)
+    names = check_source(detector, labels, label_column)
     for package in ("fastapi", "uvicorn", "python_multipart", "prometheus_client"):
         require(package)
+    from outword.detector.loading import load
     from outword.serve import server
     from outword.serve.app import create_app
 
@@ -78,7 +87,9 @@ def command(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with server.bind(host, port) as bound:  # before the long work: that the port is in use is said at once
-        found = _detector(detector, labels, options)
+        found = _warm(
+            load(detector, **options) if detector else fit_plainly(str(labels), names, options.get("encoder"), options)
+        )
         chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
         limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
         app = create_app(found, limits, token, local=server.is_local(host))
@@ -86,8 +97,8 @@ def command(
     say("stopped")
 
 
-def check_source(detector: str | None, labels: str | None) -> None:
-    """Raise unless there is one thing to serve, and it looks like it."""
+def check_source(detector: str | None, labels: str | None, column: str | None = None) -> dict[str, Label]:
+    """Raise unless there is one thing to serve, and it looks like it; gives the labels, if it is these."""
     from outword.words.labels import read_labels
 
     if (detector is None) == (labels is None):
@@ -95,8 +106,7 @@ def check_source(detector: str | None, labels: str | None) -> None:
         raise InputError(f"serve takes a DETECTOR or --labels{both}", hint=hint)
     if detector is not None and Path(detector).is_file():
         raise InputError(f"{detector} is a file, no detector", hint=f"outword serve --labels {detector}")
-    if labels is not None:
-        read_labels(labels)
+    return read_labels(labels, column=column, say=say) if labels is not None else {}
 
 
 def check_token(token: str | None, *, open_to_all: bool, insecure: bool) -> None:
@@ -108,19 +118,12 @@ def check_token(token: str | None, *, open_to_all: bool, insecure: bool) -> None
         raise ParameterError("other machines can reach this address: a token is needed", hint=hint)
 
 
-def _detector(detector: str | None, labels: str | None, options: dict[str, Any]) -> Detector:
+def _warm(found: Detector) -> Detector:
     """The detector, its encoder loaded and both warm: the first request is as quick as the next."""
     import numpy as np
 
-    from outword.detector.loading import load
     from outword.maths.methods import Need
-    from outword.words.labels import read_labels
 
-    if detector is not None:
-        found = load(detector, **options)
-    else:
-        assert labels is not None
-        found = fit_plainly(labels, read_labels(labels), options.get("encoder"), options)
     if found.scorer.sees_order:
         wrong = f"{found.method} learns from the images that it scores: clients would change each other's scores"
         raise InputError(wrong, hint="serve a detector of another method")

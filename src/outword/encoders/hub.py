@@ -6,20 +6,24 @@ HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN and the proxy varia
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from outword.base.extras import quiet_logs, require
+from outword.base.waiting import waiting
 from outword.encoders.base import in_short
 from outword.errors import InputError
 
 _CUT_OFF = re.compile("offline mode|couldn't connect", re.IGNORECASE)  # libraries say so, with advice of their own
 _NO_WAY = "it is not in the cache, and the hub cannot be reached"
 _closed: ContextVar[str] = ContextVar("_closed", default="")  # to the encoder of this name
+PATIENCE = 6.0  # seconds in which the hub answers, or cannot be reached
 SMALL = ["*.json", "*.txt", "*.model", "README.md"]  # configuration, vocabulary, model card
 
 
@@ -72,6 +76,7 @@ def fetch(repo: str, names: Sequence[str], instead: str) -> Path:
     if _closed.get():
         raise _not_asked_for()
     hub = require("huggingface_hub", f"hf:{repo}")
+    _check_reachable(repo, names[0], instead)
     for name in names:
         try:
             with quiet_logs():  # five notes on trying again
@@ -101,6 +106,7 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
     if _closed.get():
         raise _not_asked_for()
     wanted = "config.json"
+    _check_reachable(repo, wanted, instead)
     try:
         with quiet_logs():
             folder = Path(hub.snapshot_download(repo, allow_patterns=SMALL))
@@ -115,6 +121,31 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
         cut_off = isinstance(error, hub.errors.LocalEntryNotFoundError)
         raise _unreachable(repo, wanted, _NO_WAY if cut_off else in_short(error, 200), instead) from None
     return folder
+
+
+def _check_reachable(repo: str, name: str, instead: str) -> None:
+    """Raise where the hub does not answer within seconds: its own library goes on trying for half a minute and more."""
+    hub, constants = require("huggingface_hub"), require("huggingface_hub.constants")
+    if constants.HF_HUB_OFFLINE:  # then it does not try at all
+        return
+    with waiting(f"asking {urlsplit(constants.ENDPOINT).netloc} for {repo}"):
+        answered = _answers(hub.hf_hub_url(repo, name))
+    if not answered:
+        raise _unreachable(repo, name, _NO_WAY, instead)
+
+
+def _answers(url: str) -> bool:
+    """Whether a server says anything at all; the names of hosts are looked up in that time, too."""
+    answers: list[object] = []
+
+    def ask() -> None:
+        with suppress(Exception):
+            answers.append(require("huggingface_hub.utils").get_session().head(url, timeout=PATIENCE))
+
+    thread = threading.Thread(target=ask, name="outword-hub", daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    return bool(answers)
 
 
 def licence(card: Path | None) -> str:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from outword.errors import InputError
 from outword.photos.formats import SUFFIXES
+from outword.photos.passed_over import PassedOver
 
 Place = TypeVar("Place")
 
@@ -62,11 +63,12 @@ def glob_parts(parts: Iterable[str]) -> tuple[str, ...]:
     return kept
 
 
-def files_in(path: Path, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:
-    """Yield a file as it is, a folder as the files in it with one of the suffixes."""
+def files_in(path: Path, suffixes: Collection[str] = SUFFIXES, passed_over: PassedOver | None = None) -> Iterator[Path]:
+    """Yield a file as it is, a folder as the files in it with one of the suffixes; the others may be counted."""
     if path.suffix.lower() in SUFFIXES or not os.path.isdir(path):  # noqa: PTH112  # one that cannot be a path is none
         return iter([path])
-    return (found for found, entered in tree(path, partial(_below, suffixes=suffixes)) if not entered)
+    below = partial(_below, suffixes=suffixes, passed_over=passed_over)
+    return (found for found, entered in tree(path, below) if not entered)
 
 
 def tree(top: Any, below: Callable[[Any], Iterable[tuple[Place, bool]]]) -> Iterator[tuple[Place, bool]]:
@@ -104,12 +106,16 @@ def _expand(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
         yield from _expand(base / head, rest)
 
 
-def _below(folder: Path, suffixes: Collection[str] = ()) -> Iterator[tuple[Path, bool]]:
+def _below(
+    folder: Path, suffixes: Collection[str] = (), passed_over: PassedOver | None = None
+) -> Iterator[tuple[Path, bool]]:
     """The files with one of the suffixes in a folder, then the folders; one that cannot be listed counts as a file."""
     try:
         for is_entered, name in _sorted(folder, apart=True):
-            if is_entered or _suffix(name) in suffixes:
+            if is_entered or (suffix := _suffix(name)) in suffixes:
                 yield folder / name, is_entered
+            elif passed_over is not None:
+                passed_over.add(suffix)
     except OSError:
         yield folder, False
 
@@ -133,6 +139,7 @@ def _sorted(folder: Path, *, apart: bool) -> Iterator[tuple[bool, str]]:
 
 
 def _suffix(name: str) -> str:
+    """The suffix of a name; where there is none, its last letter, which is none either."""
     return name[name.rfind(".") :].lower()  # `Path` takes many times as long
 
 

@@ -178,6 +178,7 @@ class Scoring:
             yield scored
             done += len(scored.rows)
             self.report("score", done, self.source.total())
+        self._tell_passed_over()
 
     def fill(self, parts: Parts) -> None:
         """Score what a folder of parts does not have yet."""
@@ -193,11 +194,16 @@ class Scoring:
             done += len(scored.rows)
             self.report("score", done, None if (total := self.source.total()) is None else total - before)
         parts.finish(self.source.n_pieces())
+        self._tell_passed_over()
 
     def write_page(self, path: Path, sample: Sample | Borderline, title: str = "outword") -> None:
         """Write the page of a sample, whose photos are read again where there are no thumbnails yet."""
         sample.illustrate(lambda paths: thumbnails(read_items(paths, column=self.source.column)))
         write_page(path, sample, title=title, summary=Summary.of(self.detector))
+
+    def _tell_passed_over(self) -> None:
+        if told := self.source.passed_over.told():
+            self.say(told)
 
     def _check(self, row: Row) -> None:
         if self.strict and row.error:

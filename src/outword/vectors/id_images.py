@@ -7,7 +7,7 @@ import hashlib
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path, PurePath, PurePosixPath
@@ -27,6 +27,7 @@ from outword.vectors.reader import vectors_of
 from outword.vectors.source import PathLike, Source, Stored, find_source
 from outword.vectors.wild import Report, quiet
 from outword.words.forms import fold
+from outword.words.label_lists import words_of
 
 Parts = tuple[str, ...]  # of a path
 NAMED = 3  # photos or labels that a message names
@@ -219,15 +220,24 @@ def label_keys(labels: Sequence[str]) -> dict[str, int]:
 def class_among(folders: Sequence[str], known: dict[str, int]) -> int | None:
     """The number of the label that one of some folders, the nearest first, has the name of; None if none has.
 
-    >>> class_among(["1", "Tabby-Cat"], label_keys(["dog", "tabby cat"]))
-    1
+    A name may be joined, or a wnid, as where `outword.words.labels.read_labels` takes labels from folders.
+
+    >>> class_among(["1", "Tabby-Cat"], label_keys(["dog", "tabby cat"])), class_among(["n02084071"], {"dog": 0})
+    (1, 0)
     """
-    keys = (key for name in folders for key in (fold(name), _key(name)))
+    keys = (key for name in folders for key in _keys(name))
     return next((known[key] for key in keys if key in known), None)
 
 
 def _key(name: str) -> str:
     return fold(name.replace("-", " "))
+
+
+def _keys(name: str) -> Iterator[str]:
+    """What the name of a folder may say, a wnid with its sense and without."""
+    yield from (fold(name), _key(name))
+    words = words_of(name)
+    yield from (fold(words), fold(words.partition("#")[0]))
 
 
 def _stray(path: str, folders: Sequence[str], labels: Sequence[str]) -> InputError:

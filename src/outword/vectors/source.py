@@ -18,6 +18,7 @@ from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import ImageError, InputError
 from outword.photos import sources as photos
+from outword.photos.passed_over import PassedOver
 from outword.photos.sources.base import Item, Piece
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.rendered import is_rendered
@@ -94,13 +95,15 @@ class Source:
     """Photos and vectors, in a stable order; see `find_source`.
 
     A thread lists it, once, from the first use on. Memory stays flat for any number of files. Groups are stores, and
-    between them what `outword.photos.sources.find_pieces` takes.
+    between them what `outword.photos.sources.find_pieces` takes. `passed_over` counts the files of folders that are
+    none of it, because of their names.
     """
 
     def __init__(self, groups: list[Stored | list[str]], column: str | None = None, only: Only | None = None) -> None:
         self.groups = groups
         self.column = column
         self._only = only
+        self.passed_over = PassedOver()
 
     @property
     def stores(self) -> list[Stored]:
@@ -143,7 +146,7 @@ class Source:
 
     @cached_property
     def _listing(self) -> Listing[Piece | int]:
-        return Listing(_listed(self.groups, self.column))
+        return Listing(_listed(self.groups, self.column, self.passed_over))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.groups, self.column, self._only)  # to be listed there
@@ -199,11 +202,14 @@ def _stored(path: str, encoder: Encoder | Identity, otherwise: Callable[[], Enco
     return found
 
 
-def _listed(groups: list[Stored | list[str]], column: str | None) -> Iterator[tuple[Piece | int, int | None]]:
+def _listed(
+    groups: list[Stored | list[str]], column: str | None, passed_over: PassedOver
+) -> Iterator[tuple[Piece | int, int | None]]:
     """The pieces with what is in them; of stores, which are open already and stay so, the number among the stores."""
     stores = count()
     for group in groups:
         if isinstance(group, Stored):
             yield next(stores), len(group.opened)
         else:
-            yield from ((piece, piece.count()) for piece in photos.find_pieces(group, column=column))
+            pieces = photos.find_pieces(group, column=column, passed_over=passed_over)
+            yield from ((piece, piece.count()) for piece in pieces)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from outword.base.files import cache_dir, sha256_bytes, whole_file
+from outword.base.files import cache_dir, not_kept, sha256_bytes, whole_file
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.encoders.texts import one_warning
@@ -171,4 +171,4 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
         with whole_file(path) as temporary:
             save_file(arrays, temporary)
     except (OSError, SafetensorError) as error:
-        warnings.warn(f"the cache cannot be written ({error}); set OUTWORD_CACHE to a folder that can", stacklevel=2)
+        warnings.warn(not_kept(error), stacklevel=2)

@@ -1,24 +1,26 @@
-"""Labels as people type them: from a list, a text file or a folder of class folders, checked before anything is done.
+"""Labels as people type them, in Python or in what `outword.words.label_lists` reads, checked before anything is done.
 
 `crane` is a name; `crane#bird` says which crane; `sofa | couch` has two names; `pet > cat | hamster` has kinds.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 from outword.errors import InputError
 from outword.words.forms import fold
+from outword.words.label_lists import STDIN, Entry, LabelList, PathLike, Say, read_list
 from outword.words.nouns import nouns
 
+__all__ = ["STDIN", "Given", "Label", "check_labels", "parse", "read_labels"]
+
 FEWEST, MOST, LONGEST = 1, 50_000, 200
-STDIN = "-"
+SHOWN = 4  # labels, and places of a label, that a note names
+PLURALS = {"line": "lines", "entry": "entries", "folder": "folders"}
 _ARROW = re.compile(r"(?:^|\s)>(?:\s|$)")  # "<b>" is a name, odd as it is
 
 
@@ -47,30 +49,56 @@ class Label:
 Given = Iterable[str] | Mapping[str, str | Sequence[str] | Label]  # names; or names with a prompt, kinds, or all of it
 
 
-def read_labels(path: str | os.PathLike[str]) -> dict[str, Label]:
-    """Labels by what is shown of them, from a text file, a folder, or "-" for standard input.
+def read_labels(given: PathLike, *, column: str | None = None, say: Say = lambda line: None) -> dict[str, Label]:
+    """Labels by what is shown of them: from a file, a folder of class folders, "-" for standard input, or typed.
 
-    A text file has one label a line, or `label: prompt text`; blank lines and a byte order mark are passed over. A
-    single line may have several labels, with commas between them. In a
-    folder the names of the sub-folders are the labels, with underscores as spaces.
+    A text that is no path has the labels themselves, with commas between them. docs/labels.md says what a file may be.
+    What names the same class again, in another case or spelling, is merged: files are put together by hand, and
+    nothing hangs on how many lines they have. What is guessed and merged goes to `say`, a line each.
+
+    >>> list(read_labels("cat, dog"))
+    ['cat', 'dog']
     """
-    source = Path(path)
-    if path != STDIN and source.is_dir():
-        names = sorted(p.name for p in source.iterdir() if p.is_dir() and not p.name.startswith("."))
-        return check_labels([name.replace("_", " ") for name in names], where=str(source))
-    where = "standard input" if path == STDIN else str(source)
+    found = read_list(given, column, say)
+    labels: list[Label] = []
+    by_text: dict[Any, int] = {}  # a table of photos may name each class ten thousand times
+    by_key: dict[tuple[str, str], int] = {}
+    entries: list[list[Entry]] = []  # of each label
+    for entry in found.entries:
+        typed = (repr(entry.text), repr(entry.extra))
+        if typed not in by_text:
+            label = _entered(entry, found)
+            place = by_key.setdefault(_key(label), len(labels))
+            if place == len(labels):
+                labels.append(label)
+                entries.append([])
+            elif replace(label, text="", name="") != replace(labels[place], text="", name=""):
+                first = f"{labels[place].text!r} ({found.unit} {entries[place][0].place})"
+                told = f"labels must differ, got {first} and {label.text!r} ({found.unit} {entry.place})"
+                raise InputError(f"{told} in {found.where}", hint="write all that is to be said of it into one of them")
+            by_text[typed] = place
+        entries[by_text[typed]].append(entry)
+    if merged := [(label, own) for label, own in zip(labels, entries, strict=True) if len(own) > 1]:
+        say(_merged(merged, found))
+    return _checked(labels, found.where, MOST)
+
+
+def _entered(entry: Entry, found: LabelList) -> Label:
     try:
-        data = sys.stdin.buffer.read() if path == STDIN else source.read_bytes()
-        lines = re.split("\r\n?|\n", data.decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"there is no label list {source}", hint="write one class name a line into it") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{where} cannot be read as text: {error}", hint="save it as UTF-8 text") from None
-    lines = [line.strip() for line in lines if line.strip()]
-    if len(lines) == 1 and ": " not in lines[0]:
-        lines = [name for name in map(str.strip, lines[0].split(",")) if name]
-    pairs = [f"{line} ".partition(": ") for line in lines]
-    return _checked([replace(parse(name), prompt=prompt.strip()) for name, _, prompt in pairs], where, MOST)
+        return _label(entry.text, entry.extra)
+    except InputError as error:
+        raise InputError(f"{found.where}, {found.unit} {entry.place}: {error.message}", hint=error.hint) from None
+
+
+def _merged(merged: Sequence[tuple[Label, Sequence[Entry]]], found: LabelList) -> str:
+    """Say which labels were named more than once, and where."""
+    told = []
+    for label, own in merged[:SHOWN]:
+        names = " = ".join(dict.fromkeys([label.text, *(str(one.text) for one in own)]))
+        more = f" and {len(own) - SHOWN:,} more" if len(own) > SHOWN else ""
+        told.append(f"{names} ({PLURALS[found.unit]} {', '.join(one.place for one in own[:SHOWN])}{more})")
+    more = f" and {len(merged) - SHOWN:,} more labels" if len(merged) > SHOWN else ""
+    return f"{found.where}: what is named more than once is merged: {', '.join(told)}{more}"
 
 
 def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) -> dict[str, Label]:
@@ -117,6 +145,9 @@ def _label(name: object, extra: str | Sequence[str] | Label | None) -> Label:
         return label
     if isinstance(extra, str):
         return replace(label, prompt=extra.strip())
+    if not isinstance(extra, Iterable) or isinstance(extra, Mapping):
+        hint = 'write {"crane": "a crane, the bird", "pet": ["cat", "hamster"]}'
+        raise InputError(f"a label takes a prompt or a list of kinds, got {extra!r:.100}", hint=hint)
     kinds = [_check_text(kind) for kind in extra]
     return parse(f"{label.text} {'|' if label.kinds else '>'} {' | '.join(kinds)}")
 
@@ -138,7 +169,7 @@ def _checked(labels: list[Label], where: str, most: int) -> dict[str, Label]:
     """Labels by what is shown of them."""
     seen: dict[tuple[str, str], str] = {}
     for label in labels:
-        key = fold(nouns().spelled(label.name)), fold(label.hint)
+        key = _key(label)
         if key in seen:
             raise InputError(f"labels must differ, got {seen[key]!r} and {label.text!r}", hint="remove one of them")
         seen[key] = label.text
@@ -150,7 +181,12 @@ def _checked(labels: list[Label], where: str, most: int) -> dict[str, Label]:
     return {label.text if count[name] > 1 else label.name: label for name, label in zip(named, labels, strict=True)}
 
 
+def _key(label: Label) -> tuple[str, str]:
+    """What tells a label from others: its name and its sense."""
+    return fold(nouns().spelled(label.name)), fold(label.hint)
+
+
 def _check_text(given: object) -> str:
     if not isinstance(given, str) or not given.strip() or not given.isprintable():
-        raise InputError(f"a label must be one line of printable text, got {given!r}", hint="remove or rename it")
+        raise InputError(f"a label must be one line of printable text, got {given!r:.100}", hint="remove or rename it")
     return given

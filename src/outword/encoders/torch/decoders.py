@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import torch
 
+from outword.base.extras import install
 from outword.encoders.packed import VARIABLE
 from outword.encoders.torch import nvjpeg
 from outword.errors import ParameterError
@@ -22,7 +23,7 @@ def choose(device: torch.device) -> str:
     if device.type != "cuda" or find_spec("triton") is None:  # beside a CPU it is the encoder that takes the time
         return "pillow"
     if asked and not _works(asked, device):
-        hint = f'pip install "outword[{asked}]", or leave it out'
+        hint = f"{install(asked)}, or leave it out"
         raise ParameterError(f"{VARIABLE} is {asked}, which is not installed, or has no hardware here", hint=hint)
     return asked or next(decoder for decoder in DECODERS if _works(decoder, device))
 

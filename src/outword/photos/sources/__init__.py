@@ -20,6 +20,7 @@ from pathlib import Path
 from outword.base.registry import Registry
 from outword.errors import ImageError
 from outword.photos.decode import read_bytes
+from outword.photos.passed_over import PassedOver
 from outword.photos.sources import filesystems, folder, huggingface, listing, rendered, tables, tar
 from outword.photos.sources.base import PART, Files, Item, Kind, Piece, TableOptions, UnreadableSource
 from outword.photos.sources.patterns import matches
@@ -48,7 +49,9 @@ _is_archive = filesystems.named(ARCHIVES)
 PathLike = str | os.PathLike[str]
 
 
-def find_pieces(given: Iterable[PathLike], *, column: str | None = None) -> Iterator[Piece]:
+def find_pieces(
+    given: Iterable[PathLike], *, column: str | None = None, passed_over: PassedOver | None = None
+) -> Iterator[Piece]:
     """Yield the photos behind paths and URLs in pieces, lazily and in a stable order.
 
     - A tar, plain or compressed, gives the image files in it.
@@ -68,8 +71,9 @@ def find_pieces(given: Iterable[PathLike], *, column: str | None = None) -> Iter
         column: of tables, the one with the images; without it that is `image`, else the only one that is a struct of
             `bytes` and `path`, else `path`. It has the bytes of images, or paths and URLs. A table that has no such
             column is an `InputError` if it was named, and an item with an error if it was found in a folder or a list.
+        passed_over: where the files of folders are counted that are not taken, because of their names.
     """
-    return _gathered(_resolved(given, TableOptions(column, strict=True)))
+    return _gathered(_resolved(given, TableOptions(column, strict=True, passed_over=passed_over)))
 
 
 def find_items(given: Iterable[PathLike], *, column: str | None = None) -> Iterator[Item]:

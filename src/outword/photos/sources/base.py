@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from outword.base.files import sha256_bytes
 from outword.errors import ImageError
 from outword.photos.decode import Blob
+from outword.photos.passed_over import PassedOver
 from outword.photos.sources.filesystems import Link, fetched, is_remote
 
 Item: TypeAlias = "Path | Blob"
@@ -136,10 +137,11 @@ class UnreadableSource(FilePiece):
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables are read."""
+    """How tables are read, and where files are counted that are passed over."""
 
     column: str | None = None  # that has the images; None looks for one
     strict: bool = False  # a table without that column is an `InputError`, else an `UnreadableSource`
+    passed_over: PassedOver | None = None  # of folders, the files that are not taken
 
 
 class Kind(NamedTuple):

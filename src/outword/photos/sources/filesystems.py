@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from outword.base.extras import require
+from outword.base.extras import install, require
 from outword.errors import ImageError, MissingExtraError, UnreachableError
 from outword.photos.ahead import pool_of
 from outword.photos.decode import Blob, check_bytes, read_bytes
@@ -243,7 +243,7 @@ def _kind(url: str) -> Any:
     try:
         return fsspec.get_filesystem_class(name)
     except ImportError as error:
-        hint = 'pip install "outword[s3]"' if extra == "s3" else str(error)
+        hint = install(extra) if extra == "s3" else str(error)
         raise MissingExtraError(f"{name}:// needs one more package", hint=hint) from None
     except ValueError:
         raise ImageError(f"{name}:// is not known to fsspec", hint="see its list of file systems") from None

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from outword.errors import ImageError
 from outword.photos.formats import SUFFIXES
+from outword.photos.passed_over import PassedOver
 from outword.photos.sources import filesystems
 from outword.photos.sources.base import Kind, Piece, TableOptions, UnreadableSource
 from outword.photos.walk import files_in, tree
@@ -22,7 +23,7 @@ def _pieces(path: str, options: TableOptions) -> Iterator[str | Piece]:
     Hidden files, tars and lists are left out; tars often lie beside what was unpacked from them.
     """
     if not filesystems.is_remote(path):
-        yield from map(os.fspath, files_in(Path(path), TAKEN))
+        yield from map(os.fspath, files_in(Path(path), TAKEN, options.passed_over))
         return
     try:
         image = PurePosixPath(filesystems.ending(path)).suffix in SUFFIXES
@@ -31,11 +32,13 @@ def _pieces(path: str, options: TableOptions) -> Iterator[str | Piece]:
         yield UnreadableSource(path, error.message)
         return
     top = path.rstrip("/")
-    found = tree(top, partial(below, top=top, suffixes=TAKEN))
+    found = tree(top, partial(below, top=top, suffixes=TAKEN, passed_over=options.passed_over))
     yield from [path] if is_file else (place for place, entered in found if not entered)
 
 
-def below(folder: str, *, top: str, suffixes: Collection[str] = ()) -> Iterator[tuple[str | Piece, bool]]:
+def below(
+    folder: str, *, top: str, suffixes: Collection[str] = (), passed_over: PassedOver | None = None
+) -> Iterator[tuple[str | Piece, bool]]:
     """The files with one of the suffixes in a remote folder, then the folders, for `tree` from `top` on.
 
     What cannot be listed, or is too deep, is a piece with an error; without suffixes, a folder that is gone is not.
@@ -45,8 +48,10 @@ def below(folder: str, *, top: str, suffixes: Collection[str] = ()) -> Iterator[
         for name, is_folder in filesystems.scan(folder):
             if is_folder:  # whatever its name: in a bucket a photo may be called the same
                 folders.append(f"{folder}/{name}")
-            elif PurePosixPath(filesystems.ending(name)).suffix in suffixes:
+            elif (suffix := PurePosixPath(filesystems.ending(name)).suffix) in suffixes:
                 yield f"{folder}/{name}", False
+            elif passed_over is not None:
+                passed_over.add(suffix)
     except ImageError as error:
         if suffixes or not isinstance(error, filesystems.Missing):
             yield UnreadableSource(folder, error.message), False

@@ -1,0 +1,71 @@
+"""Detectors of label lists with all defaults, kept by their recipe: the same labels are not fitted a second time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from outword.base.files import cache_dir, not_kept, sha256_bytes
+from outword.detector.detector import Detector
+from outword.detector.fitting import fit
+from outword.detector.loading import load
+from outword.detector.recipe import METHOD, resolve
+from outword.encoders import Encoder, get_encoder
+from outword.errors import ArtifactError, OutwordError
+from outword.vectors.reference import find_reference
+from outword.vectors.wild import Report, quiet
+from outword.words.labels import Given, Label, check_labels
+
+KEPT = 16  # detectors in the cache; one for mini has 14 MB
+
+
+def fit_cached(
+    labels: Given, encoder: str = "mini", *, report: Report = quiet, **runtime: Any
+) -> tuple[Detector, bool]:
+    """What `outword.fit(labels, encoder=encoder)` gives, and whether it was in the cache already.
+
+    `runtime` are the device, precision and batch size of the encoder. What the detector depends on is in its key: the
+    labels, all of the recipe, the version of the package and the reference. One that is damaged is made again.
+    """
+    names, used = check_labels(labels), get_encoder(encoder, **runtime)
+    path = cache_dir() / "detectors" / f"{_key(names, used)}.outword"
+    with suppress(OutwordError, OSError):
+        found = load(path, trust_encoder=True, **runtime)
+        with suppress(OSError):
+            os.utime(path)  # it was used
+        return found, True
+    made = fit(names, encoder=used, report=report)
+    try:
+        _keep(made, path)
+    except (OSError, OutwordError) as error:
+        warnings.warn(not_kept(error), stacklevel=2)
+    return made, False
+
+
+def _key(names: dict[str, Label], encoder: Encoder) -> str:
+    reference = find_reference(encoder)
+    facts = [
+        [asdict(label) for label in names.values()],
+        resolve(encoder, METHOD, {}).card,
+        None if reference is None else reference.fingerprint,
+    ]
+    return sha256_bytes(json.dumps(facts, sort_keys=True).encode())[:32]
+
+
+def _keep(detector: Detector, path: Path) -> None:
+    """Save a detector in the cache, and remove those that were used least recently."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        detector.save(path)
+    except ArtifactError:  # a folder that is none any more
+        shutil.rmtree(path)
+        detector.save(path)
+    with suppress(OSError):  # another process may remove the same
+        for old in sorted(path.parent.glob("*.outword"), key=lambda kept: kept.stat().st_mtime)[:-KEPT]:
+            shutil.rmtree(old)
