@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,10 +177,16 @@ class Encoder(ABC):
 
 def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
     """A list of images; a single one is a common slip."""
-    flat = isinstance(images, np.ndarray) and images.ndim < 4
-    if flat or isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):
+    if is_one(images) or not isinstance(images, Iterable):
         raise InputError(f"images must be a list, got {type(images).__name__}", hint="write [image] for a single one")
     return list(images)
+
+
+def is_one(images: ImageLike | Iterable[ImageLike]) -> TypeGuard[ImageLike]:
+    """Whether it is one image; an array is a list where it has four dimensions, or names or objects in it."""
+    if isinstance(images, np.ndarray):
+        return images.ndim < 4 and images.dtype.kind not in "OU"
+    return isinstance(images, str | bytes | os.PathLike | Image.Image)
 
 
 def in_short(error: BaseException, most: int = 160) -> str:
