@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from outword.detector.detector import Detector
 from outword.detector.judge import UNCALIBRATED
@@ -59,11 +59,15 @@ class Guard:
         self.batch = batch
 
     def __call__(self, photos: ImageLike | Iterable[ImageLike]) -> Any:
-        """The answer to a photo, or a list of answers to any number of them; None where a photo is none of the classes."""
+        """The answer to a photo, or a list of answers to any number; None where a photo is none of the classes."""
         found = self.check(photos)
         return found.answer if isinstance(found, Guarded) else [one.answer for one in found]
 
-    def check(self, photos: ImageLike | Iterable[ImageLike]) -> Any:
+    @overload
+    def check(self, photos: ImageLike) -> Guarded: ...  # type: ignore[overload-overlap]
+    @overload
+    def check(self, photos: Iterable[ImageLike]) -> list[Guarded]: ...
+    def check(self, photos: ImageLike | Iterable[ImageLike]) -> Guarded | list[Guarded]:
         """The same with the reasons: a `Guarded` for a photo, or a list of them."""
         if is_one(photos):
             return self._checked([photos])[0]
@@ -78,9 +82,7 @@ class Guard:
             )
         accepted = [photo for photo, one in zip(photos, predictions, strict=True) if one.verdict == "in"]
         answers = iter(self._answers(accepted))
-        return [
-            Guarded(next(answers) if one.verdict == "in" else None, self._reason(one), one) for one in predictions
-        ]
+        return [Guarded(next(answers) if one.verdict == "in" else None, self._reason(one), one) for one in predictions]
 
     def _answers(self, photos: list[ImageLike]) -> list[Any]:
         if not self.batch:
