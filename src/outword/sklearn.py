@@ -13,6 +13,7 @@ from outword.detector.recipe import make_detector
 from outword.errors import ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.methods.base import Classes
+from outword.maths.methods.headed import HeadedDetector
 from outword.maths.numerics import Array
 from outword.maths.thresholds import FEWEST, fit_threshold
 
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E40
 __all__ = ["VectorOutlierDetector"]
 
 GIVEN = {Need.ID_IMAGES, Need.ID_LABELS, Need.HEAD}  # a head is fitted to the rows and their classes
-FOLDS = 5
+FOLDS = 10
 UNUSED = 0.01  # the temperature: it divides cosines with labels, and there are none
 
 
@@ -37,8 +38,9 @@ class VectorOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     The methods are those that learn from ID vectors: without classes knn and mahalanobis; with classes also vos, npos,
     vim, react, energy and the others that read logits, by a linear probe. Rows are made unit vectors first.
 
-    The threshold `offset_` lets in a share `tpr` of such rows, by scores of rows that were left out, a fifth at a time:
-    a method thinks too well of rows that it knows. It is what scikit-learn calls a contamination of 1 - tpr.
+    The threshold `offset_` lets in a share `tpr` of such rows, by scores of rows that were left out, a tenth at a time:
+    a method thinks too well of rows that it knows. Where rows are few, it lets in somewhat more, as those scores come
+    from fewer still. It is what scikit-learn calls a contamination of 1 - tpr.
 
     Args:
         method: its name; `outword list methods` lists all.
@@ -97,10 +99,10 @@ class VectorOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _held_out(self, rows: Array, classes: Classes) -> Array:
         """Scores of rows by methods that were fitted without them; every fold has its share of each class."""
-        fold = np.empty(len(rows), np.int64)
-        fold[np.argsort(classes, kind="stable")] = np.arange(len(rows)) % FOLDS
+        fold, n_folds = np.empty(len(rows), np.int64), min(FOLDS, len(rows))
+        fold[np.argsort(classes, kind="stable")] = np.arange(len(rows)) % n_folds
         scores = np.empty(len(rows))
-        for out in (fold == number for number in range(FOLDS)):
+        for out in (fold == number for number in range(n_folds)):
             scores[out] = self._fitted(rows[~out], classes[~out]).score(rows[out])
         return scores
 
@@ -109,7 +111,7 @@ class VectorOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _make(self) -> VectorDetector:
         kind = DETECTORS[self.method]
-        probe = {"head": "probe"} if "head" in kind.__dataclass_fields__ else {}
+        probe = {"head": "probe"} if issubclass(kind, HeadedDetector) else {}
         made = make_detector(self.method, UNUSED, {**probe, **kind.on_vectors, **(self.params or {})})
         if lacking := [need.value for need in made.wants() if need not in GIVEN]:
             raise ParameterError(

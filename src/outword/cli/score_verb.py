@@ -67,9 +67,10 @@ def command(
       outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
     from outword import kernels
+    from outword.base.wording import counted
     from outword.detector.inputs import with_file
     from outword.detector.loading import load
-    from outword.scoring.runs import counted, run
+    from outword.scoring.runs import run
 
     found = with_file(load(detector, **options), words_per_image)
     note_order(found)

@@ -18,6 +18,7 @@ from outword.base.cells import csv_text, line_of
 from outword.base.files import check_outputs, whole_file
 from outword.base.html import render, visible
 from outword.base.processors import usable_cpus
+from outword.base.wording import counted
 from outword.detector import batches
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST
@@ -84,7 +85,6 @@ class Prediction:
 
 
 COLUMNS = [column.name for column in fields(Prediction)]
-KINDS = ("in", "out", UNCALIBRATED, "error")  # of records, in the order in which they are counted
 
 
 class Predictions(Sequence[Prediction]):
@@ -127,10 +127,11 @@ class Predictions(Sequence[Prediction]):
 
     @property
     def _summary(self) -> str:
-        """How many photos there are, and of what kind: `3 photos, 1 in, 1 out, 1 error`."""
-        counts = Counter(one.verdict or "error" for one in self._records)
-        told = [f"{counts[kind]:,} {kind}" for kind in sorted(counts, key=KINDS.index)]
-        return ", ".join([f"{len(self):,} photo{'' if len(self) == 1 else 's'}", *told])
+        """How many photos there are, and of what kind: `4 photos, 1 in, 1 out, 2 errors`."""
+        counts = Counter(one.verdict for one in self._records)
+        told = [f"{counts[kind]:,} {kind}" for kind in ("in", "out", UNCALIBRATED) if counts[kind]]
+        errors = [counted(counts[""], "error")] if counts[""] else []
+        return ", ".join([counted(len(self), "photo"), *told, *errors])
 
     def to_pandas(self) -> Any:
         """A DataFrame, a row a photo: `table[table.verdict == "in"]`."""

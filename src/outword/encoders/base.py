@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from outword.photos.ahead import attempt, decode_ahead, grouped
 from outword.photos.decode import ImageLike, with_image
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from outword.encoders.torch.text_tower import TextTower
 
 PATCHES = "value path"  # what patch vectors are; what is made with them says so, since others are another score
@@ -182,7 +184,7 @@ def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
     return list(images)
 
 
-def is_one(images: ImageLike | Iterable[ImageLike]) -> TypeGuard[ImageLike]:
+def is_one(images: ImageLike | Iterable[ImageLike]) -> TypeIs[ImageLike]:
     """Whether it is one image; an array is a list where it has four dimensions, or names or objects in it."""
     if isinstance(images, np.ndarray):
         return images.ndim < 4 and images.dtype.kind not in "OU"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from outword.base.files import check_outputs, whole_file
+from outword.base.wording import counted
 from outword.detector import batches
 from outword.detector.detector import Detector
 from outword.errors import ArtifactError, ImageError, InputError, unknown
@@ -285,15 +286,6 @@ def _chosen_format(path: str | None, kind: str | None) -> str:
 def as_paths(source: PathLike | Iterable[PathLike]) -> list[str]:
     """The paths of a source, also where it is a single one."""
     return [os.fspath(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
-
-
-def counted(number: int, what: str) -> str:
-    """So many of something.
-
-    >>> counted(1, "image"), counted(2000, "image")
-    ('1 image', '2,000 images')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def check_resumable(detector: Detector, *, hint: str) -> None:
