@@ -7,6 +7,7 @@ from PIL import Image
 import outword
 from conftest import PHOTOS
 from outword.errors import InputError
+from outword.maths.thresholds import by_hand
 
 CAT, COFFEE, WALL = (PHOTOS / f"{name}.jpg" for name in ("cat", "coffee", "brick"))
 
@@ -57,7 +58,11 @@ def test_what_cannot_guard_says_so(detector):
         outword.Guard(detector, len)
     with pytest.raises(InputError, match=r"detector must be an outword\.Detector, got 'pets\.outword'"):
         outword.Guard(len, "pets.outword")
-    guard = outword.Guard(len, outword.fit(["tabby cat", "espresso"], method="maxlogit"))
-    if guard.detector.threshold is None:
-        with pytest.raises(InputError, match="a guard needs a threshold, and maxlogit has none yet"):
-            guard(CAT)
+
+
+def test_a_method_without_a_threshold_cannot_guard_until_it_has_one(no_reference):
+    guard = outword.Guard(lambda photo: "mine", outword.fit(["tabby cat", "espresso"], method="maxlogit"))
+    with pytest.raises(InputError, match="a guard needs a threshold, and maxlogit has none yet"):
+        guard(CAT)
+    guard.detector = guard.detector.with_threshold(by_hand(-1.0))
+    assert guard(CAT) == "mine"

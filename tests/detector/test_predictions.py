@@ -52,9 +52,7 @@ def test_lists_may_be_generators_arrays_of_pixels_or_arrays_of_names(detector):
 def test_printed_it_is_a_line_a_photo(found):
     lines = repr(found).splitlines()
     assert lines[0] == "<outword.Predictions: 3 photos, 1 in, 1 out, 1 error>"
-    assert re.fullmatch(
-        re.escape(str(CAT)) + r": in, as tabby cat, fits better than 99.* % of unrelated photos", lines[1]
-    )
+    assert lines[1].startswith(f"{CAT}: in, as tabby cat, fits better than 99")
     assert lines[2].startswith(f"{WALL}: out, looks like ") and lines[3] == "nope.jpg: error, no such file"
     assert repr(found[:1]).splitlines() == ["<outword.Predictions: 1 photo, 1 in>", lines[1]]
     many = Predictions([Prediction("a\nb.jpg", error="no such file")] * 1234)
@@ -91,7 +89,7 @@ def test_a_table_has_the_first_rows_and_the_columns_that_say_anything():
     assert re.findall(r'<th scope="col">(.*?)</th>', html) == ["photo", "verdict", "label", "score"]
     assert '<b class="in">in</b>' in html and '<td class="number">1.5000</td>' in html
     assert "http" not in html
-    bad = Predictions([Prediction("a.jpg", error="no such file")])._repr_html_()
+    bad = Predictions([Prediction("a.jpg", error="no such file"), Prediction("b.jpg", "out")])._repr_html_()
     assert ">error</b>" in bad and "more" not in bad
     empty = Predictions([])._repr_html_()
     assert "0 photos" in empty and "<table" not in empty

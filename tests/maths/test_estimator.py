@@ -27,10 +27,7 @@ def world():
 
 
 def expected_failures(estimator):
-    return {
-        "check_estimators_dtypes": "one row of its whole numbers is zero, and that has no direction",
-        "check_array_api_input": "it is for estimators that take other arrays than those of numpy",
-    }
+    return {"check_estimators_dtypes": "one row of its whole numbers is zero, and that has no direction"}
 
 
 @parametrize_with_checks(
