@@ -17,6 +17,7 @@ from outword.errors import InputError
 from outword.scoring.rows import COLUMNS, Row, csv_line
 
 CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
+TURNED = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"  # orientation 6
 VIEW = re.compile(r'src="data:image/jpeg;base64,([^"]+)"')
 
 
@@ -101,6 +102,11 @@ def test_what_is_kept_of_photos_in_memory_has_a_limit(monkeypatch):
     kept = list(thumbnails.sketches([large, wide, CAT, None]))
     assert max(kept[0].shape) <= thumbnails.SKETCH and kept[0].base is None
     assert kept[1].size == (358, 1) and kept[2:] == [CAT, None]
+    turned = Image.new("RGB", (40, 20))
+    turned.info = {"exif": TURNED, "icc_profile": bytes(1 << 20)}
+    (kept,) = thumbnails.sketches([turned])
+    (view,) = thumbnails.thumbnails([kept])
+    assert kept.info == {"exif": TURNED} and Image.open(io.BytesIO(view)).size == (20, 40)
     monkeypatch.setattr(thumbnails, "ROOM", 150)
     files = [b"x" * 100, b"y" * 100, b"z" * 100, CAT, np.zeros((2, 2), np.uint8)]
     assert list(thumbnails.sketches(files)) == [*files[:2], None, CAT, None]

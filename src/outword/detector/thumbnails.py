@@ -16,6 +16,7 @@ from outword.photos.decode import ROOM, Blob, ImageLike, thumbnail, with_image
 
 SIDE = 96  # pixels of the long side of a thumbnail
 SKETCH = 4 * SIDE  # the same, at most, of what is kept of pixels
+LOOKS = ("exif", "transparency")  # what an image is turned and laid on white by; profiles and texts may be large
 Kept: TypeAlias = "ImageLike | None"
 
 
@@ -48,13 +49,12 @@ def _sketch(photo: Kept) -> Kept:
     if isinstance(photo, np.ndarray):
         step = -(-max(photo.shape[:2]) // SKETCH)
         return photo[::step, ::step].copy()
-    return with_image(photo, _sparse) if isinstance(photo, Image.Image) else photo
-
-
-def _sparse(image: Image.Image) -> Image.Image:
-    step = -(-max(image.size) // SKETCH)
-    width, height = (-(-length // step) for length in image.size)
-    return image.resize((width, height), Image.Resampling.NEAREST)
+    if isinstance(photo, Image.Image):
+        step = -(-max(photo.size) // SKETCH)
+        small = photo.resize((-(-photo.width // step), -(-photo.height // step)), Image.Resampling.NEAREST)
+        small.info = {key: value for key, value in small.info.items() if key in LOOKS}
+        return small
+    return photo
 
 
 def _weight(photo: Kept) -> int:
