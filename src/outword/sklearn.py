@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from outword.base.checks import number
 from outword.base.extras import require
 from outword.detector.recipe import make_detector
 from outword.errors import ParameterError
@@ -73,15 +74,18 @@ class VectorOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             X: (n_rows, dim), at least five; rows that show none of the classes do not belong here.
             y: (n_rows,), the class of each, numbers or names; without, all are of one.
         """
-        if y is None:
-            x = validate_data(self, X, ensure_min_samples=FEWEST, ensure_min_features=2)
+        number("tpr", self.tpr, above=0, most=1, hint="0.95 is the default")
+        takes_classes = Need.ID_LABELS in self._make().wants()
+        least = {"ensure_min_samples": FEWEST, "ensure_min_features": 2}
+        x, y = (validate_data(self, X, **least), None) if y is None else validate_data(self, X, y, **least)
+        if y is None or not takes_classes:
             classes = np.zeros(len(x), np.int64)
         else:
-            x, y = validate_data(self, X, y, dtype="numeric", ensure_min_samples=FEWEST, ensure_min_features=2)
             check_classification_targets(y)
             classes = np.unique(y, return_inverse=True)[1].astype(np.int64)
+        scorer = self._fitted(x, classes)
         self.offset_ = fit_threshold(self._held_out(x, classes), self.tpr).value
-        self.scorer_ = self._fitted(x, classes)
+        self.scorer_ = scorer
         return self
 
     def score_samples(self, X: ArrayLike) -> Array:
@@ -98,13 +102,17 @@ class VectorOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def _held_out(self, rows: Array, classes: Classes) -> Array:
-        """Scores of rows by methods that were fitted without them; every fold has its share of each class."""
-        fold, n_folds = np.empty(len(rows), np.int64), min(FOLDS, len(rows))
-        fold[np.argsort(classes, kind="stable")] = np.arange(len(rows)) % n_folds
-        scores = np.empty(len(rows))
-        for out in (fold == number for number in range(n_folds)):
-            scores[out] = self._fitted(rows[~out], classes[~out]).score(rows[out])
-        return scores
+        """Scores of rows by methods that were fitted without them, but for rows that are alone in their class.
+
+        Every fold has its share of each class, and leaves some of it.
+        """
+        order = np.argsort(classes, kind="stable")
+        order = order[np.bincount(classes)[classes[order]] > 1]
+        scores = [np.zeros(0)]
+        for out in (order[start::FOLDS] for start in range(min(FOLDS, len(order)))):
+            kept = np.setdiff1d(np.arange(len(rows)), out)
+            scores.append(self._fitted(rows[kept], classes[kept]).score(rows[out]))
+        return np.concatenate(scores)
 
     def _fitted(self, rows: Array, classes: Classes) -> VectorDetector:
         return self._make().fit(images=rows, image_labels=classes)

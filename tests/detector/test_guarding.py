@@ -41,6 +41,8 @@ def test_a_classifier_of_lists_is_asked_once(detector):
     assert asked == [[CAT, COFFEE], [CAT]]
     with pytest.raises(InputError, match="must give an answer a photo, got 1 for 2"):
         outword.Guard(lambda photos: ["cat"], detector, batch=True)([CAT, COFFEE])
+    with pytest.raises(InputError, match="must give an answer a photo, got 0 for 1"):
+        outword.Guard(lambda photos: None, detector, batch=True)(CAT)
 
 
 def test_what_the_classifier_raises_goes_through(detector):

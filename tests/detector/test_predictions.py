@@ -45,7 +45,9 @@ def test_lists_may_be_generators_arrays_of_pixels_or_arrays_of_names(detector):
     assert [one.photo for one in detector.predict(pixels)] == ["photos[0]", "photos[1]"]
     for some in ((path for path in (CAT, WALL)), np.array([str(CAT), str(WALL)]), np.array([CAT, WALL], object)):
         assert [one.photo for one in detector.predict(some)] == [str(CAT), str(WALL)]
-    assert [bool(one.error) for one in detector.predict([None, CAT, [CAT], np.zeros((2, 2))])] == [1, 0, 1, 1]
+    odd = [None, CAT, [CAT], np.zeros((2, 2)), np.array("a.jpg")]
+    assert [bool(one.error) for one in detector.predict(odd)] == [1, 0, 1, 1, 1]
+    assert detector.predict(odd[-1])[0].error
     with pytest.raises(InputError, match="images must be a list, got int"):
         detector.predict(5)
 
@@ -143,3 +145,5 @@ def test_a_csv_file_appears_whole_or_not_at_all(tmp_path):
         Predictions([]).to_csv(tmp_path / "no" / "a.csv")
     with pytest.raises(InputError, match="is a folder"):
         Predictions([]).to_csv(tmp_path)
+    with pytest.raises(InputError, match="is a folder"):
+        Predictions([]).to_csv("")

@@ -39,7 +39,8 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 @pytest.mark.parametrize("method", [*WITHOUT, *WITH_CLASSES])
-def test_every_method_on_id_vectors_can_be_had(method, world):
+def test_every_method_on_id_vectors_can_be_had(method):
+    world = planted_world(n_labels=8)
     params = DETECTORS[method].in_small_world
     found = VectorOutlierDetector(method, params=params).fit(world.train, world.classes)
     inside, outside = found.score_samples(world.id_images), found.score_samples(world.ood_images)
@@ -115,12 +116,25 @@ def test_pipelines_clones_searches_and_pickles(world):
         ({"method": "knn", "params": {"k": 0}}, "k must be a whole number"),
         ({"tpr": 0}, "tpr must be"),
         ({"tpr": 1.5}, "tpr must be"),
+        ({"tpr": "all"}, "tpr must be a number above 0 and at most 1, got 'all'"),
     ],
 )
 def test_what_cannot_be_is_told_at_fit(arguments, told, world):
     with pytest.raises(ParameterError) as error:
         VectorOutlierDetector(**arguments).fit(world.train, world.classes)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize("method", ["mahalanobis", "vim"])
+def test_a_row_that_is_alone_in_its_class_takes_part_but_in_the_threshold(method, world):
+    rows = np.concatenate([world.train[:20], -world.train[:1]])
+    alone = VectorOutlierDetector(method).fit(rows, [0] * 10 + [1] * 10 + [2])
+    assert len(alone.scorer_.classes_) == 3 and alone.predict(rows)[-1] == 1
+
+
+def test_classes_are_nothing_to_a_method_without_them(world):
+    found = VectorOutlierDetector("knn").fit(world.train, np.arange(len(world.train)))
+    assert found.offset_ == VectorOutlierDetector("knn").fit(world.train).offset_
 
 
 def test_rows_and_classes_that_make_no_sense(world):

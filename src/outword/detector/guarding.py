@@ -87,7 +87,8 @@ class Guard:
     def _answers(self, photos: list[ImageLike]) -> list[Any]:
         if not self.batch:
             return [self.classifier(photo) for photo in photos]
-        answers = list(self.classifier(photos)) if photos else []
+        found = self.classifier(photos) if photos else []
+        answers = list(found) if isinstance(found, Iterable) else []
         if len(answers) != len(photos):
             raise InputError(
                 f"the classifier must give an answer a photo, got {len(answers)} for {len(photos)}",

@@ -92,6 +92,10 @@ class Predictions(Sequence[Prediction]):
 
     Printed, it is a line a photo; in a notebook, a table with thumbnails: of files, which are read when it is shown,
     and of photos that were in memory, up to some memory (`outword.detector.thumbnails`).
+
+    Args:
+        records: of the photos.
+        photos: what their thumbnails are made of; without, there are none.
     """
 
     def __init__(self, records: Iterable[Prediction], photos: Iterable[Kept] = ()) -> None:
@@ -148,8 +152,9 @@ class Predictions(Sequence[Prediction]):
         The columns are those of `to_pandas`. Cells are as "outword score" has them: UTF-8, and with a `'` before what
         a spreadsheet would take for a formula (`outword.base.cells`); a threshold that accepts everything is empty.
         """
-        check_outputs(path)
-        with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
+        target = Path(path)
+        check_outputs(target)
+        with whole_file(target) as temporary, temporary.open("wb") as file:
             file.write(line_of(COLUMNS))
             file.writelines(line_of([_cell(value) for value in finite(vars(one)).values()]) for one in self)
 

@@ -187,7 +187,7 @@ def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
 def is_one(images: ImageLike | Iterable[ImageLike]) -> TypeIs[ImageLike]:
     """Whether it is one image; an array is a list where it has four dimensions, or names or objects in it."""
     if isinstance(images, np.ndarray):
-        return images.ndim < 4 and images.dtype.kind not in "OU"
+        return images.ndim == 0 or (images.ndim < 4 and images.dtype.kind not in "OU")
     return isinstance(images, str | bytes | os.PathLike | Image.Image)
 
 
