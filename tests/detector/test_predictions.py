@@ -4,7 +4,7 @@ import base64
 import csv
 import io
 import re
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
@@ -137,8 +137,20 @@ def test_odd_names_in_csv_are_escaped_as_score_does(tmp_path):
     assert {(row["score"], row["threshold"]) for row in rows} == {("-0.5", "")}
 
 
+def test_a_column_of_several_texts_is_one_text(tmp_path, monkeypatch):
+    @dataclass(frozen=True)
+    class Noted(Prediction):
+        notes: tuple[str, ...] = ()
+
+    monkeypatch.setattr("outword.detector.predictions.COLUMNS", ["photo", "notes"])
+    noted = Predictions([Noted("a.jpg", notes=("dark", "=blurred")), Noted("b.jpg")])
+    noted.to_csv(tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == "photo,notes\na.jpg,dark;' =blurred\nb.jpg,\n"
+    assert "<td>dark; =blurred</td>" in noted._repr_html_() and ">notes<" not in noted[1:]._repr_html_()
+
+
 def test_a_csv_file_appears_whole_or_not_at_all(tmp_path):
-    with pytest.raises(TypeError):
+    with pytest.raises(AttributeError):
         Predictions([Prediction("a.jpg"), None]).to_csv(tmp_path / "a.csv")
     assert not list(tmp_path.iterdir())
     with pytest.raises(InputError, match="is not a folder"):

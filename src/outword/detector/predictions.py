@@ -122,7 +122,7 @@ class Predictions(Sequence[Prediction]):
     def _repr_html_(self) -> str:
         """The table that a notebook shows: the first photos, and the columns in which they have anything."""
         some = self[:SHOWN]
-        rows = [vars(one) for one in some._records]
+        rows = [_flat(one) for one in some]
         names = [name for name in COLUMNS if any(row[name] not in (None, "") for row in rows)]
         pictured = list(zip_longest(thumbnails(some._photos), rows, fillvalue=b""))
         more = len(self) - len(some)
@@ -156,7 +156,13 @@ class Predictions(Sequence[Prediction]):
         check_outputs(target)
         with whole_file(target) as temporary, temporary.open("wb") as file:
             file.write(line_of(COLUMNS))
-            file.writelines(line_of([_cell(value) for value in finite(vars(one)).values()]) for one in self)
+            file.writelines(line_of([_cell(value) for value in finite(_flat(one)).values()]) for one in self)
+
+
+def _flat(record: Prediction) -> dict[str, Any]:
+    """The columns of a record; what has several texts is one, as `a; b`."""
+    values = ((name, getattr(record, name)) for name in COLUMNS)
+    return {name: "; ".join(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def _cell(value: str | float | None) -> str:
