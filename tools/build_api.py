@@ -16,7 +16,19 @@ from typing import Any
 from generated import keep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
-MODULES = ("", "detectors", "mining", "metrics", "kernels", "encoders", "scoring", "testing", "client", "errors")
+MODULES = (
+    "",
+    "detectors",
+    "mining",
+    "metrics",
+    "kernels",
+    "encoders",
+    "scoring",
+    "testing",
+    "sklearn",
+    "client",
+    "errors",
+)
 INTRO = """\
 # Public names
 

@@ -12,27 +12,66 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from outword._version import __version__
-from outword.errors import OutwordError
+from outword.errors import MissingExtraError, OutwordError
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
+    from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
+    from outword.detector.predictions import Prediction, Predictions
     from outword.vectors.photo_words import read_words_per_image
 
-__all__ = ["Detector", "OutwordError", "__version__", "fit", "load", "read_words_per_image"]
+__all__ = [
+    "Detector",
+    "Guard",
+    "Guarded",
+    "OutwordError",
+    "Prediction",
+    "Predictions",
+    "__version__",
+    "fit",
+    "load",
+    "read_words_per_image",
+]
 
 
 _HOMES = {
     "Detector": "detector.detector",
+    "Guard": "detector.guarding",
+    "Guarded": "detector.guarding",
+    "Prediction": "detector.predictions",
+    "Predictions": "detector.predictions",
     "fit": "detector.fitting",
     "load": "detector.loading",
     "read_words_per_image": "vectors.photo_words",
 }
+_MODULES = (
+    "client",
+    "detectors",
+    "encoders",
+    "errors",
+    "kernels",
+    "metrics",
+    "mining",
+    "scoring",
+    "sklearn",
+    "testing",
+)
+
+
+def __dir__() -> list[str]:
+    """The public names, and the modules that have more of them."""
+    return sorted([*__all__, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    """Import the detector when it is first asked for."""
+    """Import what is public when it is first asked for."""
     if name in _HOMES:
         return getattr(import_module(f"outword.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        try:
+            return import_module(f"outword.{name}")
+        except MissingExtraError as error:  # else hasattr() and help() would stop at a module that an extra brings
+            raise AttributeError(str(error)) from error
     raise AttributeError(f"module 'outword' has no attribute {name!r}")

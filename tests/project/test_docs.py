@@ -1,4 +1,4 @@
-"""The README's commands and Python snippets are run, and their printed output compared (`...` stands for anything)."""
+"""Commands and Python snippets of the docs are run, and their printed output compared (`...` stands for anything)."""
 
 import doctest
 import os
@@ -17,8 +17,8 @@ README = (ROOT / "README.md").read_text()
 CHECK = doctest.OutputChecker()
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language, text=README):
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,13 @@ def test_readme_commands(command, output, playground):
     assert CHECK.check_output(wanted, got, doctest.ELLIPSIS), f"wanted:\n{wanted}\ngot:\n{got}"
 
 
-def test_readme_python(playground, monkeypatch):
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_python_on_a_page(page, playground, monkeypatch):
     monkeypatch.chdir(playground)
-    found = blocks("pycon")
+    found = blocks("pycon", (ROOT / page).read_text())
     assert found
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    runner.run(parser.get_doctest("\n".join(found), {}, "README", "README.md", 0))
+    runner.run(parser.get_doctest("\n".join(found), {}, page, page, 0))
     assert runner.summarize(verbose=False).failed == 0
 
 

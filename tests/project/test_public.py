@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import outword
+from outword.errors import MissingExtraError
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from build_api import MODULES  # noqa: E402
@@ -47,3 +50,20 @@ def test_there_are_about_sixty():
 def test_the_page_of_public_names_is_what_the_code_says():
     run = subprocess.run([sys.executable, ROOT / "tools" / "build_api.py", "--check"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_dir_shows_what_there_is_and_all_of_it_can_be_had():
+    assert set(dir(outword)) == {*outword.__all__, *MODULES} - {""}
+    assert outword.metrics.auroc([1.0], [0.0]) == 1 and outword.Guard and outword.Predictions
+    assert all(hasattr(outword, name) for name in dir(outword))
+    with pytest.raises(AttributeError, match="module 'outword' has no attribute 'nothing'"):
+        outword.nothing  # noqa: B018
+
+
+def test_without_scikit_learn_its_module_is_not_there_and_says_why(monkeypatch):
+    monkeypatch.delattr(outword, "sklearn", raising=False)
+    monkeypatch.delitem(sys.modules, "outword.sklearn", raising=False)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    assert not hasattr(outword, "sklearn") and inspect.getmembers(outword)
+    with pytest.raises(MissingExtraError, match=r'outword\.sklearn needs sklearn, .*pip install "outword\[sklearn\]"'):
+        import_module("outword.sklearn")

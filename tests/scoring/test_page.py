@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import outword
 from helpers.bad_images import picture
 from helpers.pages import HOSTILE, STYLE, Page
+from outword.base import cells
 from outword.photos.decode import open_image, thumbnail
-from outword.scoring import rows
 from outword.scoring.page import PageRow, Sample, Summary, write_page
 
 SUMMARY = Summary(labels=1234, encoder="mini", method="debiased", threshold=0.5)
@@ -166,4 +166,4 @@ def test_sample_stays_small():
 
 def test_the_table_of_the_browser_is_free_of_formulas_as_ours_is():
     script = Path(outword.__file__).parent / "serve" / "static" / "app.js"
-    assert f'text.replace(/{rows._BEFORE_FORMULA.pattern}/g, "\'")' in script.read_text(encoding="utf-8")
+    assert f'text.replace(/{cells._BEFORE_FORMULA.pattern}/g, "\'")' in script.read_text(encoding="utf-8")

@@ -28,6 +28,7 @@ EXTRAS = {  # by package: the extra that brings it, and what it is for
     "s3fs": ("s3", "s3://"),
     "scipy": ("fit", "fitting a linear head"),
     "matplotlib": ("bench", "a plot"),
+    "sklearn": ("sklearn", "outword.sklearn"),
     "ray": ("ray", "--engine ray"),
     "simplejpeg": ("simplejpeg", "this decoder"),
     **dict.fromkeys(("fastapi", "uvicorn", "python_multipart", "prometheus_client"), ("serve", "the service")),

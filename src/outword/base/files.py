@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from outword.base.locks import lock, release
-from outword.errors import ArtifactError, OutwordError
+from outword.errors import ArtifactError, InputError, OutwordError
 
 ABANDONED = 86400.0  # seconds without a change after which a scratch folder is no one's, where locks do not tell
 DEEPEST = 64  # levels of JSON; ours have six
@@ -73,6 +73,18 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield temporary
         _keep_mode(path, temporary)
         temporary.replace(path)
+
+
+def check_outputs(*names: str | os.PathLike[str] | None) -> None:
+    """Raise unless the files can be written: a folder that is there, a name that is no folder, no name twice."""
+    given = [Path(name).resolve() for name in names if name]
+    if len(set(given)) < len(given):
+        raise InputError(f"the outputs must be different files, got {given[0]} twice", hint="choose another name")
+    for name in names:
+        if name and not Path(name).resolve().parent.is_dir():
+            raise InputError(f"{Path(name).parent} is not a folder", hint="make it first")
+        if name and Path(name).is_dir():
+            raise InputError(f"{name} is a folder", hint="name a file")
 
 
 def free_folder(path: str | os.PathLike[str], *, card: str, names: Collection[str], what: str) -> Path:

@@ -169,7 +169,7 @@ def _lines(kind: str, rows: Iterable[Row], shown: Mapping[str, Sequence[str]]) -
 
 def _line(kind: str, names: Sequence[str], cells: Sequence[Any], shown: Mapping[str, Sequence[str]]) -> str:
     if kind == "csv":
-        from outword.scoring.rows import csv_text
+        from outword.base.cells import csv_text
 
         text = io.StringIO()
         safe = (csv_text(cell) if isinstance(cell, str) else cell for cell in cells)

@@ -23,10 +23,10 @@ def command(html: str) -> None:
     Example:
       outword demo
     """
+    from outword.base.files import check_outputs
     from outword.detector.fitting import fit
     from outword.detector.judge import in_words
     from outword.scoring.page import Sample, Summary, page_row, write_page
-    from outword.scoring.runs import check_outputs
     from outword.scoring.stream import open_source, score_source
     from outword.words.labels import read_labels
 

@@ -78,8 +78,9 @@ def command(
       outword score pets.outword "shards/{000..099}.tar" -o scores/ --format parquet
     """
     from outword import kernels
+    from outword.base.wording import counted
     from outword.detector.inputs import with_file
-    from outword.scoring.runs import counted, run
+    from outword.scoring.runs import run
 
     detector, paths = split_detector("score", paths, labels)
     if not paths:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from outword.base.files import sha256_bytes
 from outword.base.processors import usable_cpus
+from outword.base.wording import counted
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch
 from outword.encoders import Encoder
@@ -53,7 +54,7 @@ class Batch:
             share, rest = self.cut.target_fpr or 0.0, self.cut.n_reference
             which = f"{rest:,} of these photos that look like none of your classes"
             return f"no reference for {encoder} and these classes: the cut lets in {100 * share:.3g}% of {which}"
-        few = f"{self.n_photos:,} photo{'' if self.n_photos == 1 else 's'}"
+        few = counted(self.n_photos, "photo")
         if self.n_photos >= FEWEST:
             few = f"{round((1 - self.like) * self.n_photos):,} of {few} that look like none of your classes"
         least = FEWEST if self.n_photos < FEWEST else UNRELATED

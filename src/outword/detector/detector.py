@@ -205,8 +205,9 @@ class Detector:
     def predict(self, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
         """A record for each photo, or for a single one: verdict, label, kind, p, score, what it looks like, and why.
 
-        A photo that cannot be read is a record with an error. `predict(photos).to_pandas()` is a table of them. Where
-        nothing tells where to cut, as there is no reference, 100 photos or more do so themselves: `basis` is "batch".
+        A photo that cannot be read is a record with an error. `predict(photos).to_pandas()` is a table of them,
+        `to_csv(path)` a file, and a notebook shows them with thumbnails. Where nothing tells where to cut, as there is
+        no reference, 100 photos or more do so themselves: `basis` is "batch".
         """
         return predict(self, photos)
 

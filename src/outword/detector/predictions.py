@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib import import_module
+from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from PIL import Image
 
+from outword.base.cells import csv_text, line_of
+from outword.base.files import check_outputs, whole_file
+from outword.base.html import render, visible
 from outword.base.processors import usable_cpus
+from outword.base.wording import counted
 from outword.detector import batches
+from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST
-from outword.detector.judge import Verdict, judge
-from outword.encoders.base import Pixels, as_list
+from outword.detector.judge import UNCALIBRATED, Verdict, in_words, judge, with_kind
+from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
+from outword.encoders.base import Pixels, as_list, is_one
 from outword.errors import MissingExtraError, OutwordError
 from outword.photos.ahead import decode_ahead, grouped
 from outword.photos.decode import ImageLike
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
+
+PRINTED, SHOWN = 10, 50  # photos in text, and in a notebook's table
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,29 @@ class Prediction:
     threshold: float | None = None
     error: str = ""
 
+    @property
+    def why(self) -> str:
+        """What speaks for the verdict, in plain words: what the photo is taken for, and how well it fits; or the error.
+
+        >>> Prediction("a.jpg", "in", "dog", "beagle", p=0.004).why
+        'as dog (beagle), fits better than 99.6 % of unrelated photos'
+        """
+        if self.error:
+            return self.error
+        nearest = with_kind(self.label, self.kind)
+        other = f"looks like {self.looks_like}" if self.looks_like else f"nearest to {nearest}"
+        return ", ".join(filter(None, [f"as {nearest}" if self.verdict == "in" else other, in_words(self.p)]))
+
+    @property
+    def told(self) -> str:
+        """The verdict with what speaks for it.
+
+        >>> Prediction("a.jpg", "out", "dog", basis="formula", looks_like="maze").told
+        'out (uncalibrated), looks like maze'
+        """
+        unsure = self.basis == "formula" and self.verdict != UNCALIBRATED
+        return f"{self.verdict or 'error'}{f' ({UNCALIBRATED})' if unsure else ''}, {self.why}"
+
     @classmethod
     def of(cls, photo: str, found: Verdict) -> Prediction:
         """What a verdict says."""
@@ -51,11 +84,23 @@ class Prediction:
         return cls(photo, found.verdict, found.label, found.kind, found.p, found.score, seen, *where)
 
 
-class Predictions(Sequence[Prediction]):
-    """Records in the order of the photos; a slice is one of these, too."""
+COLUMNS = [column.name for column in fields(Prediction)]
 
-    def __init__(self, records: Iterable[Prediction]) -> None:
+
+class Predictions(Sequence[Prediction]):
+    """Records in the order of the photos; a slice is one of these, too.
+
+    Printed, it is a line a photo; in a notebook, a table with thumbnails: of files, which are read when it is shown,
+    and of photos that were in memory, up to some memory (`outword.detector.thumbnails`).
+
+    Args:
+        records: of the photos.
+        photos: what their thumbnails are made of; without, there are none.
+    """
+
+    def __init__(self, records: Iterable[Prediction], photos: Iterable[Kept] = ()) -> None:
         self._records = tuple(records)
+        self._photos = tuple(photos)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -65,10 +110,32 @@ class Predictions(Sequence[Prediction]):
     @overload
     def __getitem__(self, place: slice) -> Predictions: ...
     def __getitem__(self, place: int | slice) -> Prediction | Predictions:
-        return Predictions(self._records[place]) if isinstance(place, slice) else self._records[place]
+        if isinstance(place, slice):
+            return Predictions(self._records[place], self._photos[place])
+        return self._records[place]
 
     def __repr__(self) -> str:
-        return f"Predictions({list(self._records)!r})"
+        lines = [visible(f"{one.photo}: {one.told}") for one in self._records[:PRINTED]]
+        more = [f"and {len(self) - PRINTED:,} more"] if len(self) > PRINTED else []
+        return "\n".join([f"<outword.Predictions: {self._summary}>", *lines, *more])
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: the first photos, and the columns in which they have anything."""
+        some = self[:SHOWN]
+        rows = [_flat(one) for one in some]
+        names = [name for name in COLUMNS if any(row[name] not in (None, "") for row in rows)]
+        pictured = list(zip_longest(thumbnails(some._photos), rows, fillvalue=b""))
+        more = len(self) - len(some)
+        values = {"summary": self._summary, "names": names, "rows": pictured, "more": more, "side": SIDE}
+        return str(render("detector/predictions.html", **values))
+
+    @property
+    def _summary(self) -> str:
+        """How many photos there are, and of what kind: `4 photos, 1 in, 1 out, 2 errors`."""
+        counts = Counter(one.verdict for one in self._records)
+        told = [f"{counts[kind]:,} {kind}" for kind in ("in", "out", UNCALIBRATED) if counts[kind]]
+        errors = [counted(counts[""], "error")] if counts[""] else []
+        return ", ".join([counted(len(self), "photo"), *told, *errors])
 
     def to_pandas(self) -> Any:
         """A DataFrame, a row a photo: `table[table.verdict == "in"]`."""
@@ -77,16 +144,37 @@ class Predictions(Sequence[Prediction]):
         except ImportError as error:
             message = f"to_pandas needs pandas, which cannot be imported: {error}"
             raise MissingExtraError(message, hint="pip install pandas") from None
-        return pandas.DataFrame(list(map(asdict, self)), columns=list(Prediction.__dataclass_fields__))
+        return pandas.DataFrame(list(map(asdict, self)), columns=COLUMNS)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a CSV file, a line a photo; it appears whole or not at all.
+
+        The columns are those of `to_pandas`. Cells are as "outword score" has them: UTF-8, and with a `'` before what
+        a spreadsheet would take for a formula (`outword.base.cells`); a threshold that accepts everything is empty.
+        """
+        target = Path(path)
+        check_outputs(target)
+        with whole_file(target) as temporary, temporary.open("wb") as file:
+            file.write(line_of(COLUMNS))
+            file.writelines(line_of([_cell(value) for value in finite(_flat(one)).values()]) for one in self)
+
+
+def _flat(record: Prediction) -> dict[str, Any]:
+    """The columns of a record; what has several texts is one, as `a; b`."""
+    values = ((name, getattr(record, name)) for name in COLUMNS)
+    return {name: "; ".join(value) if isinstance(value, tuple) else value for name, value in values}
+
+
+def _cell(value: str | float | None) -> str:
+    return csv_text(value) if isinstance(value, str) else "" if value is None else repr(value)
 
 
 def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
     """Judge photos, or a single one; see `Detector.predict`."""
-    one = isinstance(photos, str | bytes | os.PathLike | Image.Image) or (
-        isinstance(photos, np.ndarray) and photos.ndim < 4
-    )
-    given: list[ImageLike] = [photos] if one else as_list(photos)  # type: ignore[list-item, arg-type]
-    return Predictions(_records(_cut(detector, given), given))
+    given = [photos] if is_one(photos) else as_list(photos)
+    records = list(_records(_cut(detector, given), given))
+    readable = (None if record.error else photo for record, photo in zip(records, given, strict=True))
+    return Predictions(records, sketches(readable))
 
 
 def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:

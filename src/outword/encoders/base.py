@@ -18,6 +18,8 @@ from outword.photos.ahead import attempt, decode_ahead, grouped
 from outword.photos.decode import ImageLike, with_image
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from outword.encoders.torch.text_tower import TextTower
 
 PATCHES = "value path"  # what patch vectors are; what is made with them says so, since others are another score
@@ -181,10 +183,16 @@ class Encoder(ABC):
 
 def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
     """A list of images; a single one is a common slip."""
-    flat = isinstance(images, np.ndarray) and images.ndim < 4
-    if flat or isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Iterable):
+    if is_one(images) or not isinstance(images, Iterable):
         raise InputError(f"images must be a list, got {type(images).__name__}", hint="write [image] for a single one")
     return list(images)
+
+
+def is_one(images: ImageLike | Iterable[ImageLike]) -> TypeIs[ImageLike]:
+    """Whether it is one image; an array is a list where it has four dimensions, or names or objects in it."""
+    if isinstance(images, np.ndarray):
+        return images.ndim == 0 or (images.ndim < 4 and images.dtype.kind not in "OU")
+    return isinstance(images, str | bytes | os.PathLike | Image.Image)
 
 
 def in_short(error: BaseException, most: int = 160) -> str:

@@ -29,6 +29,7 @@ from itertools import groupby, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
+from outword.base.cells import csv_text
 from outword.base.files import sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
 from outword.detector.batches import is_wanted
@@ -43,7 +44,7 @@ from outword.photos.sources.rendered import is_rendered
 from outword.scoring import runs
 from outword.scoring.page import Borderline, page_row
 from outword.scoring.parts import MANIFEST, Parts, check_place
-from outword.scoring.rows import Row, csv_text, label_of
+from outword.scoring.rows import Row, label_of
 from outword.scoring.runs import PathLike, Report, Say, Scoring, silent
 from outword.scoring.stream import open_source
 from outword.vectors.source import Source, Stored

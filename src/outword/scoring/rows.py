@@ -1,17 +1,11 @@
 """Rows of output, one an image, as CSV, JSON lines or Parquet and back; and a checksum of any number of them.
 
-All of it is UTF-8. A byte of a file name that is no text is written as `\\xe9`, and the backslash of a name that looks
-like that itself as `\\x5c`, so that the name comes back as it was.
-
-In CSV, what a spreadsheet would take for a formula has a `'` before it: a cell, or what stands in a cell behind a
-semicolon, a tab or a line break, which are separators to some, that begins with `=`, `+`, `-`, `@` (of any width), a
-tab or a line break. What has such a `'` already gets one more. Raw CSV is without them.
+Texts in cells are as `outword.base.cells` writes them. Raw CSV has no `'` before what looks like a formula.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import re
@@ -23,17 +17,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
+from outword.base.cells import csv_text, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
 from outword.base.files import sha256_bytes
 from outword.detector.judge import Shares, Verdict
 
 ROWS_A_GROUP = 10_000
 LONGEST = 1 << 30  # characters of a cell that is read back
-_ODD_BYTE = re.compile(r"[\udc80-\udcff]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
-_WRITTEN_BYTE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
-_START, _FORMULA = r"(?<![^;\t\r\n])", r"(?=[' ]*[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20])"
-_BEFORE_FORMULA, _QUOTE = re.compile(_START + _FORMULA), re.compile(_START + "'" + _FORMULA)
-_QUOTED = re.compile(r"[\"\r\n]")  # makes csv put quotes around a cell, as a comma does
 _SHARE = re.compile(r"(.+?) (\d\.\d\d)(?:; |\Z)", re.DOTALL)
 
 
@@ -145,29 +135,7 @@ def flat_words(row: Row) -> str:
     return "; ".join(f"{word} {share:.2f}" for word, share in row.words)
 
 
-def csv_text(text: str, *, raw: bool = False) -> str:
-    """A text as a cell of CSV has it, before commas and quotes are looked after: UTF-8, and no formula unless raw.
-
-    >>> csv_text("=cmd.jpg"), csv_text("=cmd.jpg", raw=True), csv_text("caf\\udce9.jpg")
-    ("'=cmd.jpg", '=cmd.jpg', 'caf\\\\xe9.jpg')
-    """
-    return _portable(text) if raw else _BEFORE_FORMULA.sub("'", _portable(text))
-
-
 _known_text = lru_cache(1 << 14)(csv_text)  # labels and the like come again and again
-
-
-def _portable(text: str) -> str:
-    """A text with the bytes that are none written out; what cannot be a file name is made to fit."""
-    if text.isascii() and "\\" not in text:  # as nearly all are
-        return text
-    written = _ODD_BYTE.sub(lambda found: f"\\x{ord(found[0]) & 0xFF:02x}", text)
-    return written.encode("utf-8", "backslashreplace").decode()
-
-
-def _restored(text: str) -> str:
-    """What `_portable` was given."""
-    return _WRITTEN_BYTE.sub(lambda found: "\\" if found[1] == "5c" else chr(0xDC00 + int(found[1], 16)), text)
 
 
 def _each_text(row: Row, change: Callable[[str], str]) -> Row:
@@ -185,16 +153,7 @@ def csv_line(row: Row, *, raw: bool = False) -> bytes:
     verdict, basis, label, looks_like, error = (_known_text(text, raw=raw) if text else "" for text in texts)
     path, words = csv_text(row.path, raw=raw), csv_text(flat_words(row), raw=raw)
     score, threshold, p = ("" if n is None else repr(n) for n in (row.score, row.threshold, row.p))
-    return _csv_line([path, score, verdict, basis, threshold, p, label, looks_like, words, error])
-
-
-def _csv_line(cells: list[str]) -> bytes:
-    plain = ",".join(cells)
-    if plain.count(",") == len(cells) - 1 and not _QUOTED.search(plain):  # as nearly all are
-        return plain.encode() + b"\n"
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(cells)  # what is in the line end is quoted in cells
-    return line.getvalue()[:-2].encode() + b"\n"
+    return line_of([path, score, verdict, basis, threshold, p, label, looks_like, words, error])
 
 
 @contextmanager
@@ -207,12 +166,12 @@ def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False) -> Iterator[Wr
 def read_rows(path: Path, kind: str, *, raw_csv: bool = False) -> Iterator[Row]:
     """The rows of a file that `writing` wrote, in order; shares are as exact as the format keeps them."""
     for row in _read_csv(path, raw_csv) if kind == "csv" else _READERS[kind](path):
-        yield _each_text(row, _restored)
+        yield _each_text(row, restored)
 
 
 @contextmanager
 def _csv(file: IO[bytes], raw: bool) -> Iterator[Put]:
-    file.write(_csv_line(COLUMNS))
+    file.write(line_of(COLUMNS))
     yield lambda row, line: file.write(csv_line(row, raw=True) if raw else line)
 
 
@@ -223,7 +182,7 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
         next(lines)
         for line in lines:
             cells = dict(zip(COLUMNS, line, strict=True))
-            texts = {name: cell if raw else _QUOTE.sub("", cell) for name, cell in cells.items() if name not in NUMBERS}
+            texts = {name: cell if raw else unquoted(cell) for name, cell in cells.items() if name not in NUMBERS}
             numbers = {name: float(cells[name]) if cells[name] else None for name in NUMBERS}
             yield Row(**{**texts, **numbers, "words": _shares(texts["words"])})  # type: ignore[arg-type]
 
@@ -231,7 +190,7 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
 @contextmanager
 def _jsonl(file: IO[bytes]) -> Iterator[Put]:
     def put(row: Row, _: bytes) -> None:
-        row = _each_text(row, _portable)
+        row = _each_text(row, portable)
         words = [{"word": word, "share": share} for word, share in row.words]
         file.write(json.dumps({**vars(row), "words": words}).encode() + b"\n")
 
@@ -257,7 +216,7 @@ def _parquet(file: IO[bytes]) -> Iterator[Put]:
             rows.clear()
 
         def put(row: Row, _: bytes) -> None:
-            row = _each_text(row, _portable)
+            row = _each_text(row, portable)
             cells = {**vars(row), "words": flat_words(row)}
             rows.append(tuple(cells[name] for name in COLUMNS))
             if len(rows) == ROWS_A_GROUP:

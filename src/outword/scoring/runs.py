@@ -14,7 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from outword.base.files import whole_file
+from outword.base.files import check_outputs, whole_file
+from outword.base.wording import counted
 from outword.detector import batches
 from outword.detector.detector import Detector
 from outword.encoders.packed import decoder_on_nodes
@@ -295,32 +296,11 @@ def as_paths(source: PathLike | Iterable[PathLike]) -> list[str]:
     return [os.fspath(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
 
 
-def counted(number: int, what: str) -> str:
-    """So many of something.
-
-    >>> counted(1, "image"), counted(2000, "image")
-    ('1 image', '2,000 images')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def check_resumable(detector: Detector, *, hint: str) -> None:
     """Raise if a score depends on those before it."""
     if detector.scorer.sees_order:
         message = f"{detector.method} learns from the images that it scores, so a run cannot go on where it was"
         raise InputError(message, hint=hint)
-
-
-def check_outputs(*names: PathLike | None) -> None:
-    """Raise unless the files can be written: a folder that is there, a name that is no folder, no name twice."""
-    given = [Path(name).resolve() for name in names if name]
-    if len(set(given)) < len(given):
-        raise InputError(f"the outputs must be different files, got {given[0]} twice", hint="choose another name")
-    for name in names:
-        if name and not Path(name).resolve().parent.is_dir():
-            raise InputError(f"{Path(name).parent} is not a folder", hint="make it first")
-        if name and Path(name).is_dir():
-            raise InputError(f"{name} is a folder", hint="name a file")
 
 
 def check_there(given: Iterable[str]) -> None:

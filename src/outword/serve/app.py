@@ -26,7 +26,7 @@ from outword.photos.decode import Blob
 from outword.scoring.rows import finite_or_none
 from outword.serve import refusals, schemas
 from outword.serve.bodies import read_images
-from outword.serve.guard import PIECE, Door, Guard
+from outword.serve.gate import PIECE, Door, Gate
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
 from outword.serve.service import Judged, Service, Vector
@@ -72,7 +72,7 @@ def create_app(detector: Detector, limits: Limits, token: str | None = None, *, 
     _add_state(app, service)
     _add_pages(app)
     app.state.door = Door(service, token, local=local)
-    app.add_middleware(Guard, door=app.state.door)
+    app.add_middleware(Gate, door=app.state.door)
     return app
 
 

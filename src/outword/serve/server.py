@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from outword.errors import InputError
-from outword.serve.guard import HEADERS, LARGE, Door
+from outword.serve.gate import HEADERS, LARGE, Door
 from outword.serve.limits import HEAD_SECONDS, Limits
 from outword.serve.refusals import Refusal
 from outword.serve.service import LOG

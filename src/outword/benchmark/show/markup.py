@@ -11,10 +11,10 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from outword.base.cells import csv_text
 from outword.base.html import render
 from outword.benchmark.show.summary import Value
 from outword.benchmark.show.table import Cell, Column, Interval, Label, Line, Table
-from outword.scoring.rows import csv_text
 
 NOTHING = "–"
 LONG = 40  # rows that a page of LaTeX holds

@@ -90,7 +90,7 @@ class Door:
             raise refusal
 
 
-class Guard:
+class Gate:
     """An ASGI application around another one; the body of a request is whole before that one hears of it."""
 
     def __init__(self, app: ASGIApp, door: Door) -> None:

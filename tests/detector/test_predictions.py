@@ -1,0 +1,161 @@
+"""What `Detector.predict` gives: records that print, slice, show themselves in a notebook and go to a CSV file."""
+
+import base64
+import csv
+import io
+import re
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from conftest import PHOTOS
+from outword import Prediction, Predictions
+from outword.detector import thumbnails
+from outword.errors import InputError
+from outword.scoring.rows import COLUMNS, Row, csv_line
+
+CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
+TURNED = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"  # orientation 6
+VIEW = re.compile(r'src="data:image/jpeg;base64,([^"]+)"')
+
+
+def views(html):
+    """The pictures of the rows of a table, or None."""
+    found = [VIEW.search(row) for row in html.partition("<tbody>")[2].split("<tr>")[1:]]
+    return [view and Image.open(io.BytesIO(base64.b64decode(view[1]))) for view in found]
+
+
+@pytest.fixture(scope="module")
+def found(detector):
+    return detector.predict([CAT, str(WALL), "nope.jpg"])
+
+
+def test_a_single_photo_of_any_kind_is_one_record(detector):
+    image = Image.open(CAT)
+    score = detector.predict(CAT)[0].score
+    for one in (str(CAT), CAT.read_bytes(), image, np.asarray(image)):
+        (record,) = detector.predict(one)
+        assert record.score == score and record.photo in (str(CAT), "photos[0]")
+
+
+def test_lists_may_be_generators_arrays_of_pixels_or_arrays_of_names(detector):
+    pixels = np.stack([np.asarray(Image.open(path).convert("RGB").resize((64, 48))) for path in (CAT, WALL)])
+    assert [one.photo for one in detector.predict(pixels)] == ["photos[0]", "photos[1]"]
+    for some in ((path for path in (CAT, WALL)), np.array([str(CAT), str(WALL)]), np.array([CAT, WALL], object)):
+        assert [one.photo for one in detector.predict(some)] == [str(CAT), str(WALL)]
+    odd = [None, CAT, [CAT], np.zeros((2, 2)), np.array("a.jpg")]
+    assert [bool(one.error) for one in detector.predict(odd)] == [1, 0, 1, 1, 1]
+    assert detector.predict(odd[-1])[0].error
+    with pytest.raises(InputError, match="images must be a list, got int"):
+        detector.predict(5)
+
+
+def test_printed_it_is_a_line_a_photo(found):
+    lines = repr(found).splitlines()
+    assert lines[0] == "<outword.Predictions: 3 photos, 1 in, 1 out, 1 error>"
+    assert lines[1].startswith(f"{CAT}: in, as tabby cat, fits better than 99")
+    assert lines[2].startswith(f"{WALL}: out, looks like ") and lines[3] == "nope.jpg: error, no such file"
+    assert repr(found[:1]).splitlines() == ["<outword.Predictions: 1 photo, 1 in>", lines[1]]
+    many = Predictions([Prediction("a\nb.jpg", error="no such file")] * 1234)
+    assert repr(many).splitlines()[0] == "<outword.Predictions: 1,234 photos, 1,234 errors>"
+    assert repr(many).splitlines()[1] == "a\\nb.jpg: error, no such file"
+    assert repr(many).splitlines()[11:] == ["and 1,224 more"]
+    assert repr(Predictions([Prediction("a", "uncalibrated", "dog")])).endswith("a: uncalibrated, nearest to dog")
+
+
+def test_a_notebook_shows_thumbnails_of_files_and_of_photos_in_memory(detector, tmp_path):
+    (tmp_path / "gone.jpg").write_bytes(CAT.read_bytes())
+    image = Image.open(CAT)
+    array = np.array(image)
+    grey, alpha = np.array(image.convert("L")), image.convert("RGBA")
+    photos = [CAT, tmp_path / "gone.jpg", CAT.read_bytes(), image, array, grey, alpha, "nope.jpg"]
+    found = detector.predict(photos)
+    (tmp_path / "gone.jpg").unlink()
+    array[:] = 0  # the memory is used for something else
+    image.close()
+    shown = views(found._repr_html_())
+    assert [view is not None for view in shown] == [1, 0, 1, 1, 1, 1, 1, 0]
+    assert {max(view.size) for view in shown if view} == {thumbnails.SIDE}
+    means = [np.asarray(view.convert("L")).mean() for view in shown if view]
+    assert max(means) - min(means) < 5
+    assert [view is not None for view in views(found[4:]._repr_html_())] == [1, 1, 1, 0]
+    assert len(found._repr_html_()) < 40_000
+
+
+def test_a_table_has_the_first_rows_and_the_columns_that_say_anything():
+    name = "<script>alert(1)</script>\u202egpj.jpg"
+    html = Predictions([Prediction(name, "in", "<b>", score=1.5)] * 60)._repr_html_()
+    assert html.count("<tr>") == 51 and "and 10 more" in html and "[50:]" in html
+    assert "<script" not in html and "\u202e" not in html and "&lt;script&gt;" in html and "&lt;b&gt;" in html
+    assert re.findall(r'<th scope="col">(.*?)</th>', html) == ["photo", "verdict", "label", "score"]
+    assert '<b class="in">in</b>' in html and '<td class="number">1.5000</td>' in html
+    assert "http" not in html
+    bad = Predictions([Prediction("a.jpg", error="no such file"), Prediction("b.jpg", "out")])._repr_html_()
+    assert ">error</b>" in bad and "more" not in bad
+    empty = Predictions([])._repr_html_()
+    assert "0 photos" in empty and "<table" not in empty
+
+
+def test_what_is_kept_of_photos_in_memory_has_a_limit(monkeypatch):
+    large = np.zeros((3000, 4000, 3), np.uint8)
+    wide = Image.new("RGB", (5000, 3))
+    kept = list(thumbnails.sketches([large, wide, CAT, None]))
+    assert max(kept[0].shape) <= thumbnails.SKETCH and kept[0].base is None
+    assert kept[1].size == (358, 1) and kept[2:] == [CAT, None]
+    turned = Image.new("RGB", (40, 20))
+    turned.info = {"exif": TURNED, "icc_profile": bytes(1 << 20)}
+    (kept,) = thumbnails.sketches([turned])
+    (view,) = thumbnails.thumbnails([kept])
+    assert kept.info == {"exif": TURNED} and Image.open(io.BytesIO(view)).size == (20, 40)
+    monkeypatch.setattr(thumbnails, "ROOM", 150)
+    files = [b"x" * 100, b"y" * 100, b"z" * 100, CAT, np.zeros((2, 2), np.uint8)]
+    assert list(thumbnails.sketches(files)) == [*files[:2], None, CAT, None]
+
+
+def test_csv_has_the_columns_of_records_and_the_cells_of_score(detector, found, tmp_path):
+    target = tmp_path / "found.csv"
+    target.write_text("before")
+    found.to_csv(str(target))
+    with target.open(encoding="utf-8", newline="") as file:
+        header, *lines = csv.reader(file)
+    assert header == [field.name for field in fields(Prediction)] == list(found.to_pandas().columns)
+    told = detector.explain(CAT)
+    row = dict(zip(COLUMNS, next(csv.reader([csv_line(Row.of(str(CAT), told)).decode()])), strict=True))
+    common = ["score", "verdict", "basis", "threshold", "p", "looks_like", "error"]
+    assert [lines[0][header.index(name)] for name in common] == [row[name] for name in common]
+    assert lines[2] == ["nope.jpg", *[""] * (len(header) - 2), "no such file"]
+
+
+def test_odd_names_in_csv_are_escaped_as_score_does(tmp_path):
+    names = ["=cmd.jpg", 'a, "b"\n.jpg', "caf\udce9.jpg", "\ud800.jpg"]
+    Predictions([Prediction(name, "in", score=-0.5, threshold=-np.inf) for name in names]).to_csv(tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["photo"] for row in rows] == ["'=cmd.jpg", 'a, "b"\n.jpg', "caf\\xe9.jpg", "\\ud800.jpg"]
+    assert {(row["score"], row["threshold"]) for row in rows} == {("-0.5", "")}
+
+
+def test_a_column_of_several_texts_is_one_text(tmp_path, monkeypatch):
+    @dataclass(frozen=True)
+    class Noted(Prediction):
+        notes: tuple[str, ...] = ()
+
+    monkeypatch.setattr("outword.detector.predictions.COLUMNS", ["photo", "notes"])
+    noted = Predictions([Noted("a.jpg", notes=("dark", "=blurred")), Noted("b.jpg")])
+    noted.to_csv(tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == "photo,notes\na.jpg,dark;' =blurred\nb.jpg,\n"
+    assert "<td>dark; =blurred</td>" in noted._repr_html_() and ">notes<" not in noted[1:]._repr_html_()
+
+
+def test_a_csv_file_appears_whole_or_not_at_all(tmp_path):
+    with pytest.raises(AttributeError):
+        Predictions([Prediction("a.jpg"), None]).to_csv(tmp_path / "a.csv")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match="is not a folder"):
+        Predictions([]).to_csv(tmp_path / "no" / "a.csv")
+    with pytest.raises(InputError, match="is a folder"):
+        Predictions([]).to_csv(tmp_path)
+    with pytest.raises(InputError, match="is a folder"):
+        Predictions([]).to_csv("")
