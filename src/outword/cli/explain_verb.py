@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +40,8 @@ def command(
 ) -> None:
     """Say why each photo of SOURCES is in or out: how well it fits, what it looks like, and which words decided.
 
-    SOURCES are all that "outword score" takes, stores of "outword embed" too. A photo that cannot be read is named on
-    stderr, and the others are explained all the same.
+    SOURCES are all that "outword score" takes, stores of "outword embed" too. A photo that cannot be read is a line
+    with its path and error, and the others are explained all the same. Exit status 2: none could be read.
 
     \b
     Example:
@@ -61,27 +62,28 @@ def command(
         _audit(found, top, as_json)
     source, explained = open_source(found, sources, column=column), 0
     for chunk in read(source.jobs(), found.encoder.loader if source.has_photos else None, 1):
-        values = iter(chunk.values)
+        seen = zip(chunk.values, chunk.looks, strict=True)
         for path, error in zip(chunk.paths, chunk.errors, strict=True):
-            if error:
-                say(f"error: {path!r}: {error}")
-                continue
             try:
-                told = found.explain_values(next(values), top, name=path)
-            except ImageError as lack:  # of words, which names the photo
-                say(f"error: {lack.message}")
+                if error:
+                    raise ImageError(error)
+                value, look = next(seen)
+                told = found.explain_values(value, top, name=path)
+            except ImageError as lack:  # that of words names the photo
+                wrong = lack.message.removeprefix(f"{path!r}: ")
+                click.echo(json.dumps({"path": path, "error": wrong}) if as_json else visible(f"{path}: error: {wrong}"))
                 continue
             explained += 1
             if as_json:
-                named = {"path": path, "label": told.label, "fits": told.fits}
+                named = {"path": path, "label": told.label, "fits": told.fits, "notes": look.notes}
                 click.echo(json.dumps(finite({**named, **asdict(told)})))
             else:
-                _tell(path, told)
+                _tell(path, told, look.notes)
     if sources and not explained:
         raise InputError("there is no photo that can be read", hint="check the path, and what is said above of each")
 
 
-def _tell(photo: str, told: Explanation) -> None:
+def _tell(photo: str, told: Explanation, notes: Sequence[str]) -> None:
     from outword.detector.judge import UNCALIBRATED
 
     seen = f", as {told.named}" if told.verdict == "in" else f", nearest to {told.named}"
@@ -92,6 +94,7 @@ def _tell(photo: str, told: Explanation) -> None:
         f"{photo}: {told.verdict}{note}{seen}",
         told.fits,
         f"looks like: {', '.join(told.looks_like)}" if told.looks_like else "",
+        f"the photo is {', '.join(notes)}" if notes else "",
         f"score {told.score:.4f}, threshold {threshold} ({told.cut}){used}",
         "what decided:",
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
-from outword.encoders.base import Loader, Vectors, stacked
+from outword.encoders.base import Loader, Seen, Vectors, stacked
 from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.ahead import attempt, decode_ahead, grouped, sound, weight
 from outword.photos.decode import read_hashed
+from outword.photos.quality import UNSEEN, Look
 from outword.photos.sources.base import PART, Item
 from outword.vectors.source import Job, Source, Stored, Vector
 
@@ -50,6 +51,7 @@ class Chunk:
     errors: list[str]  # what is wrong with each, else ""
     values: Array  # of the good ones, pixels (n, height, width, 3) or vectors (n, dim)
     digests: list[bytes]  # of the good ones, sha256 of their files; b"" where nobody asked
+    looks: list[Look] = field(default_factory=list)  # of the good ones, what to note; nothing of stores, or of a device
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,9 @@ def _chunk(span: Span, held: list[Found], gather: Gather) -> Chunk:
     for place, error in zip(at, wrong, strict=True):
         found[place] = error or found[place]
     errors = [value.message if isinstance(value, OutwordError) else "" for value in found]
-    return Chunk(span, [path for path, _ in held], errors, values, [v[1] for v in found if isinstance(v, tuple)])
+    good = [value for value in found if isinstance(value, tuple)]
+    looks = [value.look if isinstance(value, Seen) else UNSEEN for value, _ in good]
+    return Chunk(span, [path for path, _ in held], errors, values, [digest for _, digest in good], looks)
 
 
 def _encode(encoder: Encoder, values: Array, patches: bool) -> tuple[Vectors, Vectors | None]:
