@@ -362,5 +362,10 @@ def _result(answer: Mapping[str, Any]) -> Result:
     labels = tuple((found["label"], found["share"]) for found in answer["labels"])
     words = tuple((found["word"], found["share"]) for found in answer["words"])
     vector = answer.get("embedding")
-    made = {"labels": labels, "words": words, "looks_like": tuple(answer["looks_like"]), "notes": tuple(answer["notes"])}
+    made = {
+        "labels": labels,
+        "words": words,
+        "looks_like": tuple(answer["looks_like"]),
+        "notes": tuple(answer["notes"]),
+    }
     return _take(Result, answer, **made, embedding=None if vector is None else tuple(vector))

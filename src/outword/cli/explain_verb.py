@@ -71,7 +71,9 @@ def command(
                 told = found.explain_values(value, top, name=path)
             except ImageError as lack:  # that of words names the photo
                 wrong = lack.message.removeprefix(f"{path!r}: ")
-                click.echo(json.dumps({"path": path, "error": wrong}) if as_json else visible(f"{path}: error: {wrong}"))
+                click.echo(
+                    json.dumps({"path": path, "error": wrong}) if as_json else visible(f"{path}: error: {wrong}")
+                )
                 continue
             explained += 1
             if as_json:
