@@ -64,8 +64,8 @@ class Twins:
                 ((known,),) = self._known.execute("select name from photos where place = ?", [place])
                 return str(known, "utf-8", "surrogatepass")
         row = [fingerprint.to_bytes(16, "big"), name.encode("utf-8", "surrogatepass")]
-        place = self._known.execute("insert into photos (fingerprint, name) values (?, ?)", row).lastrowid
-        self._known.executemany("insert into bands values (?, ?)", ((band, place) for band in _bands(fingerprint)))
+        new = self._known.execute("insert into photos (fingerprint, name) values (?, ?)", row).lastrowid
+        self._known.executemany("insert into bands values (?, ?)", ((band, new) for band in _bands(fingerprint)))
         return None
 
 

@@ -335,8 +335,8 @@ def items_of(source: Source, parts: Judged, wants: Wants) -> Iterator[tuple[Row,
             raise _changed("it has more or fewer photos")
         first = next((place for place, row in enumerate(ahead) if wants(row)), None)
         if first is not None:
-            of_kind = _of_files if isinstance(piece, Files | Stored) else _of_archive
-            yield from of_kind(piece, first, islice(rows, first, None), wants)
+            rest = first, islice(rows, first, None), wants
+            yield from _of_files(piece, *rest) if isinstance(piece, Files | Stored) else _of_archive(piece, *rest)
 
 
 def link_kept(parts: Judged, images: Images) -> Iterator[Done]:
