@@ -94,3 +94,44 @@ def _tiff(images, order):
 def jpeg(image):
     """A preview, as cameras put it into their files."""
     return encoded(image, "JPEG", quality=90)
+
+
+def _found(data, name):
+    """What the first box of a name has."""
+    at = data.index(name)
+    return data[at + 4 : at - 4 + struct.unpack_from(">I", data, at - 4)[0]]
+
+
+def grid(tile, rows, columns, size=None):
+    """A HEIC as phones write it: an image of tiles, here of one in all places; `size` is what it says of itself."""
+    alone = heic(tile)
+    count, (width, height) = rows * columns, size or (columns * tile.width, rows * tile.height)
+    tiles = range(2, 2 + count)
+    infe = [
+        box(b"infe", struct.pack(">IHH4sx", 2 << 24, item, 0, b"grid" if item == 1 else b"hvc1"))
+        for item in (1, *tiles)
+    ]
+    sizes = [box(b"ispe", struct.pack(">III", 0, *pair)) for pair in (tile.size, (width, height))]
+    owned = [struct.pack(">HB2B", item, 2, 0x81, 2) for item in tiles]  # from 1 on: how to decode it, and its size
+    ipma = box(b"ipma", struct.pack(">II", 0, 1 + count), struct.pack(">HBB", 1, 1, 3), *owned)
+    iprp = box(b"iprp", box(b"ipco", box(b"hvcC", _found(alone, b"hvcC")), *sizes), ipma)
+    shape = struct.pack(">BBBBII", 0, 1, rows - 1, columns - 1, width, height)
+    coded = _found(alone, b"mdat")
+
+    def meta(place):
+        own = struct.pack(">HHHHII", 1, 1, 0, 1, 0, len(shape))  # within the box idat
+        others = [struct.pack(">HHHHII", item, 0, 0, 1, place, len(coded)) for item in tiles]
+        return box(
+            b"meta",
+            bytes(4),
+            box(b"hdlr", struct.pack(">II4s12xx", 0, 0, b"pict")),
+            box(b"pitm", struct.pack(">IH", 0, 1)),
+            box(b"iinf", struct.pack(">IH", 0, 1 + count), *infe),
+            box(b"iloc", struct.pack(">IBBH", 1 << 24, 0x44, 0, 1 + count), own, *others),
+            box(b"iref", bytes(4), box(b"dimg", struct.pack(f">HH{count}H", 1, count, *tiles))),
+            iprp,
+            box(b"idat", shape),
+        )
+
+    ftyp = box(b"ftyp", b"heic\0\0\0\0mif1heic")
+    return ftyp + meta(len(ftyp + meta(0)) + 8) + box(b"mdat", coded)

@@ -1,5 +1,6 @@
 """HEIC and RAW: what is read, how it is turned, and what is refused before it costs anything."""
 
+import io
 import struct
 import sys
 import time
@@ -10,7 +11,7 @@ from PIL import Image
 
 from conftest import PHOTOS, call, rows_of
 from helpers.bad_images import ORIENTATION, encoded, picture
-from helpers.cameras import box, dng, heic, jpeg, with_sizes
+from helpers.cameras import box, dng, grid, heic, jpeg, with_sizes
 from outword.errors import ImageError
 from outword.photos import raw
 from outword.photos.budget import Budget
@@ -66,9 +67,27 @@ def test_heic_and_raw_are_upright(orientation):
     assert far(found.resize((45, 30)), CAT.resize((45, 30))) < 10
 
 
-def test_the_first_of_many_and_a_mask():
+def test_the_main_one_of_many():
     others = [Image.new("RGB", (64, 64), (n, 0, 0)) for n in range(40)]
     assert far(open_image(heic(CAT, others=others)), CAT) < 3
+
+
+def test_heic_of_tiles_as_phones_write_it():
+    tile = CAT.resize((256, 192))
+    found = open_image(grid(tile, 2, 3))
+    assert found.size == (768, 384)
+    for left, top in ((0, 0), (512, 192)):
+        assert far(found.crop((left, top, left + 256, top + 192)), tile) < 3
+    assert open_image(grid(tile, 2, 3, size=(700, 380))).size == (700, 380)
+    opened = open_heif(io.BytesIO(grid(tile, 2, 3)))
+    assert opened.working_bytes == 10 * 2 * 768 * 384  # its own pixels, and those of its tiles
+    masked = open_heif(io.BytesIO(heic(tile.convert("RGBA"))))
+    assert masked.working_bytes == 10 * 2 * 256 * 192
+    for size, words in {(20000, 20000): "too many pixels", (0, 5): "damaged", (800, 400): "damaged"}.items():
+        with pytest.raises(ImageError, match=words):
+            open_image(grid(tile, 2, 3, size=size))
+    with pytest.raises(ImageError, match="out of proportion: 64 x 48 pixels are made of"):
+        open_image(grid(tile, 20, 20, size=(64, 48)))
 
 
 def item_file(*, references, sizes, owned, main=1):
