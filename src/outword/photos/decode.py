@@ -47,10 +47,7 @@ _OWN = {  # readers in place of Pillow's
     "Heif": ("outword.photos.heif", "open_heif"),
     "Raw": ("outword.photos.raw", "Raw"),
 }
-_EXTRAS = {
-    "Heif": ("pillow_heif", "HEIC"),
-    "Raw": ("rawpy", "RAW"),
-}  # packages that read them, and what they are called
+_EXTRAS = {"Heif": ("pillow_heif", "HEIC"), "Raw": ("rawpy", "RAW")}  # the package for it, and what people call it
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,

@@ -17,8 +17,7 @@ folder of photos from a phone or a camera must not look empty."""
 
 HEAD = 1024  # bytes by which a file is told; the whole head of a PPM must be among them, comments too
 _READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read, HEIC and RAW with extras"
-
-
+_HEIF = re.compile(rb"....ftyp(he[iv][cmsx]|m[is]f1.{4}((?!avi[fs]).{4}){,15}?hei[cx])", re.DOTALL)
 _RAW = re.compile(rb"....ftypcrx |II\*\0....CR\x02|IIR[OS]|MMOR|IIU\0|FUJIFILMCCD-RAW", re.DOTALL)
 
 
@@ -39,9 +38,7 @@ FORMATS = (  # nothing else is ever tried
     Format("Raw", _RAW, ".raw"),  # and some TIFF
     Format("Tiff", re.compile(rb"II[*+]\0|MM\0[*+]"), ".tif"),
     Format("Ppm", re.compile(rb"P[4-6f](\s+(#[^\n]*\n\s*)*[-+.\d]+){2,3}\s"), ".ppm"),
-    Format(
-        "Heif", re.compile(rb"....ftyp(he[iv][cmsx]|m[is]f1.{4}((?!avi[fs]).{4}){,15}?hei[cx])", re.DOTALL), ".heic"
-    ),
+    Format("Heif", _HEIF, ".heic"),
     Format("Avif", re.compile(rb"....ftyp(avi[fs]|mif1|msf1)", re.DOTALL), ".avif"),
 )
 _REFUSED = [  # formats that people do have, and that are not read

@@ -44,10 +44,10 @@ class Raw(ImageFile):
     def preview(self) -> bytes:
         """The JPEG in the file; b"" where there is none."""
         try:
-            found = self._raw.extract_thumb()
+            data = self._raw.extract_thumb().data
         except Exception:  # what there is may be damaged, or of a kind that nobody knows
             return b""
-        return found.data if found.format == require("rawpy").ThumbFormat.JPEG else b""
+        return data if isinstance(data, bytes) and data.startswith(b"\xff\xd8\xff") else b""  # else plain pixels
 
     def draft(self, mode: str | None, size: tuple[int, int] | None) -> Any:
         """Half the size, where that is not smaller than what is asked for."""

@@ -21,7 +21,7 @@ create table bands (band integer, place integer, primary key (band, place)) with
 class Twins:
     """Photos that were seen; `with Twins() as twins`. Which is the same as which hangs on their order alone.
 
-    Memory stays flat. Each takes some 120 bytes on the disk, in the folder for temporary files. Where that is full, there
+    Memory stays flat. Each takes some 120 bytes in a temporary file. Where there is no room for that on the disk, there
     is a warning, and no photo is told to be the same as another from then on.
     """
 
