@@ -197,8 +197,8 @@ def test_raw_that_lies_or_ends_too_early(monkeypatch):
             open_image(dng(pixels, size=size), min_side=60)
         assert time.monotonic() - began < 5
     data = dng(pixels)
-    for end in (10, 100, 300, len(data) // 2, len(data) - 10):
-        with pytest.raises(ImageError, match=r"truncated|damaged|not read"):
+    for end in (10, 100, len(data) // 2, len(data) - 10):
+        with pytest.raises(ImageError, match="truncated" if end > 100 else "damaged|not read|truncated"):
             open_image(data[:end])
     for start in (b"IIRO", b"IIU\0", b"FUJIFILMCCD-RAW ", b"\0\0\0\x18ftypcrx ", b"II*\0\x10\0\0\0CR\x02\0"):
         with pytest.raises(ImageError, match=r"RAW of a kind that is not read|truncated|damaged"):

@@ -74,5 +74,5 @@ class Raw(ImageFile):
             return call(*args, **options)
         except rawpy.LibRawFileUnsupportedError:
             raise ImageError("RAW of a kind that is not read", hint="save it as DNG or JPEG first") from None
-        except rawpy.LibRawIOError as error:
-            raise EOFError from error
+        except rawpy.LibRawIOError:
+            raise EOFError from None
