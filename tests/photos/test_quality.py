@@ -80,7 +80,7 @@ def test_fingerprints_are_of_the_photo_and_not_of_the_file():
     assert min(others) > 5 * DIFFERENT
     for again in ({"quality": 40}, {"scale": 0.5}, {"scale": 1.7}):
         far = [distance(prints[name], fingerprint(saved(image, **again))) for name, image in DEMO.items()]
-        assert sum(bits < DIFFERENT for bits in far) >= 15, (again, far)  # textures are much the same everywhere
+        assert sum(bits < DIFFERENT for bits in far) >= 17, (again, far)
 
 
 def test_twins_are_found_in_order_whatever_their_names():
