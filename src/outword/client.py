@@ -81,7 +81,7 @@ class Result:
     """One image; a higher score means more in-distribution. `labels` and `words` are pairs of a name and its share.
 
     `p` is the share of unrelated photos that score as high, and `fits` says it in words; `kind` is the kind of `label`
-    that matched, if it is one; `looks_like` are readable names, best first.
+    that matched, if it is one; `looks_like` are readable names, best first; `notes` are on the quality of the photo.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Result:
     looks_like: tuple[str, ...]
     labels: tuple[tuple[str, float], ...]
     words: tuple[tuple[str, float], ...]
+    notes: tuple[str, ...]
     error: str
     embedding: tuple[float, ...] | None
 
@@ -361,5 +362,10 @@ def _result(answer: Mapping[str, Any]) -> Result:
     labels = tuple((found["label"], found["share"]) for found in answer["labels"])
     words = tuple((found["word"], found["share"]) for found in answer["words"])
     vector = answer.get("embedding")
-    made = {"labels": labels, "words": words, "looks_like": tuple(answer["looks_like"])}
+    made = {
+        "labels": labels,
+        "words": words,
+        "looks_like": tuple(answer["looks_like"]),
+        "notes": tuple(answer["notes"]),
+    }
     return _take(Result, answer, **made, embedding=None if vector is None else tuple(vector))

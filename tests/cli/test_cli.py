@@ -23,7 +23,7 @@ from outword.errors import ParameterError
 from outword.maths.thresholds import fit_reference
 from outword.vectors.vocabulary import Vocabulary
 
-COLUMNS = ["path", "score", "verdict", "basis", "threshold", "p", "label", "looks_like", "words", "error"]
+COLUMNS = ["path", "score", "verdict", "basis", "threshold", "p", "label", "looks_like", "words", "notes", "error"]
 
 
 @pytest.fixture
@@ -199,7 +199,8 @@ def test_explain(saved):
     assert "wild word" in out and "group" not in out
     told = json.loads(call("explain", saved, PHOTOS / "cat.jpg", "--json", "--top", "2").stdout)
     assert [len(told["labels"]), len(told["words"])] == [2, 2]
-    assert "'nowhere.jpg': no such file" in call("explain", saved, "nowhere.jpg", code=1).stderr
+    none = call("explain", saved, "nowhere.jpg", code=1)
+    assert none.stdout == "nowhere.jpg: error: no such file\n"
     assert "--audit" in call("explain", saved, code=2).stderr
 
 
@@ -228,8 +229,14 @@ def test_explain_takes_what_score_takes(saved, tmp_path):
     (tmp_path / "l.txt").write_text(f"{PHOTOS / 'rocket.jpg'}\n")
     result = call("explain", saved, tmp_path / "a.tar", tmp_path / "l.txt", "--json")
     told = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [one["path"] for one in told] == [f"{tmp_path}/a.tar/cat.jpg", str(PHOTOS / "rocket.jpg")]
-    assert "a.tar/bad.jpg': not an image" in result.stderr
+    good, bad = [told[0], told[2]], {"path": f"{tmp_path}/a.tar/bad.jpg", "error": "not an image"}
+    assert [one["path"] for one in good] == [f"{tmp_path}/a.tar/cat.jpg", str(PHOTOS / "rocket.jpg")]
+    assert told[1] == bad and "bad.jpg" not in result.stderr
+    plain = call("explain", saved, tmp_path / "a.tar", PHOTOS / "tripod.jpg").stdout.splitlines()
+    assert f"{tmp_path}/a.tar/bad.jpg: error: not an image" in plain
+    assert plain.count("the photo is smaller than 260 x 260 pixels") == 1
+    none = call("explain", saved, tmp_path / "nope.jpg", tmp_path / "no.tar", "--json", code=1)
+    assert [json.loads(line)["error"] for line in none.stdout.splitlines()] == ["no such file"] * 2
     alone = json.loads(call("explain", saved, PHOTOS / "cat.jpg", "--json").stdout)
     assert {**told[0], "path": ""} == {**alone, "path": ""}
 

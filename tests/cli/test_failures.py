@@ -87,7 +87,7 @@ def test_what_could_not_be_read_at_all_is_1(verb, saved, tmp_path):
     assert "error: no images found\nhint: " in call(verb, *before, tmp_path / "empty", *after, code=1).stderr
     shutil.rmtree(tmp_path / "kept", ignore_errors=True)
     told = call(verb, *before, tmp_path / "bad", *after, code=1).stderr
-    assert "error: none of 2 images could be read\nhint: " in told
+    assert "error: none of 2 images could be judged\nhint: " in told
     shutil.copy(PHOTOS / "cat.jpg", tmp_path / "bad" / "c.jpg")
     shutil.rmtree(tmp_path / "kept", ignore_errors=True)
     call(verb, *before, tmp_path / "bad", *after)
@@ -120,12 +120,12 @@ def test_strict_has_the_same_style(saved):
 @pytest.mark.parametrize("output", [[], ["-o", "rows/"]])
 def test_files_that_are_passed_over_are_counted(saved, tmp_path, monkeypatch, output):
     monkeypatch.chdir(tmp_path)
-    names = ["a.CR2", "b.cr2", "sub/c.cr2", "notes.txt", "README", ".hidden.txt", "sub/.git/x.txt"]
+    names = ["a.CR2", "b.mov", "sub/c.mov", "notes.txt", "README", ".hidden.txt", "sub/.git/x.txt"]
     for name in names:
         (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "photos" / name).touch()
     shutil.copy(PHOTOS / "cat.jpg", tmp_path / "photos" / "cat.jpg")
-    told = "3 .cr2 files, 1 .txt file, 1 file without a suffix are not read: see docs/scale.md\n"
+    told = "3 .mov files, 1 .txt file, 1 file without a suffix are not read: see docs/scale.md\n"
     assert told in call("score", saved, "photos", *output).stderr
     if not output:
         assert told in call("explain", saved, "photos").stderr
@@ -135,6 +135,6 @@ def test_files_that_are_passed_over_are_counted(saved, tmp_path, monkeypatch, ou
 
 def test_they_are_counted_where_nothing_else_is_found(saved, tmp_path):
     (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "a.nef").touch()
+    (tmp_path / "photos" / "a.psd").touch()
     told = call("score", saved, tmp_path / "photos", code=1).stderr
-    assert "1 .nef file is not read: see docs/scale.md\nerror: no images found" in told
+    assert "1 .psd file is not read: see docs/scale.md\nerror: no images found" in told

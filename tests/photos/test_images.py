@@ -205,7 +205,6 @@ def test_pillows_own_limit_neither_matters_nor_warns(monkeypatch):
         (b"%!PS-Adobe-3.0 EPSF-3.0", "PostScript is not read"),
         (b"%PDF-1.7", "PDF is not read"),
         (b"8BPS\0\1", "Photoshop is not read"),
-        (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC is not read"),
         (b"<svg xmlns=''>", "SVG or XML is not read"),
         (b"\x89PNG\r\n\x1a\n", "damaged|truncated"),
         (b"BM", "damaged|truncated"),

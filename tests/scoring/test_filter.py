@@ -22,9 +22,10 @@ from outword.base.files import _machine
 from outword.errors import InputError
 from outword.photos.sources import filesystems
 from outword.photos.sources.tar import Tar
+from outword.photos.twins import Twins
 from outword.scoring import filtering as clean
 from outword.scoring import runs
-from outword.scoring.filtering import Images, Tally, claimed, copy_kept, folder_names, link_kept, safe_name
+from outword.scoring.filtering import Images, Judged, Tally, claimed, copy_kept, folder_names, link_kept, safe_name
 from outword.scoring.page import Borderline, PageRow, StreamingHistogram, Summary, write_page
 from outword.scoring.parts import Parts
 from outword.scoring.rows import Row
@@ -238,6 +239,62 @@ def test_killed_run_goes_on(photos, judge, done, tmp_path, monkeypatch, where, n
     call("filter", photos, "--detector", judge, "-o", kept)
     assert tree(kept) == tree(done)
     assert sorted(os.listdir(kept)) == sorted(os.listdir(done))
+
+
+def twice(folder):
+    """Photos that are there twice: as copies, saved once more, and in a tar; and the list of the others."""
+    for name in ("cat", "coffee", "raccoon"):
+        shutil.copy(PHOTOS / f"{name}.jpg", folder / f"1-{name}.jpg")
+        shutil.copy(PHOTOS / f"{name}.jpg", folder / f"=2-{name}.jpg")
+    Image.open(PHOTOS / "cat.jpg").resize((600, 400)).save(folder / "3-cat.webp", quality=70)
+    (folder / "bad.jpg").write_bytes(b"")
+    write_tar(folder / "a.tar", {f"{name}.jpg": (PHOTOS / f"{name}.jpg").read_bytes() for name in ("coffee", "gravel")})
+    return [str(folder / "1-cat.jpg"), str(folder / "1-coffee.jpg")]
+
+
+@pytest.mark.parametrize("how", ["copy", "list"])
+def test_duplicates_are_dropped_and_listed(judge, tmp_path, how):
+    folder, kept = tmp_path / "photos", tmp_path / "kept"
+    folder.mkdir()
+    first = twice(folder)
+    arguments = ["filter", folder, folder / "a.tar", folder / "1-cat.jpg", "--detector", judge, "-o", kept, "--as", how]
+    result = call(*arguments, "--drop-duplicates")
+    assert (kept / "kept.txt").read_text().splitlines() == first
+    assert "kept 2 of 11 images, 1 errors" in result.stderr and "; 5 were the same as others" in result.stderr
+    dropped = list(csv.DictReader(io.StringIO((kept / "duplicates.csv").read_text())))
+    names = ["3-cat.webp", "=2-cat.jpg", "=2-coffee.jpg", "a.tar/coffee.jpg", "1-cat.jpg"]
+    assert [row["path"] for row in dropped] == [str(folder / name) for name in names]
+    assert [row["same_as"] for row in dropped] == [first[n] for n in (0, 0, 1, 1, 0)]
+    assert how == "list" or contents(kept) == original("cat", "coffee")
+    assert (table(result.stdout)["tabby cat"], table(result.stdout)["espresso"][0]) == ((1, 5), 1)
+    before = tree(kept)
+    assert call(*arguments, "--drop-duplicates").stdout == result.stdout and tree(kept) == before
+    assert "drop_duplicates differ" in call(*arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(("where", "name"), [(Twins, "first"), (Tally, "csv")])
+def test_killed_run_that_drops_duplicates_goes_on(judge, tmp_path, monkeypatch, where, name):
+    (tmp_path / "photos").mkdir()
+    first = twice(tmp_path / "photos")
+    arguments = ["filter", tmp_path / "photos", "--detector", judge, "-o", tmp_path / "kept", "--drop-duplicates"]
+    with monkeypatch.context() as patch:
+        killing(patch, where, name, 0)
+        with pytest.raises(Killed):
+            call(*arguments)
+    call(*arguments)
+    assert (tmp_path / "kept" / "kept.txt").read_text().splitlines() == first
+    assert contents(tmp_path / "kept") == original("cat", "coffee")
+
+
+def test_duplicates_among_photos_of_a_store(judge, tmp_path):
+    (tmp_path / "photos").mkdir()
+    first = twice(tmp_path / "photos")
+    call("embed", tmp_path / "photos", "-o", tmp_path / "store")
+    call(
+        "filter", tmp_path / "store", "--detector", judge, "-o", tmp_path / "kept", "--drop-duplicates", "--as", "link"
+    )
+    assert sorted((tmp_path / "kept" / "kept.txt").read_text().splitlines()) == first
+    assert len(list((tmp_path / "kept" / "images").rglob("*.*"))) == 2
 
 
 def test_links_and_then_copies(photos, judge, done, tmp_path, monkeypatch):
@@ -463,16 +520,16 @@ def test_copies_of_every_kind_of_piece(tmp_path, monkeypatch):
         Tar, "items", lambda self, skip=0: reads.append((Path(self.path).name, skip)) or read(self, skip)
     )
     images = Images(tmp_path / "images", ["cat"])
-    done = [row.path for row, error in copy_kept(source, parts, images) if not error]
+    done = [row.path for row, error in copy_kept(source, Judged(parts), images) if not error]
     kept = [row.path for row in parts.rows() if row.verdict == "in"]
     assert done == kept[:-1]  # the file that is there twice is copied once
     wanted = sorted(photo(n) for n in [0, 2, 3, 4, 10, 12, 13, *range(30, 37)])
     assert contents(tmp_path) == wanted
-    assert list(copy_kept(source, parts, images)) == []
+    assert list(copy_kept(source, Judged(parts), images)) == []
     assert reads == [("a.tar", 0)]  # nothing of the other is kept, and a second run has nothing to read
     for lost in (tmp_path / "a.tar" / "x" / "2.png", tmp_path / "3.png"):
         Path("".join(images._place(kept_row(lost)))).unlink()
-    list(copy_kept(source, parts, images))
+    list(copy_kept(source, Judged(parts), images))
     assert contents(tmp_path) == wanted and reads[1:] == [("a.tar", 2)]
 
 
@@ -493,10 +550,10 @@ def test_of_a_table_of_urls_only_what_is_kept_is_fetched(tmp_path, monkeypatch, 
     monkeypatch.setattr(filesystems, "read_file", lambda path: read.append(path) or read_file(path))
     images = Images(tmp_path / "images", ["cat"])
     try:
-        assert [row.path for row, _ in copy_kept(source, parts, images)] == [urls[2], urls[7]] == sorted(read)
+        assert [row.path for row, _ in copy_kept(source, Judged(parts), images)] == [urls[2], urls[7]] == sorted(read)
         assert contents(tmp_path) == sorted([photo(2), photo(7)])
         Path("".join(images._place(kept_row(urls[2])))).unlink()
-        assert [row.path for row, _ in copy_kept(source, parts, images)] == [urls[2]] and len(read) == 3
+        assert [row.path for row, _ in copy_kept(source, Judged(parts), images)] == [urls[2]] and len(read) == 3
     finally:
         memory.rm("/u", recursive=True)
 
@@ -507,11 +564,11 @@ def test_wrong_size_is_copied_again(tmp_path):
     source = Source([[str(tmp_path / "*.png")]])
     parts = fill(tmp_path / "scores", source, kept_row)
     images = Images(tmp_path / "images", ["cat"])
-    assert len(list(copy_kept(source, parts, images))) == 3
+    assert len(list(copy_kept(source, Judged(parts), images))) == 3
     half, empty, _ = sorted((tmp_path / "images").rglob("*.png"))
     half.write_bytes(b"half")
     empty.write_bytes(b"")
-    assert [Path(row.path).name for row, _ in copy_kept(source, parts, images)] == ["0.png", "1.png"]
+    assert [Path(row.path).name for row, _ in copy_kept(source, Judged(parts), images)] == ["0.png", "1.png"]
     assert contents(tmp_path) == sorted(map(photo, range(3)))
 
 
@@ -531,14 +588,14 @@ def test_source_that_changed_is_told(tmp_path, kind):
         names = ["0.png", "x.png", "2.png"] if kind == "tar" else ["0.png", "1.png"]
         write_tar(tmp_path / "a.tar", {name: photo(n) for n, name in enumerate(names)})
     with pytest.raises(InputError, match="has changed since it was scored"):
-        list(copy_kept(source, parts, Images(tmp_path / "images", ["cat"])))
+        list(copy_kept(source, Judged(parts), Images(tmp_path / "images", ["cat"])))
 
 
 def test_links_need_files(tmp_path):
     write_tar(tmp_path / "a.tar", {"0.png": photo(0)})
     parts = fill(tmp_path / "scores", Source([[str(tmp_path / "a.tar")]]), kept_row)
     with pytest.raises(InputError, match="cannot be linked"):
-        list(link_kept(parts, Images(tmp_path / "images", ["cat"])))
+        list(link_kept(Judged(parts), Images(tmp_path / "images", ["cat"])))
     assert not (tmp_path / "images").exists()
 
 

@@ -261,7 +261,7 @@ def test_one_writer_at_a_time(tmp_path):
 def test_manifest_can_be_read(tmp_path):
     run(tmp_path / "s")
     first, *parts, last = map(json.loads, (tmp_path / "s" / MANIFEST).read_text().splitlines())
-    assert first == {"schema": 1, "format": "csv", "raw_csv": False, "part_rows": 10, **ABOUT}
+    assert first == {"schema": 2, "format": "csv", "raw_csv": False, "part_rows": 10, **ABOUT}
     assert [(part["name"], part["rows"], part["last"]) for part in parts] == [
         *[("a", 10, False), ("a", 10, False), ("a", 5, True), ("empty", 0, True)],
         *[("b", 10, False), ("b", 10, True), ("c", 3, True)],

@@ -5,9 +5,11 @@ import os
 import re
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -82,7 +84,9 @@ def test_parts_have_the_rows_of_the_file(saved, shards, tmp_path, kind):
     files = sorted((tmp_path / "out").glob("part-*"))
     assert len(files) == 12
     rows = [row for file in files for row in read_rows(file, kind)]
-    assert rows == list(read_rows(tmp_path / f"one.{kind}", kind)) and len(rows) == 12
+    whole = list(read_rows(tmp_path / f"one.{kind}", kind))
+    assert rows == [replace(row, notes=[]) for row in whole] and len(rows) == 12
+    assert [bool(row.notes) for row in whole] == [False] * 6 + [True] * 5 + [False]  # each photo is there twice
     assert summary(single) == summary(several) and "12 rows, checksum " in summary(single)
     assert [row.error for row in rows].count("empty file") == 2 and single.stdout == several.stdout == ""
     again = call("score", saved, f"{shards}/*.tar", "-o", tmp_path / "out", "--format", kind)
@@ -273,13 +277,15 @@ def test_formulas_and_bytes_that_are_no_text_come_back(tmp_path, kind, raw_csv):
     alphabet = list("=+-@'; ,\t\r\n\\x5ce9\"\udce9\udc80a")
     names = [*FORMULAS, *ODD[:-1], *("".join(rng.choice(alphabet, 6)) for _ in range(2000))]
     values = [-1.5, "in", "reference", 0.5, 0.125]
-    rows = [Row(name, *values, f"a{name}", f"b{name}", [(f"w{name}w", 0.25)], name) for name in names]
+    notes = [["blurred", f"the same as {name}"] for name in names]
+    texts = [(f"a{name}", f"b{name}", [(f"w{name}w", 0.25)]) for name in names]
+    rows = [Row(name, *values, *some, noted, name) for name, some, noted in zip(names, texts, notes, strict=True)]
     with (tmp_path / "rows").open("wb") as file, writing(file, kind, raw_csv=raw_csv) as write:
         for row in rows:
             write(row)
     got = list(read_rows(tmp_path / "rows", kind, raw_csv=raw_csv))
-    assert [(row.path, row.score, row.label, row.error) for row in got] == [
-        (row.path, row.score, row.label, row.error) for row in rows
+    assert [(row.path, row.score, row.label, row.notes, row.error) for row in got] == [
+        (row.path, row.score, row.label, row.notes, row.error) for row in rows
     ]
     assert [row.words for row in got[: len(FORMULAS)]] == [row.words for row in rows[: len(FORMULAS)]]
 
@@ -287,10 +293,10 @@ def test_formulas_and_bytes_that_are_no_text_come_back(tmp_path, kind, raw_csv):
 def test_csv_is_text_and_has_no_formulas(tmp_path):
     with (tmp_path / "rows.csv").open("wb") as file, writing(file, "csv") as write:
         for name in [*FORMULAS, *ODD]:
-            write(Row(name, -1.5, "in", "", None, None, name, name, [(name, 0.25)], name))
+            write(Row(name, -1.5, "in", "", None, None, name, name, [(name, 0.25)], [name], name))
     rows = rows_of((tmp_path / "rows.csv").read_bytes().decode("utf-8", "strict"))
     assert {row["score"] for row in rows} == {"-1.5"}
-    cells = [row[column] for row in rows for column in ("path", "label", "words", "error")]
+    cells = [row[column] for row in rows for column in ("path", "label", "words", "notes", "error")]
     assert not [
         cell for cell in cells for part in re.split("[;\t\r\n]", cell) if part.lstrip()[:1] in set("=+-@\uff1d")
     ]
@@ -327,3 +333,48 @@ def test_raw_csv(saved, photos, tmp_path, monkeypatch):
     assert "another run: raw_csv differ" in call("score", saved, "=1+1.jpg", "-o", "out/", code=2).stderr
     told = call("score", saved, "=1+1.jpg", "--raw-csv", "--format", "jsonl", code=2).stderr
     assert "--raw-csv is about CSV, and the format is jsonl" in told
+
+
+def test_notes_stand_in_every_format_and_change_no_score(saved, tmp_path, photos):
+    for name in ("a;=b", "copy"):
+        (tmp_path / f"{name}.jpg").write_bytes(photos["cat"])
+    dark = PIL.Image.new("RGB", (300, 300))
+    dark.save(tmp_path / "dark.png")
+    (tmp_path / "bad.jpg").write_bytes(b"")
+    given = [tmp_path / name for name in ("a;=b.jpg", "bad.jpg", "copy.jpg", "dark.png", "dark.png")]
+    wanted = [[], [], [f"the same as {given[0]}"], ["nearly black"], ["nearly black"]]
+    for kind in ("csv", "jsonl", "parquet"):
+        result = call("score", saved, *given, "-o", tmp_path / f"s.{kind}", "--html", tmp_path / "page.html")
+        assert [row.notes for row in read_rows(tmp_path / f"s.{kind}", kind)] == wanted
+        page = (tmp_path / "page.html").read_text()
+        assert page.count("nearly black") == 2 and page.count("the same as ") == 1
+    rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    assert rows[2]["notes"] == wanted[2] and list(rows[0])[-2:] == ["notes", "error"]
+    assert rows[0]["score"] == rows[2]["score"]
+    in_parts = call("score", saved, *given, "-o", f"{tmp_path / 'parts'}/")
+    assert summary(in_parts) == summary(result)  # the checksum is that of the photos themselves
+    (part,) = (tmp_path / "parts").glob("part-*.csv")
+    assert [row.notes for row in read_rows(part, "csv")] == [[], [], [], *wanted[3:]]
+
+
+def test_notes_are_the_same_in_any_chunk_and_by_any_number_of_threads(detector, tmp_path, photos, monkeypatch):
+    for number in range(3):
+        for name, data in photos.items():
+            (tmp_path / f"{number}-{name}.jpg").write_bytes(data)
+    found = []
+    for size, threads in ((64, 1), (4, 2), (1, 3)):
+        monkeypatch.setattr(type(detector.encoder), "chunk", size)
+        monkeypatch.setattr(reader, "usable_cpus", lambda threads=threads: threads)
+        outword.scoring.run(detector, tmp_path, tmp_path / "rows.csv")
+        found.append([row.notes for row in read_rows(tmp_path / "rows.csv", "csv")])
+        (tmp_path / "rows.csv").unlink()
+    assert found[0] == found[1] == found[2]
+    assert found[0][:5] == [[]] * 5 and [note for row in found[0][5:] for note in row] == 2 * [
+        f"the same as {tmp_path}/0-{name}.jpg" for name in NAMES
+    ]
+
+
+def test_notes_in_python(detector, photos):
+    data = [photos["cat"], photos["coffee"], b"", photos["cat"], PHOTOS / "tripod.jpg"]
+    notes = [one.notes for one in detector.predict(data)]
+    assert notes == [(), (), (), ("the same as photos[0]",), ("smaller than 260 x 260 pixels",)]

@@ -63,6 +63,7 @@ def result(name, score=6.5, **more):
         "label": "tabby cat",
         "labels": [{"label": "tabby cat", "share": 0.9}],
         "words": [{"word": "coffee", "share": 0.26}],
+        "notes": ["blurred"],
         "error": "",
         "embedding": None,
         **more,
@@ -197,7 +198,7 @@ def test_score_sends_files_and_bytes_in_order(client, service, tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8 one")
     (tmp_path / "b.png").write_bytes(b"two\r\n--\r\n")
     empty = dict.fromkeys(("verdict", "basis", "fits", "label", "kind"), "") | dict.fromkeys(("threshold", "p"))
-    bad = result("images[1]", None, **empty, looks_like=[], labels=[], words=[], error="not an image")
+    bad = result("images[1]", None, **empty, looks_like=[], labels=[], words=[], notes=[], error="not an image")
     service.plays(scores(result("b.png", 1.0), bad, result("a.jpg", 3.0, embedding=[0.6, 0.8])))
     told = client.score([tmp_path / "b.png", b"\x00\xff\r\n", str(tmp_path / "a.jpg")])
     assert service.asked[0].files == [
@@ -209,9 +210,9 @@ def test_score_sends_files_and_bytes_in_order(client, service, tmp_path):
     assert (told.detector, told.threshold, told.basis) == (DETECTOR["id"], 1.58, "formula")
     assert [(r.name, r.score) for r in told.results] == [("b.png", 1.0), ("images[1]", None), ("a.jpg", 3.0)]
     assert told.results[1] == Result(
-        "images[1]", None, "", "", None, None, "", "", "", (), (), (), "not an image", None
+        "images[1]", None, "", "", None, None, "", "", "", (), (), (), (), "not an image", None
     )
-    assert told.results[2].labels == (("tabby cat", 0.9),)
+    assert told.results[2].labels == (("tabby cat", 0.9),) and told.results[2].notes == ("blurred",)
     assert told.results[2].words == (("coffee", 0.26),)
     assert told.results[2].embedding == (0.6, 0.8)
 

@@ -104,6 +104,17 @@ def test_form_json_and_embeddings_give_the_same(address):
     assert [r["name"] for r in again] == ["embeddings[0]", "embeddings[1]"]
 
 
+def test_notes_on_the_photos_of_a_request(address):
+    copy, small = encoded(Image.open(CAT), "PNG"), (PHOTOS / "tripod.jpg").read_bytes()
+    files = [("cat.jpg", CAT.read_bytes()), ("no.jpg", b"no image"), ("copy.png", copy), ("small.jpg", small)]
+    body, kind = form(*files)
+    results = told(ask(address, "POST", "/v1/score?embeddings=true", body, kind=kind))["results"]
+    wanted = [[], [], ["the same as cat.jpg"], ["smaller than 260 x 260 pixels"]]
+    assert [result["notes"] for result in results] == wanted
+    alone = told(ask(address, "POST", "/v1/score", {"embeddings": [results[2]["embedding"]] * 2}))["results"]
+    assert [result["notes"] for result in alone] == [[], []]
+
+
 def test_one_bad_image_among_several_is_a_result_with_an_error(address):
     body, kind = form(("no.jpg", b"no image"), ("cat.jpg", CAT.read_bytes()))
     bad, good = told(ask(address, "POST", "/v1/score", body, kind=kind))["results"]

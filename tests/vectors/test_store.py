@@ -718,7 +718,7 @@ def test_embed_of_nothing_and_of_damage(tmp_path, demo_store):
 
 
 def test_score_takes_a_store_and_never_loads_the_encoder(saved, demo_store):
-    direct = table(call("score", saved, PHOTOS).stdout)
+    direct = [{**row, "notes": ""} for row in table(call("score", saved, PHOTOS).stdout)]  # a store has no photos
     code = (
         "import sys; from outword.cli import main; main(['score', *sys.argv[1:]], standalone_mode=False);"
         "assert 'onnxruntime' not in sys.modules"

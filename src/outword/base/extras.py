@@ -31,6 +31,8 @@ EXTRAS = {  # by package: the extra that brings it, and what it is for
     "sklearn": ("sklearn", "outword.sklearn"),
     "ray": ("ray", "--engine ray"),
     "simplejpeg": ("simplejpeg", "this decoder"),
+    "pillow_heif": ("heif", "HEIC"),
+    "rawpy": ("raw", "RAW"),
     **dict.fromkeys(("fastapi", "uvicorn", "python_multipart", "prometheus_client"), ("serve", "the service")),
 }
 _declared: list[Any] = []  # torch forgets a declaration when its Library object is gone

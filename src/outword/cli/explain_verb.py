@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +44,9 @@ def command(
 ) -> None:
     """Say why each photo of SOURCES is in or out: how well it fits, what it looks like, and which words decided.
 
-    SOURCES are all that "outword score" takes, stores of "outword embed" too. A photo that cannot be read is named on
-    stderr, and the others are explained all the same. Exits with 1 if no photo could be read, or if there is nothing at
-    one of SOURCES.
+    SOURCES are all that "outword score" takes, stores of "outword embed" too. A photo that cannot be read is a line
+    with its path and error, and the others are explained all the same. Exits with 1 if no photo could be read, or if
+    there is nothing at one of SOURCES.
 
     \b
     Example:
@@ -67,31 +68,33 @@ def command(
         _audit(found, top, as_json)
     source, n_photos, n_errors = open_source(found, sources, column=column), 0, 0
     for chunk in read(source.jobs(), found.encoder.loader if source.has_photos else None, 1):
-        values = iter(chunk.values)
+        seen = zip(chunk.values, chunk.looks, strict=True)
         for path, error in zip(chunk.paths, chunk.errors, strict=True):
             n_photos += 1
-            if error:
-                n_errors += 1
-                say(f"error: {path!r}: {error}")
-                continue
             try:
-                told = found.explain_values(next(values), top, name=path)
-            except ImageError as lack:  # of words, which names the photo
+                if error:
+                    raise ImageError(error)
+                value, look = next(seen)
+                told = found.explain_values(value, top, name=path)
+            except ImageError as lack:  # that of words names the photo
                 n_errors += 1
-                say(f"error: {lack.message}")
+                wrong = lack.message.removeprefix(f"{path!r}: ")
+                click.echo(
+                    json.dumps({"path": path, "error": wrong}) if as_json else visible(f"{path}: error: {wrong}")
+                )
                 continue
             if as_json:
-                named = {"path": path, "label": told.label, "fits": told.fits}
+                named = {"path": path, "label": told.label, "fits": told.fits, "notes": look.notes}
                 click.echo(json.dumps(finite({**named, **asdict(told)})))
             else:
-                _tell(path, told)
+                _tell(path, told, look.notes)
     if passed_over := source.passed_over.told():
         say(passed_over)
     if sources:
         check_outcome(sources, n_photos, n_errors)
 
 
-def _tell(photo: str, told: Explanation) -> None:
+def _tell(photo: str, told: Explanation, notes: Sequence[str]) -> None:
     from outword.detector.judge import UNCALIBRATED
 
     seen = f", as {told.named}" if told.verdict == "in" else f", nearest to {told.named}"
@@ -102,6 +105,7 @@ def _tell(photo: str, told: Explanation) -> None:
         f"{photo}: {told.verdict}{note}{seen}",
         told.fits,
         f"looks like: {', '.join(told.looks_like)}" if told.looks_like else "",
+        f"the photo is {', '.join(notes)}" if notes else "",
         f"score {told.score:.4f}, threshold {threshold} ({told.cut}){used}",
         "what decided:",
     ]

@@ -88,8 +88,8 @@ def check_outcome(paths: Sequence[str], n_images: int, n_errors: int) -> None:
         raise Unread(InputError("no images found", hint=hint))
     missing = [path for path in paths if not is_there(path)] if n_errors else []
     if missing:
-        more = f" and {len(missing) - 1:,} more paths" if len(missing) > 1 else ""
+        more = f", and at {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise Unread(InputError(f"there is nothing at {missing[0]}{more}", hint="check the name"))
     if n_errors == n_images:
-        told = "the image could not be read" if n_images == 1 else f"none of {n_images:,} images could be read"
+        told = "the image could not be judged" if n_images == 1 else f"none of {n_images:,} images could be judged"
         raise Unread(InputError(told, hint="what is said of each tells why"))

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to make of the photos that are kept; a list of their paths is always written.",
 )
+@click.option(
+    "--drop-duplicates", is_flag=True, help="Of photos that are the same, keep the first; the rest are listed."
+)
 @raw_csv_option
 @column_option
 @words_option
@@ -66,8 +69,9 @@ def command(
     """Keep the photos of SOURCES that are in-distribution, and print label, kept, left_out.
 
     SOURCES are all that "outword score" takes. The folder gets images/LABEL/ with the photos, kept.txt with their
-    paths, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all.
-    Exits with 1 if no images were found, or none of them could be read.
+    paths, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all;
+    with --drop-duplicates also duplicates.csv, with what was dropped and what it is the same as. Exits with 1 if no
+    images were found, or none of them could be read.
 
     \b
     Example:
@@ -99,6 +103,7 @@ def command(
         tally = filter(judge, sources, output, raw_csv=raw_csv, options=options, report=progress, say=say, **given)
     click.echo(tally.csv(raw=raw_csv), nl=False)
     counts = f"kept {tally.kept.total():,} of {tally.rows:,} images, {tally.errors:,} errors, in {Path(output)}"
+    counts += f"; {tally.duplicates:,} were the same as others" if given["drop_duplicates"] else ""
     lost = f"; {tally.missed:,} of the kept could not be read any more" if tally.missed else ""
     if tally.rows:
         say(counts + lost)

@@ -24,10 +24,11 @@ from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST
 from outword.detector.judge import UNCALIBRATED, Verdict, in_words, judge, with_kind
 from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
-from outword.encoders.base import Pixels, as_list, is_one
+from outword.encoders.base import Seen, as_list, is_one
 from outword.errors import MissingExtraError, OutwordError
 from outword.photos.ahead import decode_ahead, grouped
 from outword.photos.decode import ImageLike
+from outword.photos.twins import Twins
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -51,6 +52,7 @@ class Prediction:
     looks_like: str = ""
     basis: str = ""
     threshold: float | None = None
+    notes: tuple[str, ...] = ()  # of its quality, such as "blurred"; "the same as" an earlier photo of the list
     error: str = ""
 
     @property
@@ -77,11 +79,11 @@ class Prediction:
         return f"{self.verdict or 'error'}{f' ({UNCALIBRATED})' if unsure else ''}, {self.why}"
 
     @classmethod
-    def of(cls, photo: str, found: Verdict) -> Prediction:
+    def of(cls, photo: str, found: Verdict, notes: tuple[str, ...] = ()) -> Prediction:
         """What a verdict says."""
         seen = next(iter(found.looks_like), "")
         where = found.basis, found.threshold
-        return cls(photo, found.verdict, found.label, found.kind, found.p, found.score, seen, *where)
+        return cls(photo, found.verdict, found.label, found.kind, found.p, found.score, seen, *where, notes)
 
 
 COLUMNS = [column.name for column in fields(Prediction)]
@@ -193,18 +195,24 @@ def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
 
 def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
     encoder = detector.encoder
-    loaded = enumerate(decode_ahead(photos, encoder.loader, workers=usable_cpus(), ahead=2 * encoder.chunk))
-    for part in grouped(loaded, encoder.chunk):
-        named = [(batches.name_of(photo, place), result) for place, (photo, result) in part]
-        yield from _told(detector, named)
+    loaded = enumerate(decode_ahead(photos, encoder.loader.see, workers=usable_cpus(), ahead=2 * encoder.chunk))
+    with Twins() as twins:
+        for part in grouped(loaded, encoder.chunk):
+            named = [(batches.name_of(photo, place), result) for place, (photo, result) in part]
+            yield from _told(detector, named, twins)
 
 
-def _told(detector: Detector, part: list[tuple[str, Pixels | OutwordError]]) -> Iterator[Prediction]:
+def _told(detector: Detector, part: list[tuple[str, Seen | OutwordError]], twins: Twins) -> Iterator[Prediction]:
     """The records of some photos: names, and what could be read."""
     good = [(name, result) for name, result in part if not isinstance(result, OutwordError)]
-    names, pixels = [name for name, _ in good], [result for _, result in good]
+    names, pixels = [name for name, _ in good], [result.pixels for _, result in good]
     judged = judge(detector, np.stack(pixels), 1, names=names, lenient=True) if good else None
     verdicts, errors = iter(judged or ()), iter(() if judged is None else judged.errors)
     for name, result in part:
-        error = result.message if isinstance(result, OutwordError) else next(errors)
-        yield Prediction(name, error=error) if error else Prediction.of(name, next(verdicts))
+        if isinstance(result, OutwordError):
+            yield Prediction(name, error=result.message)
+        elif error := next(errors):
+            yield Prediction(name, error=error)
+        else:
+            same = twins.note(name, result.look.fingerprint)
+            yield Prediction.of(name, next(verdicts), (*result.look.notes, *same))

@@ -6,7 +6,8 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from outword.base.processors import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
 from outword.photos.ahead import attempt, decode_ahead, grouped
 from outword.photos.decode import ImageLike, with_image
+from outword.photos.quality import Look, look_at
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -26,6 +28,13 @@ PATCHES = "value path"  # what patch vectors are; what is made with them says so
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 Gradient = Callable[[NDArray[Any]], NDArray[np.floating]]
+
+
+class Seen(NamedTuple):
+    """A photo as an encoder reads it, (height, width, 3), and what there is to note of it."""
+
+    pixels: Pixels
+    look: Look
 
 
 @dataclass(frozen=True)
@@ -47,17 +56,27 @@ class Loader:
         """Pixels (height, width, 3), or `ImageError` with a short reason."""
         return with_image(image, self.preprocess, min_side=self.min_side)
 
+    def see(self, image: ImageLike) -> Seen:
+        """The same, with what there is to note of the image."""
+        return with_image(image, partial(seen, self.preprocess), min_side=self.min_side)
+
     def elsewhere(self) -> Loader:
         """What loads in a process that has no device; where it gathers nothing, this loader still has to."""
         return self
 
     def load(self, images: Sequence[ImageLike]) -> list[Any]:
-        """Each image as `gather` wants it, or what is wrong with it."""
-        return [attempt(self, image) for image in images]
+        """Each image as `gather` wants it, or what is wrong with it; `Seen` where its pixels are at hand."""
+        return [attempt(self.see, image) for image in images]
 
     def gather(self, loaded: Sequence[Any]) -> tuple[Any, list[ImageError | None]]:
         """Pixels (n, height, width, 3) of those that are good, and what is wrong with each, which shows only now."""
-        return stacked(loaded)
+        return stacked([one.pixels for one in loaded])
+
+
+def seen(preprocess: Callable[[Image.Image], Pixels], image: Image.Image) -> Seen:
+    """What an encoder reads of an RGB image, by its own `preprocess`, and what there is to note of it."""
+    pixels = preprocess(image)
+    return Seen(pixels, look_at(image, pixels))
 
 
 def stacked(rows: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], list[ImageError | None]]:

@@ -13,18 +13,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeAlias, TypeVar
+from typing import IO, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, JpegImagePlugin
 from PIL.ImageFile import ImageFile
 
+from outword.base.extras import lacking
 from outword.base.files import sha256_file
 from outword.errors import ImageError, InputError, LargeImageError, OutwordError
 from outword.photos.budget import SMALL, decoding
 from outword.photos.formats import HEAD, format_of
-from outword.photos.headers import check_parts, check_proportion, check_scans, coefficients, decoding_cost
+from outword.photos.headers import check_parts, check_proportion, check_scans, coefficients, decoding_cost, is_raw
 
 ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
 Result = TypeVar("Result")
@@ -40,7 +41,13 @@ LARGE = 16 << 20
 
 ROOM = 48 << 20  # bytes of photos that wait to be decoded, or one photo
 BAND = 4 << 20  # pixels that are taken to RGB at a time
-_OWN = {"Jpeg": (__name__, "Jpeg"), "Tiff": ("outword.photos.tiff", "Tiff")}  # readers in place of Pillow's
+_OWN = {  # readers in place of Pillow's
+    "Jpeg": (__name__, "Jpeg"),
+    "Tiff": ("outword.photos.tiff", "Tiff"),
+    "Heif": ("outword.photos.heif", "open_heif"),
+    "Raw": ("outword.photos.raw", "Raw"),
+}
+_EXTRAS = {"Heif": ("pillow_heif", "HEIC"), "Raw": ("rawpy", "RAW")}  # the package for it, and what people call it
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -68,6 +75,8 @@ class Blob(os.PathLike[str]):
 
 class Jpeg(JpegImagePlugin.JpegImageFile):
     """Pillow's JPEG reader, less its look for a resolution in EXIF, which warns wherever EXIF is odd."""
+
+    orientation = 0  # by which it is turned, where EXIF does not say
 
     def _read_dpi_from_exif(self) -> None:
         pass
@@ -213,26 +222,53 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile,
     """An image whose pixels are still to be decoded, how many its file has, and the bytes that decoding will take."""
     try:
         head = file.read(HEAD)
-        kind = format_of(head).name
-        module, name = _OWN.get(kind, (f"PIL.{kind}ImagePlugin", f"{kind}ImageFile"))
-        reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
+        kind = _kind(file, head)
+        module, name = _OWN.get(kind, (f"PIL.{kind}ImagePlugin", f"{kind}ImageFile"))
+        reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
         scans = check_parts(file, kind)
         image = reader(file)
         _check_size(image, max_pixels)
         check_proportion(image, size)
+        if kind == "Raw" and (preview := _preview(image, min_side, max_pixels)):
+            return preview
         kept, pixels = 0, image.width * image.height
         if isinstance(image, Jpeg):
             check_scans(image, scans, size)
             kept = coefficients(image) if scans > 1 else 0
-            if min_side > 0:
-                image.draft(None, (2 * min_side, 2 * min_side))
+        if kind in ("Jpeg", "Raw") and min_side > 0:
+            image.draft(None, (2 * min_side, 2 * min_side))
         return image, pixels, decoding_cost(image, size) + kept + _conversion_cost(image, min_side)
     except OutwordError:
         raise
     except Exception as error:  # hostile bytes make Pillow raise nearly anything
         raise _refusal(error) from error
+
+
+def _preview(image: Any, min_side: int, max_pixels: int) -> tuple[ImageFile, int, int] | None:
+    """The same of the JPEG in a RAW file, where it can be read and is large enough; else None."""
+    data = image.preview() if min_side > 0 else b""
+    try:
+        found, pixels, cost = _opened(io.BytesIO(data), min_side, max_pixels)
+    except ImageError:
+        return None
+    if not isinstance(found, Jpeg) or min(found.size) < 2 * min_side:
+        return None
+    if exif_orientation(_exif(found)) == 1:
+        found.orientation = image.orientation
+    return found, pixels, cost + len(data)
+
+
+def _kind(file: IO[bytes], head: bytes) -> str:
+    """The name of the format of a file, which is left at its beginning; one that needs an extra says which."""
+    kind = format_of(head).name
+    if kind == "Tiff" and is_raw(file):
+        kind = "Raw"
+    package, name = _EXTRAS.get(kind, ("", ""))
+    if package and (lack := lacking(package)):
+        raise ImageError(f"{name} is not read without an extra: {lack.hint}", hint="or save it as JPEG or PNG first")
+    return kind
 
 
 def _check_size(image: Image.Image, max_pixels: int) -> None:

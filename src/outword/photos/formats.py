@@ -10,11 +10,15 @@ from outword.errors import ImageError
 SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".dib", ".tif", ".tiff"}
     | {".ppm", ".pgm", ".pbm", ".pnm", ".pfm", ".avif", ".heic", ".heif"}
+    | {".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf"}
 )
-"""What is taken from a folder. HEIC is here to get an error row: a folder of phone photos must not look empty."""
+"""What is taken from a folder. HEIC and RAW are here whether or not they can be read, to get at least an error row: a
+folder of photos from a phone or a camera must not look empty."""
 
 HEAD = 1024  # bytes by which a file is told; the whole head of a PPM must be among them, comments too
-_READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read"
+_READABLE = "JPEG, PNG, WebP, GIF, BMP, TIFF, PPM and AVIF are read, HEIC and RAW with extras"
+_HEIF = re.compile(rb"....ftyp(he[iv][cmsx]|m[is]f1.{4}((?!avi[fs]).{4}){,15}?hei[cx])", re.DOTALL)
+_RAW = re.compile(rb"....ftypcrx |II\*\0....CR\x02|IIR[OS]|MMOR|IIU\0|FUJIFILMCCD-RAW", re.DOTALL)
 
 
 class Format(NamedTuple):
@@ -31,12 +35,13 @@ FORMATS = (  # nothing else is ever tried
     Format("WebP", re.compile(rb"RIFF....WEBP", re.DOTALL), ".webp"),
     Format("Gif", re.compile(rb"GIF8[79]a"), ".gif"),
     Format("Bmp", re.compile(rb"BM"), ".bmp"),
+    Format("Raw", _RAW, ".raw"),  # and some TIFF
     Format("Tiff", re.compile(rb"II[*+]\0|MM\0[*+]"), ".tif"),
     Format("Ppm", re.compile(rb"P[4-6f](\s+(#[^\n]*\n\s*)*[-+.\d]+){2,3}\s"), ".ppm"),
+    Format("Heif", _HEIF, ".heic"),
     Format("Avif", re.compile(rb"....ftyp(avi[fs]|mif1|msf1)", re.DOTALL), ".avif"),
 )
 _REFUSED = [  # formats that people do have, and that are not read
-    (re.compile(rb"....ftyphe", re.DOTALL), "HEIC"),
     (re.compile(rb"P[1-3]\s"), "PPM in plain text"),  # Pillow takes hours for some megabytes of it
     (re.compile(rb"%PDF"), "PDF"),
     (re.compile(rb"%!PS|\xc5\xd0\xd3\xc6"), "PostScript"),

@@ -94,7 +94,33 @@ def decoding_cost(image: ImageFile, size: int) -> int:
         cost += 2 * _strip(image)
     elif image.format in _WHOLE:
         cost += 2 * size
+    if working := getattr(image, "working_bytes", 0):  # of readers of ours that hold the file in memory
+        cost += working + 2 * size
     return cost
+
+
+def is_raw(file: IO[bytes]) -> bool:
+    """Whether a TIFF, which is left at its beginning, is the RAW file of a camera.
+
+    It is a DNG, its first image is what a sensor saw, or that is a preview of others that lie elsewhere.
+    """
+    try:
+        order = "<" if file.read(2) == b"II" else ">"
+        magic, where = struct.unpack(order + "HI", file.read(6))
+        file.seek(where)
+        (tags,) = struct.unpack(order + "H", file.read(2))
+        found = file.read(12 * tags)
+        entry, short = struct.Struct(order + "HHI4s"), struct.Struct(order + "H")
+        values = {
+            tag: short.unpack_from(value)[0] if kind == 3 else struct.unpack(order + "I", value)[0]
+            for tag, kind, _, value in entry.iter_unpack(found[: len(found) // 12 * 12])
+        }
+    except struct.error:
+        return False  # it ends too early, which its reader will say
+    finally:
+        file.seek(0)
+    preview = values.get(_SUBFILE, 0) & 1 and _SUBFILES in values
+    return magic == 42 and (_DNG in values or values.get(_COLOURS) in _OF_SENSORS or bool(preview))
 
 
 def _bits(image: ImageFile) -> int:
@@ -200,6 +226,8 @@ def _markers(file: IO[bytes]) -> Iterator[int]:
             return
 
 
+_SUBFILE, _COLOURS, _SUBFILES, _DNG = 254, 262, 330, 50706  # tags of a TIFF
+_OF_SENSORS = frozenset({32803, 34892})  # colours: one a pixel, by its place; or of a sensor, and not corrected
 _TIFF_TEXT = frozenset({1, 2, 6, 7})  # types whose values stay bytes; those of others become Python's numbers
 _TIFF_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # of a value, by type
 _LOOKS: dict[str, Callable[[IO[bytes]], int]] = {"Jpeg": _jpeg, "Png": _png, "Gif": _gif, "Tiff": _tiff}

@@ -7,6 +7,7 @@ kept/
   kept.txt             their paths, one a line
   counts.csv           by nearest label, how many are kept and how many are left out
   borderline.html      those nearest to the threshold
+  duplicates.csv       those that were dropped as they are the same as others, if that was asked for
 
 Labels and the names of photos are not trusted: they become names of folders and files only after `safe_name`. A run
 that was killed goes on when it is started again, and ends with the same files as one that was not.
@@ -20,43 +21,52 @@ import os
 import re
 import shlex
 import stat
+from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby, islice, zip_longest
+from itertools import count, groupby, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
 from outword.base.cells import csv_text
 from outword.base.files import sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
+from outword.base.processors import usable_cpus
 from outword.detector.batches import is_wanted
 from outword.detector.detector import Detector
-from outword.errors import ImageError, InputError, unknown
-from outword.photos.decode import read_bytes
+from outword.errors import ImageError, InputError, OutwordError, unknown
+from outword.photos.ahead import decode_ahead, weight
+from outword.photos.decode import read_bytes, with_image
 from outword.photos.formats import FORMATS, HEAD, SUFFIXES, format_of
+from outword.photos.quality import fingerprint
 from outword.photos.sources import tar
 from outword.photos.sources.base import PART, Files, Item, Piece
 from outword.photos.sources.filesystems import Link, fetched, is_remote
 from outword.photos.sources.rendered import is_rendered
+from outword.photos.twins import Twins
 from outword.scoring import runs
 from outword.scoring.page import Borderline, page_row
-from outword.scoring.parts import MANIFEST, Parts, check_place
+from outword.scoring.parts import MANIFEST, Part, Parts, check_place
 from outword.scoring.rows import Row, label_of
 from outword.scoring.runs import PathLike, Report, Say, Scoring, silent
 from outword.scoring.stream import open_source
 from outword.vectors.source import Source, Stored
 
 DETECTOR, SCORES, IMAGES = "detector.outword", "scores", "images"
-LIST, COUNTS, PAGE = "kept.txt", "counts.csv", "borderline.html"
+LIST, COUNTS, PAGE, DUPLICATES = "kept.txt", "counts.csv", "borderline.html", "duplicates.csv"
 WAYS = ("copy", "link", "list")
 IT = "the detector"  # what it is called where it has no path
 SAID = 10  # photos that cannot be copied or listed are named up to here, and counted from there on
 NAMES = {DETECTOR, SCORES, IMAGES, LIST, COUNTS, PAGE}
+DUPLICATE = "duplicate"  # in place of the verdict of a row that is in, and dropped
+SIDE = 128  # pixels that photos may be decoded at to be compared
+AHEAD = 64  # photos that are decoded before they are compared
 LONGEST = 100  # bytes of a name that is made of a text; file systems take 255
 DIGITS = 16  # of the sha256 of a path, by which files of the same name differ
+Wants = Callable[[Row], bool]
 Done = tuple[Row, "ImageError | None"]  # a row that is kept, and why its photo is not there
 _NOT_IN_NAMES = frozenset('/\\:*?"<>| ')
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)  # no files on Windows
@@ -68,6 +78,7 @@ def filter(
     folder: PathLike,
     *,
     how: str = "copy",
+    drop_duplicates: bool = False,
     engine: str = "local",
     address: str | None = None,
     raw_csv: bool = False,
@@ -83,6 +94,7 @@ def filter(
         source: see `outword.scoring.run`, as for all that is not told here.
         folder: for what is kept: see this module.
         how: "copy" or "link" the photos, or "list" their paths, which is always done.
+        drop_duplicates: of photos that are the same, keep the first; those that would be kept are decoded again for it.
         say: gets remarks, such as which photo cannot be copied.
     """
     given, folder = runs.as_paths(source), Path(folder)
@@ -100,11 +112,13 @@ def filter(
         check_judge(judge)
         opened = open_source(judge, given, column=column)
         scoring = Scoring(judge, opened, engine_there, options or {}, False, report, say)
-        with Parts(folder / SCORES, "csv", scoring.about(), raw_csv=raw_csv, find=scoring.look) as parts:
+        about = {**scoring.about(), **({"drop_duplicates": True} if drop_duplicates else {})}
+        with Parts(folder / SCORES, "csv", about, raw_csv=raw_csv, find=scoring.look) as parts:
             scoring = scoring.settled(parts.found)
             check_cut(scoring.detector)
             scoring.fill(parts)
-            tally = _count(scoring, parts, folder, missed=_keep(scoring, parts, folder, how))
+            judged = Judged(parts, _drop(scoring, parts, folder / DUPLICATES) if drop_duplicates else ())
+            tally = _count(scoring, judged, folder, missed=_keep(scoring, judged, folder, how))
             with whole_file(folder / COUNTS) as temporary:
                 temporary.write_text(tally.csv(raw=raw_csv), encoding="utf-8")
     return tally
@@ -125,14 +139,61 @@ def check_cut(detector: Detector, name: str = IT) -> None:
         raise InputError(f"{name} has no threshold, and {detector.method} has none by itself", hint=hint)
 
 
-def _keep(scoring: Scoring, parts: Parts, folder: Path, how: str) -> int:
+@dataclass(frozen=True)
+class Judged:
+    """The rows of all photos, with `DUPLICATE` for the verdict of those that are dropped, by place among the kept."""
+
+    written: Parts
+    dropped: Sequence[int] = ()  # in rising order
+
+    def parts(self) -> Iterator[Part]:
+        """The parts that rows lie in."""
+        return self.written.parts()
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, in the order of the source."""
+        kept, later = count(), iter(self.dropped)
+        dropped = next(later, None)
+        for row in self.written.rows():
+            if row.verdict == "in" and next(kept) == dropped:
+                dropped = next(later, None)
+                yield replace(row, verdict=DUPLICATE)
+            else:
+                yield row
+
+
+def _drop(scoring: Scoring, parts: Parts, path: Path) -> Sequence[int]:
+    """Which of the photos that are kept are the same as an earlier one, by place among them; they are listed at `path`.
+
+    A photo that cannot be read any more is the same as no other. 8 bytes are in memory for each that is dropped.
+    """
+
+    def seen(wanted: tuple[Row, Item]) -> int | None:
+        return with_image(wanted[1], fingerprint, min_side=SIDE)
+
+    dropped = array("q")
+    kept = items_of(scoring.source, Judged(parts), lambda row: row.verdict == "in")
+    ahead = decode_ahead(kept, seen, workers=usable_cpus(), ahead=AHEAD, weigh=lambda wanted: weight(wanted[1]))
+    with Twins() as twins, whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(["path", "same_as"])
+        for place, ((row, _), found) in enumerate(ahead):
+            first = None if isinstance(found, OutwordError) else twins.first(row.path, found)
+            if first is not None:
+                dropped.append(place)
+                lines.writerow([csv_text(name, raw=parts.raw_csv) for name in (row.path, first)])
+            scoring.report("compare", place + 1, None)
+    return dropped
+
+
+def _keep(scoring: Scoring, parts: Judged, folder: Path, how: str) -> int:
     """Copy or link the photos, and say which cannot be; gives the number of these."""
     if how == "list":
         return 0
     images, missed = Images(folder / IMAGES, scoring.detector.labels), 0
     done = copy_kept(scoring.source, parts, images) if how == "copy" else link_kept(parts, images)
-    for count, (row, error) in enumerate(done, start=1):
-        scoring.report(how, count, None)
+    for number, (row, error) in enumerate(done, start=1):
+        scoring.report(how, number, None)
         if error:
             missed += 1
             if missed <= SAID:
@@ -140,15 +201,17 @@ def _keep(scoring: Scoring, parts: Parts, folder: Path, how: str) -> int:
     return missed
 
 
-def _count(scoring: Scoring, parts: Parts, folder: Path, *, missed: int) -> Tally:
+def _count(scoring: Scoring, parts: Judged, folder: Path, *, missed: int) -> Tally:
     """Write the list and the page, and count."""
     tally, sample, unlisted = Tally(scoring.detector.labels, missed=missed), Borderline(), 0
-    total = parts.totals().rows
+    total = parts.written.totals().rows
     with whole_file(folder / LIST) as temporary, temporary.open("wb") as file:
         for row in parts.rows():
             tally.add(row)
             if tally.rows % 1000 == 0:
                 scoring.report("count", tally.rows, total)
+            if row.verdict == DUPLICATE:
+                continue
             sample.add(page_row(scoring.detector, row))
             if row.verdict == "in" and _is_line(row.path):
                 file.write(os.fsencode(row.path) + b"\n")
@@ -252,28 +315,32 @@ def _size(place: Path, *, follow: bool = False) -> int:
     return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
 
-def copy_kept(source: Source, parts: Parts, images: Images) -> Iterator[Done]:
-    """Copy the photos that are kept and not there yet, in order; what cannot be read any more is passed over.
+def copy_kept(source: Source, parts: Judged, images: Images) -> Iterator[Done]:
+    """Copy the photos that are kept and not there yet, in order; what cannot be read any more is passed over."""
+    for row, item in items_of(source, parts, images.wants):
+        try:
+            images.copy(row, read_bytes(item))
+            yield row, None
+        except ImageError as error:
+            yield row, error
+
+
+def items_of(source: Source, parts: Judged, wants: Wants) -> Iterator[tuple[Row, Item]]:
+    """The rows that are wanted, each with its photo, in order.
 
     The source is gone through again beside its rows. Of plain files, also those that a table names, only those that are
-    copied are read, and of archives only those that have something to copy.
+    wanted are read, and of archives only those that have something wanted.
     """
     for piece, ahead, rows in zip_longest(source.pieces(), _by_piece(parts), _by_piece(parts)):
         if piece is None or ahead is None or rows is None:
             raise _changed("it has more or fewer photos")
-        first = next((place for place, row in enumerate(ahead) if images.wants(row)), None)
-        if first is None:
-            continue
-        rest = first, islice(rows, first, None), images
-        for row, item in _of_files(piece, *rest) if isinstance(piece, Files | Stored) else _of_archive(piece, *rest):
-            try:
-                images.copy(row, read_bytes(item))
-                yield row, None
-            except ImageError as error:
-                yield row, error
+        first = next((place for place, row in enumerate(ahead) if wants(row)), None)
+        if first is not None:
+            rest = first, islice(rows, first, None), wants
+            yield from _of_files(piece, *rest) if isinstance(piece, Files | Stored) else _of_archive(piece, *rest)
 
 
-def link_kept(parts: Parts, images: Images) -> Iterator[Done]:
+def link_kept(parts: Judged, images: Images) -> Iterator[Done]:
     """Link to the photos that are kept, in order; what is gone is passed over."""
     for row in (row for row in parts.rows() if row.verdict == "in"):
         try:
@@ -283,7 +350,7 @@ def link_kept(parts: Parts, images: Images) -> Iterator[Done]:
             yield row, error
 
 
-def _by_piece(parts: Parts) -> Iterator[Iterator[Row]]:
+def _by_piece(parts: Judged) -> Iterator[Iterator[Row]]:
     """The rows of each piece of the source."""
     rows = parts.rows()
     for _, group in groupby(parts.parts(), key=lambda part: part.piece):
@@ -292,19 +359,19 @@ def _by_piece(parts: Parts) -> Iterator[Iterator[Row]]:
         deque(some, maxlen=0)  # what was not asked for
 
 
-def _of_files(piece: Piece | Stored, first: int, rows: Iterator[Row], images: Images) -> Iterator[tuple[Row, Item]]:
+def _of_files(piece: Piece | Stored, first: int, rows: Iterator[Row], wants: Wants) -> Iterator[tuple[Row, Item]]:
     names = piece.names(first)
     while some := list(islice(rows, PART)):
         if [row.path for row in some] != list(islice(names, len(some))):
             raise _changed(piece.name)
-        wanted = [row for row in some if images.wants(row)]
+        wanted = [row for row in some if wants(row)]
         if isinstance(piece, Stored) and (packed := next((row.path for row in wanted if _is_packed(row.path)), None)):
             message = f"{packed} lies in an archive, and {piece.name} is a store, which has no photos"
             raise InputError(message, hint="filter the photos themselves")
         yield from zip(wanted, Files(tuple(row.path for row in wanted)).items(), strict=True)
 
 
-def _of_archive(piece: Piece, first: int, rows: Iterator[Row], images: Images) -> Iterator[tuple[Row, Item]]:
+def _of_archive(piece: Piece, first: int, rows: Iterator[Row], wants: Wants) -> Iterator[tuple[Row, Item]]:
     wanted: deque[Row] = deque()
 
     def some() -> Iterator[Item | Link]:
@@ -313,7 +380,7 @@ def _of_archive(piece: Piece, first: int, rows: Iterator[Row], images: Images) -
             item = next(items, None)
             if item is None or os.fspath(item) != row.path:
                 raise _changed(piece.name)
-            if images.wants(row):
+            if wants(row):
                 wanted.append(row)
                 yield item
 
@@ -342,7 +409,7 @@ def claimed(folder: Path) -> Iterator[None]:
     check_place(folder)
     begun = (folder / SCORES / MANIFEST).is_file()
     names = {entry.name for entry in folder.iterdir() if entry.name[0] != "."} if folder.is_dir() else set()
-    if others := names - (NAMES if begun else {DETECTOR, SCORES}):
+    if others := names - ({*NAMES, DUPLICATES} if begun else {DETECTOR, SCORES}):
         message = f"{folder} holds what is not of a run of this kind ({min(others)})"
         raise InputError(message, hint="choose another folder")
     folder.mkdir(exist_ok=True)
@@ -358,13 +425,17 @@ def claimed(folder: Path) -> Iterator[None]:
 
 @dataclass
 class Tally:
-    """Rows by nearest label: how many are kept and left out; errors; and photos missed, kept but read no more."""
+    """Rows by nearest label: how many are kept and left out; errors; and photos missed, kept but read no more.
+
+    Duplicates are among those that are left out.
+    """
 
     labels: Sequence[str]
     kept: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     errors: int = 0
     missed: int = 0
+    duplicates: int = 0
 
     def add(self, row: Row) -> None:
         """Count a row."""
@@ -372,6 +443,7 @@ class Tally:
             self.errors += 1
         else:
             (self.kept if row.verdict == "in" else self.left_out)[label_of(row.label, self._known)] += 1
+            self.duplicates += row.verdict == DUPLICATE
 
     @cached_property
     def _known(self) -> frozenset[str]:

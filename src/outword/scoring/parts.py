@@ -37,7 +37,7 @@ from outword.scoring.stream import Scored
 from outword.vectors.shards import write_synced
 from outword.vectors.source import Job, Stored
 
-SCHEMA = 1
+SCHEMA = 2
 MOST = 10**12  # pieces, parts and rows: more are none
 Progress = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
 MANIFEST = "manifest.jsonl"

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -21,6 +21,7 @@ from outword.base.cells import csv_text, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
 from outword.base.files import sha256_bytes
 from outword.detector.judge import Shares, Verdict
+from outword.photos.twins import SAME_AS
 
 ROWS_A_GROUP = 10_000
 LONGEST = 1 << 30  # characters of a cell that is read back
@@ -44,10 +45,11 @@ class Row:
     label: str = ""
     looks_like: str = ""
     words: Shares = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # of its quality (`outword.photos.quality`), "the same as" last
     error: str = ""
 
     @classmethod
-    def of(cls, path: str, found: Verdict) -> Row:
+    def of(cls, path: str, found: Verdict, notes: Iterable[str] = ()) -> Row:
         """What is said of an image."""
         return cls(
             path,
@@ -59,6 +61,7 @@ class Row:
             found.named,
             next(iter(found.looks_like), ""),
             found.fired,
+            list(notes),
         )
 
 
@@ -80,7 +83,8 @@ class Totals:
 
     The checksum does not depend on the order of the rows, their format, or the parts that they were written in: the
     sha256 of each row, as CSV that is not raw has it with its line end, is read as a number, and the sum of these,
-    modulo 2^256, is written in 64 hexadecimal digits.
+    modulo 2^256, is written in 64 hexadecimal digits. Notes that a photo is the same as another, which parts do not
+    have, are left out for it.
 
     >>> Totals(1, {"in": 1}, "f" * 64) + Totals(2, {"error": 1, "in": 1}, f"{3:064x}") == Totals(
     ...     3, {"error": 1, "in": 2}, f"{2:064x}"
@@ -109,7 +113,8 @@ class Writer:
     def __call__(self, row: Row) -> None:
         """Write a row."""
         line = csv_line(row)
-        self._sum += int(sha256_bytes(line), 16)
+        own = [note for note in row.notes if not note.startswith(SAME_AS)]
+        self._sum += int(sha256_bytes(line if own == row.notes else csv_line(replace(row, notes=own))), 16)
         self._counts[row.verdict or "error"] += 1
         self._put(row, line)
 
@@ -135,25 +140,31 @@ def flat_words(row: Row) -> str:
     return "; ".join(f"{word} {share:.2f}" for word, share in row.words)
 
 
+def flat_notes(row: Row) -> str:
+    """The notes, as `blurred; the same as a.jpg`."""
+    return "; ".join(row.notes)
+
+
 _known_text = lru_cache(1 << 14)(csv_text)  # labels and the like come again and again
 
 
 def _each_text(row: Row, change: Callable[[str], str]) -> Row:
     changed: dict[str, Any] = {name: change(value) for name, value in vars(row).items() if isinstance(value, str)}
-    return replace(row, **changed, words=[(change(word), share) for word, share in row.words])
+    words = [(change(word), share) for word, share in row.words]
+    return replace(row, **changed, words=words, notes=[change(note) for note in row.notes])
 
 
 def csv_line(row: Row, *, raw: bool = False) -> bytes:
     """A row as CSV has it.
 
     >>> csv_line(Row("a, b.jpg", -0.5, "in", "batch", -1.0, 0.04, "dog (beagle)", "beagle", [("raccoon", 0.41)]))
-    b'"a, b.jpg",-0.5,in,batch,-1.0,0.04,dog (beagle),beagle,raccoon 0.41,\\n'
+    b'"a, b.jpg",-0.5,in,batch,-1.0,0.04,dog (beagle),beagle,raccoon 0.41,,\\n'
     """
     texts = (row.verdict, row.basis, row.label, row.looks_like, row.error)
     verdict, basis, label, looks_like, error = (_known_text(text, raw=raw) if text else "" for text in texts)
-    path, words = csv_text(row.path, raw=raw), csv_text(flat_words(row), raw=raw)
+    path, words, notes = (csv_text(text, raw=raw) for text in (row.path, flat_words(row), flat_notes(row)))
     score, threshold, p = ("" if n is None else repr(n) for n in (row.score, row.threshold, row.p))
-    return line_of([path, score, verdict, basis, threshold, p, label, looks_like, words, error])
+    return line_of([path, score, verdict, basis, threshold, p, label, looks_like, words, notes, error])
 
 
 @contextmanager
@@ -184,7 +195,8 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
             cells = dict(zip(COLUMNS, line, strict=True))
             texts = {name: cell if raw else unquoted(cell) for name, cell in cells.items() if name not in NUMBERS}
             numbers = {name: float(cells[name]) if cells[name] else None for name in NUMBERS}
-            yield Row(**{**texts, **numbers, "words": _shares(texts["words"])})  # type: ignore[arg-type]
+            lists = {"words": _shares(texts["words"]), "notes": _notes(texts["notes"])}
+            yield Row(**{**texts, **numbers, **lists})  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -217,7 +229,7 @@ def _parquet(file: IO[bytes]) -> Iterator[Put]:
 
         def put(row: Row, _: bytes) -> None:
             row = _each_text(row, portable)
-            cells = {**vars(row), "words": flat_words(row)}
+            cells = {**vars(row), "words": flat_words(row), "notes": flat_notes(row)}
             rows.append(tuple(cells[name] for name in COLUMNS))
             if len(rows) == ROWS_A_GROUP:
                 flush()
@@ -231,7 +243,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
     with parquet.ParquetFile(path) as table:
         for batch in table.iter_batches(ROWS_A_GROUP):
             for found in batch.to_pylist():
-                yield Row(**{**found, "words": _shares(found["words"])})
+                yield Row(**{**found, "words": _shares(found["words"]), "notes": _notes(found["notes"])})
 
 
 def _shares(flat: str) -> Shares:
@@ -241,6 +253,16 @@ def _shares(flat: str) -> Shares:
     ([('ice cream', 0.41), ('coati', 0.2)], [])
     """
     return [(word, float(share)) for word, share in _SHARE.findall(flat)]
+
+
+def _notes(flat: str) -> list[str]:
+    """What `flat_notes` wrote; the name of a photo may have semicolons itself.
+
+    >>> _notes("blurred; the same as a; b.jpg"), _notes("")
+    (['blurred', 'the same as a; b.jpg'], [])
+    """
+    own, same, name = flat.partition(SAME_AS)
+    return [*filter(None, own.split("; ")), *([same + name] if same else [])]
 
 
 _WRITERS = {"jsonl": _jsonl, "parquet": _parquet}

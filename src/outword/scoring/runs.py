@@ -25,6 +25,7 @@ from outword.photos.sources import read_items
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import braced, is_there
 from outword.photos.sources.rendered import is_rendered
+from outword.photos.twins import Twins
 from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnails, write_page
 from outword.scoring.parts import Parts, Progress, left_over
 from outword.scoring.rows import Row, Totals, Writer, writing
@@ -216,11 +217,15 @@ def _to_file(scoring: Scoring, opened: Opened, html: PathLike | None) -> Totals:
     sample = Sample()
     if scoring.source.has_photos:
         scoring.detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
-    with opened() as write:
+    with opened() as write, Twins() as twins:
         for scored in scoring.chunks():
-            for row in scored.rows:
+            rows = [
+                replace(row, notes=[*row.notes, *twins.note(row.path, look.fingerprint)])
+                for row, look in zip(scored.rows, scored.looks, strict=True)
+            ]
+            for row in rows:
                 write(row)
-            for row, pixels in zip(scored.rows, scored.views(), strict=True) if html else ():
+            for row, pixels in zip(rows, scored.views(), strict=True) if html else ():
                 sample.add(page_row(scoring.detector, row, pixels))
     if html:
         scoring.write_page(Path(html), sample)

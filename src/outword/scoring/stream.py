@@ -6,7 +6,7 @@ import gc
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from outword.detector.detector import Detector
@@ -16,6 +16,7 @@ from outword.encoders.base import Pixels
 from outword.errors import ImageError, InputError
 from outword.maths.kernels import to_numpy
 from outword.maths.methods import Need
+from outword.photos.quality import UNSEEN, Look
 from outword.photos.sources.base import Piece
 from outword.scoring.rows import Row
 from outword.vectors.fitted import hashes_of_files, hashes_of_vectors, short
@@ -31,6 +32,7 @@ class Scored:
     span: Span
     rows: list[Row]
     pixels: Any = ()  # (n, height, width, 3), where the loader left them
+    looks: list[Look] = field(default_factory=list)  # what was seen of the photo of each row
 
     def views(self) -> list[Pixels | None]:
         """The encoder's view of the photo of each row."""
@@ -107,11 +109,12 @@ def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored
 
 def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
     verdicts, lacks = iter(judged or ()), iter(() if judged is None else judged.errors)
-    rows = list[Row]()
+    rows, seen, looks = list[Row](), iter(chunk.looks), list[Look]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
-        wrong = error or next(lacks)
-        rows.append(Row(path, error=wrong) if wrong else Row.of(path, next(verdicts)))
+        look, wrong = UNSEEN if error else next(seen, UNSEEN), error or next(lacks)
+        rows.append(Row(path, error=wrong) if wrong else Row.of(path, next(verdicts), look.notes))
+        looks.append(UNSEEN if wrong else look)
     if chunk.values.ndim != 4 or judged is None:
-        return Scored(chunk.span, rows)
+        return Scored(chunk.span, rows, looks=looks)
     good = [place for place, error in enumerate(judged.errors) if not error]
-    return Scored(chunk.span, rows, chunk.values if len(good) == len(chunk.values) else chunk.values[good])
+    return Scored(chunk.span, rows, chunk.values if len(good) == len(chunk.values) else chunk.values[good], looks)

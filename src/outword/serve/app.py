@@ -23,13 +23,14 @@ from outword.detector.judge import in_words, takes_vectors
 from outword.errors import ImageError
 from outword.maths.thresholds import Threshold, by_hand, fit_marks, measured
 from outword.photos.decode import Blob
+from outword.photos.twins import Twins
 from outword.scoring.rows import finite_or_none
 from outword.serve import refusals, schemas
 from outword.serve.bodies import read_images
 from outword.serve.gate import PIECE, Door, Gate
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
-from outword.serve.service import Judged, Service, Vector
+from outword.serve.service import Service, Told, Vector
 from outword.words.labels import check_labels
 
 PACKAGE = Path(str(files("outword")))
@@ -92,7 +93,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         kind, body = request.headers.get("content-type", ""), deque([piece async for piece in request.stream()])
         read = partial(read_images, kind, body, service.limits, found.scorer.labels_.shape[1])
 
-        async def work() -> tuple[Sequence[Blob | Vector], list[Judged | ImageError]]:
+        async def work() -> tuple[Sequence[Blob | Vector], list[Told | ImageError]]:
             small = sum(map(len, body)) <= PIECE  # then to read it takes less than to hand it over
             items: Sequence[Blob | Vector] = read() if small else await service.in_thread(read)
             if not isinstance(items[0], Blob) and not takes_vectors(found):
@@ -104,7 +105,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         if all(isinstance(one, ImageError) for one in judged):
             raise _unreadable(judged)
         names = [item.name if isinstance(item, Blob) else f"embeddings[{i}]" for i, item in enumerate(items)]
-        results = [_result(name, one, embeddings) for name, one in zip(names, judged, strict=True)]
+        results = _results(names, judged, embeddings)
         for result in results:
             service.telemetry.images.labels(result.verdict or "error").inc()
         threshold = finite_or_none(found.threshold)
@@ -221,12 +222,18 @@ def _file(known: Mapping[str, Path], name: str) -> Response:
     return Response(known[name].read_bytes(), media_type=TYPES[known[name].suffix])
 
 
-def _result(name: str, judged: Judged | ImageError, embeddings: bool) -> schemas.Result:
+def _results(names: Sequence[str], judged: Sequence[Told | ImageError], embeddings: bool) -> list[schemas.Result]:
+    with Twins() as twins:  # of this request
+        return [_result(name, one, twins, embeddings) for name, one in zip(names, judged, strict=True)]
+
+
+def _result(name: str, judged: Told | ImageError, twins: Twins, embeddings: bool) -> schemas.Result:
     if isinstance(judged, ImageError):
         empty: dict[str, Any] = dict.fromkeys(("verdict", "basis", "fits", "label", "kind"), "")
-        empty |= dict.fromkeys(("score", "threshold", "p", "embedding")) | {"looks_like": [], "labels": [], "words": []}
+        empty |= dict.fromkeys(("score", "threshold", "p", "embedding"))
+        empty |= {key: [] for key in ("looks_like", "labels", "words", "notes")}
         return schemas.Result(name=name, **empty, error=judged.message)
-    found, vector = judged
+    found, vector, look = judged
     return schemas.Result(
         name=name,
         score=found.score,
@@ -240,12 +247,13 @@ def _result(name: str, judged: Judged | ImageError, embeddings: bool) -> schemas
         looks_like=found.looks_like,
         labels=[schemas.LabelShare(label=label, share=share) for label, share in found.labels],
         words=[schemas.WordShare(word=word, share=share) for word, share in found.fired],
+        notes=[*look.notes, *twins.note(name, look.fingerprint)],
         error="",
         embedding=vector.tolist() if embeddings else None,
     )
 
 
-def _unreadable(judged: Sequence[Judged | ImageError]) -> Refusal:
+def _unreadable(judged: Sequence[Told | ImageError]) -> Refusal:
     first = next(one for one in judged if isinstance(one, ImageError))
     more = f", and {len(judged) - 1} more cannot be read" if len(judged) > 1 else ""
     return Refusal(422, "unreadable_image", f"{first.message}{more}", first.hint)

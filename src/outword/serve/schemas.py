@@ -87,6 +87,7 @@ class Result(BaseModel):
     looks_like: list[str] = Field(description="Readable names, best first; they decide nothing.")
     labels: list[LabelShare]
     words: list[WordShare] = Field(description="Wild words that fired.")
+    notes: list[str] = Field(description="Of its quality, or that it is the same as another; they decide nothing.")
     error: str = Field(description="Why it could not be read, else empty.")
     embedding: list[float] | None = Field(description="With `?embeddings=true`.")
 

@@ -21,9 +21,11 @@ from outword.base.processors import usable_cpus
 from outword.client import Info
 from outword.detector.detector import Detector
 from outword.detector.judge import Verdict, judge, takes_vectors
+from outword.encoders.base import Seen, seen
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.photos.decode import Blob, with_image
+from outword.photos.quality import UNSEEN, Look
 from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
@@ -36,6 +38,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 Pixels = NDArray[np.uint8]
 Vector = NDArray[np.float32]
 Judged = tuple[Verdict, Vector]  # with the vector that was scored
+Told = tuple[Verdict, Vector, Look]  # and what there is to note of the photo
 T = TypeVar("T")
 
 
@@ -99,27 +102,28 @@ class Service:
         """Run what takes milliseconds, away from the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
-    async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Judged | ImageError]:
+    async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Told | ImageError]:
         """Verdicts of images or vectors, in order; an image that cannot be read has its error."""
         turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
 
-        async def one(item: Blob | Vector) -> Judged | ImageError:
+        async def one(item: Blob | Vector) -> Told | ImageError:
             if not isinstance(item, Blob):
-                return await self.batcher.submit(Job(detector, top, vector=item))
+                return *await self.batcher.submit(Job(detector, top, vector=item)), UNSEEN
             try:
                 async with turns:
-                    pixels = await self._pixels(item)
+                    pixels, look = await self._seen(item)
             except ImageError as error:
                 return error.bare()
-            return await self.batcher.submit(Job(detector, top, pixels=pixels))
+            return *await self.batcher.submit(Job(detector, top, pixels=pixels)), look
 
         with self.batcher.room(len(items)):
             return list(await asyncio.gather(*map(one, items)))
 
-    async def _pixels(self, item: Blob) -> Pixels:
-        """The pixels that the encoder reads; large images have threads of their own, so that others pass them."""
+    async def _seen(self, item: Blob) -> Seen:
+        """What the encoder reads; large images have threads of their own, so that others pass them."""
         loop, encoder, most = asyncio.get_running_loop(), self._encoder, self.limits.pixels
-        decode = partial(with_image, item, encoder.preprocess, min_side=encoder.min_side, max_pixels=most)
+        use = partial(seen, encoder.preprocess)
+        decode = partial(with_image, item, use, min_side=encoder.min_side, max_pixels=most)
         try:
             return await loop.run_in_executor(self._threads, partial(decode, large=False))
         except LargeImageError:

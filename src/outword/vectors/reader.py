@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
-from outword.encoders.base import Loader, Vectors, stacked
+from outword.encoders.base import Loader, Seen, Vectors, stacked
 from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.ahead import attempt, decode_ahead, grouped, sound, weight
 from outword.photos.decode import read_hashed
+from outword.photos.quality import UNSEEN, Look
 from outword.photos.sources.base import PART, Item
 from outword.vectors.source import Job, Source, Stored, Vector
 
@@ -52,6 +53,7 @@ class Chunk:
     # and this one is to gather
     values: Any
     digests: list[bytes]  # of the good ones, sha256 of their files; b"" where nobody asked
+    looks: list[Look] = field(default_factory=list)  # of the good ones, what to note; nothing of stores, or of a device
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,8 @@ def _chunk(span: Span, held: list[Found], gather: Gather) -> Chunk:
     errors = [value.message if isinstance(value, OutwordError) else "" for _, value in held]
     good = [value for _, value in held if isinstance(value, tuple)]
     values, digests = [value for value, _ in good], [digest for _, digest in good]
-    return gathered(Chunk(span, [path for path, _ in held], errors, values, digests), gather)
+    looks = [value.look if isinstance(value, Seen) else UNSEEN for value in values]
+    return gathered(Chunk(span, [path for path, _ in held], errors, values, digests, looks), gather)
 
 
 def gathered(chunk: Chunk, gather: Gather) -> Chunk:
@@ -194,8 +197,9 @@ def gathered(chunk: Chunk, gather: Gather) -> Chunk:
     values, wrong = gather(chunk.values)
     late = iter(wrong)
     errors = [error or _message(next(late)) for error in chunk.errors]
-    digests = [digest for digest, error in zip(chunk.digests, wrong, strict=True) if not error]
-    return replace(chunk, errors=errors, values=values, digests=digests)
+    good = [place for place, error in enumerate(wrong) if not error]
+    digests, looks = [chunk.digests[place] for place in good], [chunk.looks[place] for place in good]
+    return replace(chunk, errors=errors, values=values, digests=digests, looks=looks)
 
 
 def _message(error: ImageError | None) -> str:

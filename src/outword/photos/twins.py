@@ -1,0 +1,75 @@
+"""The same photo twice, in any number of photos: what is known of those before lies in a temporary file."""
+
+from __future__ import annotations
+
+import sqlite3
+import warnings
+from types import TracebackType
+
+SAME_AS = "the same as "  # how the note begins that names the earlier photo
+DIFFERENT = 4  # bits of a fingerprint in which photos differ that are not the same
+_BANDS = DIFFERENT  # so one band at least of photos that are the same is the same
+_TRIED = 64  # photos that share a band and are compared: the frames of a film share one with thousands
+_TABLES = """
+pragma journal_mode = off;
+pragma synchronous = off;
+create table photos (place integer primary key, fingerprint blob, name blob);
+create table bands (band integer, place integer, primary key (band, place)) without rowid;
+"""
+
+
+class Twins:
+    """Photos that were seen; `with Twins() as twins`. Which is the same as which hangs on their order alone.
+
+    Memory stays flat. Each takes some 120 bytes in a temporary file. Where there is no room for that on the disk, there
+    is a warning, and no photo is told to be the same as another from then on.
+    """
+
+    def __init__(self) -> None:
+        self._known = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._known.executescript(_TABLES)
+        self._is_full = False
+
+    def __enter__(self) -> Twins:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._known.close()
+
+    def first(self, name: str, fingerprint: int | None) -> str | None:
+        """The name of the first photo that was the same as this one; None for a new one, which is kept in mind."""
+        if fingerprint is None or self._is_full:
+            return None
+        try:
+            return self._first(name, fingerprint)
+        except sqlite3.Error as error:
+            self._is_full = True
+            warnings.warn(f"the same photos are not looked for any more: {error}", stacklevel=2)
+            return None
+
+    def note(self, name: str, fingerprint: int | None) -> list[str]:
+        """The same as a note, or none: ["the same as cat.jpg"]."""
+        known = self.first(name, fingerprint)
+        return [] if known is None else [SAME_AS + known]
+
+    def _first(self, name: str, fingerprint: int) -> str | None:
+        found: dict[int, bytes] = {}
+        for band in _bands(fingerprint):
+            query = "select place, fingerprint from bands join photos using (place) where band = ? order by place limit"
+            found |= self._known.execute(f"{query} {_TRIED}", [band])
+        for place, other in sorted(found.items()):
+            if (fingerprint ^ int.from_bytes(other, "big")).bit_count() < DIFFERENT:
+                ((known,),) = self._known.execute("select name from photos where place = ?", [place])
+                return str(known, "utf-8", "surrogatepass")
+        row = [fingerprint.to_bytes(16, "big"), name.encode("utf-8", "surrogatepass")]
+        new = self._known.execute("insert into photos (fingerprint, name) values (?, ?)", row).lastrowid
+        self._known.executemany("insert into bands values (?, ?)", ((band, new) for band in _bands(fingerprint)))
+        return None
+
+
+def _bands(fingerprint: int) -> list[int]:
+    """Every fourth bit, from the first, second, third or fourth on, with which it is: numbers of 34 bits."""
+    digits = f"{fingerprint:0128b}"
+    return [int(digits[start::_BANDS], 2) << 2 | start for start in range(_BANDS)]

@@ -1,0 +1,114 @@
+"""Notes on photos: what is small, blurred, empty or there twice, and what is not."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter
+
+from conftest import PHOTOS
+from outword.base.files import sha256_bytes
+from outword.encoders import get_encoder
+from outword.encoders.base import Loader
+from outword.encoders.preprocess import Preprocess
+from outword.photos.decode import open_image
+from outword.photos.quality import fingerprint
+from outword.photos.twins import DIFFERENT, Twins
+
+DEMO = {path.stem: Image.open(path).convert("RGB") for path in sorted(PHOTOS.glob("*.jpg"))}
+SMALL = "smaller than 260 x 260 pixels"
+
+
+def notes_of(image):
+    return get_encoder("mini").loader.see(image).look.notes
+
+
+def blurred(image, share):
+    return image.filter(ImageFilter.GaussianBlur(share * min(image.size)))
+
+
+def saved(image, quality=60, scale=1.0):
+    image = image.resize([round(side * scale) for side in image.size], Image.Resampling.BICUBIC)
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=quality)
+    return open_image(file.getvalue())
+
+
+def distance(one, other):
+    return (one ^ other).bit_count()
+
+
+def test_real_photos_are_neither_blurred_nor_empty():
+    noted = {name: notes_of(image) for name, image in DEMO.items()}
+    assert {name: notes for name, notes in noted.items() if notes} == dict.fromkeys(
+        ("helmet", "shuttle", "tripod"), (SMALL,)
+    )
+
+
+def test_photos_that_are_blurred_by_hand():
+    noted = {name: notes_of(blurred(image, 0.02)) for name, image in DEMO.items()}
+    assert [name for name, notes in noted.items() if "blurred" not in notes] == [
+        "brick",
+        "galaxies",
+    ]  # of stripes, dots
+    assert sum("blurred" in notes_of(blurred(image, 0.004)) for image in DEMO.values()) == 0
+
+
+def test_small_is_by_either_side_and_is_not_blurred():
+    cat = DEMO["cat"]
+    for size, notes in {(300, 260): (), (300, 259): (SMALL,), (259, 900): (SMALL,), (75, 50): (SMALL,)}.items():
+        assert notes_of(cat.resize(size)) == notes
+    large = Loader(Preprocess(336, 336, "bicubic", [0.5] * 3, [0.5] * 3), 336)
+    assert large.see(cat).look.notes == ("smaller than 336 x 336 pixels",)
+    huge = io.BytesIO()
+    cat.resize((3000, 2000)).save(huge, "JPEG")  # decoded at a fraction of its size
+    assert notes_of(huge.getvalue()) == ()
+
+
+def test_empty_photos():
+    cat = DEMO["cat"]
+    assert notes_of(cat.point(lambda value: value // 12)) == ("nearly black",)
+    assert notes_of(cat.point(lambda value: value // 3)) == ()
+    assert notes_of(Image.new("RGB", (300, 300), "white")) == ("nearly one colour",)
+    assert notes_of(Image.new("RGB", (30, 30))) == (SMALL, "nearly black")
+    assert fingerprint(Image.new("RGB", (30, 30), "red")) is None
+
+
+def test_fingerprints_are_of_the_photo_and_not_of_the_file():
+    prints = {name: fingerprint(image) for name, image in DEMO.items()}
+    others = [distance(one, other) for a, one in prints.items() for b, other in prints.items() if a < b]
+    assert min(others) > 5 * DIFFERENT
+    for again in ({"quality": 40}, {"scale": 0.5}, {"scale": 1.7}):
+        far = [distance(prints[name], fingerprint(saved(image, **again))) for name, image in DEMO.items()]
+        assert sum(bits < DIFFERENT for bits in far) >= 17, (again, far)
+
+
+def test_twins_are_found_in_order_whatever_their_names():
+    names = ["caf\udce9.jpg", "b; c.jpg", "=d.jpg", "\ud800", ""]
+    with Twins() as twins:
+        for number, name in enumerate(names):
+            assert twins.note(name, 0b1111111 << 9 * number) == []
+        assert twins.note("none", None) == twins.note("nor this", None) == []
+        for number, name in enumerate(names):
+            for bits in (0, 1, 1 << 127, 1 << 64 | 1 << 65 | 1 << 66):
+                assert twins.note("again", (0b1111111 << 9 * number) ^ bits) == [f"the same as {name}"]
+        assert twins.note("other", 0b1111111 ^ 0b1111 << 60) == []
+
+
+def test_twins_by_bits_that_lie_anywhere():
+    rng = np.random.default_rng(0)
+    with Twins() as twins:
+        for number in range(200):
+            bits = int.from_bytes(rng.bytes(16), "big")
+            assert twins.first(str(number), bits) is None
+            flips = sum(1 << int(place) for place in rng.choice(128, DIFFERENT - 1, replace=False))
+            assert twins.first("copy", bits ^ flips) == str(number)
+
+
+def test_where_the_disk_is_full_the_run_goes_on():
+    with Twins() as twins:
+        twins._known.execute("pragma max_page_count = 4")
+        with pytest.warns(UserWarning, match="not looked for any more: database or disk is full"):
+            for number in range(1000):
+                assert twins.note("x" * 500, int(sha256_bytes(b"%d" % number)[:32], 16)) == []
+        assert twins.note("y", 0) == []
