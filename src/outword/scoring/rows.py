@@ -154,6 +154,15 @@ def csv_text(text: str, *, raw: bool = False) -> str:
     return _portable(text) if raw else _BEFORE_FORMULA.sub("'", _portable(text))
 
 
+def csv_cell(text: str) -> str:
+    """What `csv_text` was given, not raw.
+
+    >>> csv_cell(csv_text("=cmd.jpg"))
+    '=cmd.jpg'
+    """
+    return _restored(_QUOTE.sub("", text))
+
+
 _known_text = lru_cache(1 << 14)(csv_text)  # labels and the like come again and again
 
 
