@@ -99,7 +99,8 @@ def command(
         rest = open_source(found, others or photos, column=column, only=only)
         outside = _scores(found, rest, "photos of other things")
         if not outside:
-            raise InputError("no photo of other things can be read", hint="name others, or leave them away")
+            which = "of --not" if others else "that is marked out"
+            raise InputError(f"no photo {which} can be read", hint="name photos of other things, or leave it away")
     threshold, warnings = calibrated(inside, outside, tpr, method, found.reference_scores)
     found.calibration_ = threshold
     found.save(output or detector)
