@@ -1,6 +1,7 @@
 /** What the photos are judged by: class names and their kinds, marks, and the threshold. */
 
 import { render, say } from "./draw.js";
+import { withKind } from "./kinds.js";
 import { keepLabels, keepList, recallList } from "./memory.js";
 import { resume, scoreEmbeddings, sendPhotos } from "./photos.js";
 import { askDetector, askJson, Refused, trouble } from "./service.js";
@@ -79,23 +80,10 @@ async function adopt(detector, current) {
 
 /** Switch a kind of a label on or off: the line of the label says so, and counts. */
 export function switchKind(label, kind, on) {
-  const place = state.detector.labels.indexOf(label);
-  const lines = labelText(state.detector).split("\n");
-  const [name, prompt] = [state.detector.typed[place], state.detector.prompts[label] ?? ""];
-  const without = withoutOf(name);
-  const kept = on ? without.filter((each) => each !== kind) : [...without, kind];
-  const [head, tail = ""] = name.split(/\s>\s/);
-  const given = tail.split("|").map((part) => part.trim()).filter((part) => part && !part.startsWith("-"));
-  const kinds = [...given, ...kept.map((each) => `-${each}`)].join(" | ");
-  lines[place] = `${head.trim()}${kinds ? ` > ${kinds}` : ""}${prompt ? `: ${prompt}` : ""}`;
-  $("labels").value = lines.join("\n");
+  const { labels, typed } = state.detector;
+  const changed = typed.map((text, place) => (labels[place] === label ? withKind(text, kind, on) : text));
+  $("labels").value = labelText({ ...state.detector, typed: changed });
   return relabel();
-}
-
-/** The kinds that a label as typed is without: `animal > -dog`. */
-export function withoutOf(typed) {
-  const parts = (typed.split(/\s>\s/)[1] ?? "").split("|").map((part) => part.trim());
-  return parts.filter((part) => part.startsWith("-")).map((part) => part.slice(1).trim());
 }
 
 // The threshold

@@ -1,7 +1,7 @@
 /** Photos: how they come in, are sent, pictured, and removed. */
 
 import { makeCard, render, say } from "./draw.js";
-import { refit } from "./judging.js";
+import { refit, relabel } from "./judging.js";
 import { keepDemo } from "./memory.js";
 import { ask, askDetector, askJson, Refused, trouble } from "./service.js";
 import { markOf, state, waiting } from "./state.js";
@@ -112,14 +112,12 @@ async function sendPhoto(photo) {
   if (!photo.picture) picture(photo);
 }
 
-/** Go on with what waits, after the service was out of reach; `others` are asked again by the page. */
-let others = () => {};
-export const onResume = (again) => (others = again);
-
+/** Go on with what waits, after the service was out of reach. */
 export function resume() {
   state.downloadError = "";
   sendPhotos();
-  others();
+  relabel();
+  refit();
 }
 
 /** Refuse what the service would not take, and what the browser cannot send. */
