@@ -191,8 +191,8 @@ $("view").addEventListener("keydown", (event) => {
 $("view-before").addEventListener("click", () => viewNext(-1));
 $("view-after").addEventListener("click", () => viewNext(1));
 $("view-marks").addEventListener("click", ({ target }) => target.value && mark(state.viewing, target.value));
-$("view-close").addEventListener("click", () => view(null));
-$("view").addEventListener("click", ({ target }) => target === $("view") && view(null)); // beside it
+$("view-close").addEventListener("click", () => $("view").close());
+$("view").addEventListener("click", ({ target }) => target === $("view") && $("view").close()); // beside it
 $("view").addEventListener("close", () => {
   const photo = state.viewing;
   state.viewing = null;

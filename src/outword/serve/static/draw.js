@@ -5,7 +5,7 @@ import {
   $, calibrated, counted, countMarks, kindOf, markOf, setAxis, shown, sortPhotos, state, threshold, unsure, waiting,
 } from "./state.js";
 import { renderView } from "./view.js";
-import { besides, KINDS, number, plural, seen, tally, thresholdText, unsureText, visible } from "./words.js";
+import { besides, KINDS, number, plural, seen, tally, thresholdText, thresholdTexts, unsureText, visible } from "./words.js";
 
 const LATEST = 250; // milliseconds until a change is drawn where there are no frames, in a tab in the background
 const BINS = 48;
@@ -182,6 +182,7 @@ function renderProgress() {
   } else $("progress-bar").removeAttribute("value");
   $("passed-over").hidden = !state.passedOver;
   $("passed-over").textContent = `${plural(state.passedOver, "file")} of the folder passed over: no photos.`;
+  $("demo").hidden = state.photos.some((photo) => photo.demo);
   $("about-demo").hidden = !state.photos.some((photo) => photo.demo);
 }
 
@@ -264,7 +265,7 @@ function renderLine(counts) {
 }
 
 function renderThreshold() {
-  $("threshold-text").textContent = thresholdText();
+  thresholdTexts().forEach((text, place) => ($("threshold-text").children[place].textContent = text));
   const warning = state.list.hand === null ? state.fitted?.warning : "";
   $("threshold-warning").hidden = !warning;
   $("threshold-warning").textContent = warning ?? "";

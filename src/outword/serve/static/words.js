@@ -69,14 +69,17 @@ export const unsureText = () => (state.axis?.share
   ? "would be on the other side if half or twice as many unrelated photos were let in"
   : "close to the line");
 
-export function thresholdText() {
+export const thresholdText = () => thresholdTexts().filter(Boolean).join(" ");
+
+/** What the threshold says to everyone, and what it is. */
+export function thresholdTexts() {
   const cut = threshold();
   const none = state.dropped ? "The new class names have no threshold of their own yet" : "There is no threshold yet";
-  if (cut === null) return `${none}: move the line, or say of a few photos whether they are yours.`;
-  if (cut === -Infinity) return `Everything is in${why()}.`;
+  if (cut === null) return [`${none}: move the line, or say of a few photos whether they are yours.`, ""];
+  if (cut === -Infinity) return [`Everything is in${why()}.`, ""];
   const share = state.axis?.share?.(state.axis.place(cut));
-  const first = share === undefined ? "" : `In is what fits better than ${better(share)} of unrelated photos. `;
-  return `${first}Threshold ${number(cut)}${why()}.`;
+  const first = share === undefined ? "" : `In is what fits better than ${better(share)} of unrelated photos.`;
+  return [first, `Threshold ${number(cut)}${why()}.`];
 }
 
 /** Where the threshold comes from. */
