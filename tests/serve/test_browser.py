@@ -376,7 +376,9 @@ def test_what_it_looks_like_and_how_well_it_fits_are_said(browser, detector):
         assert wall["besides"] == "nearest of yours: space shuttle"
         assert (cat["fits"], cat["remark"]) == ("fits better than 99.2 % of unrelated photos", "")
         assert not page["notice"].is_displayed()
-        text = "In is what fits better than 93.6 % of unrelated photos. Threshold 1.2, lets in 5% of 124 unrelated photos."
+        text = (
+            "In is what fits better than 93.6 % of unrelated photos. Threshold 1.2, lets in 5% of 124 unrelated photos."
+        )
         assert page["threshold-text"].text == text
         assert page["ticks"].text.split("\n") == ["50 %", "90 %", "all 124"]
         page["threshold"].send_keys(Keys.HOME)

@@ -96,7 +96,9 @@ def _load_zip(path: Path) -> Saved:
                     shutil.copyfileobj(packed, unpacked)  # which ends at the size that the entry announces
             return _load(Path(folder), path)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:  # or it is encrypted
-        raise ArtifactError(f"{path} is not a zip file of a detector: {error}", hint="download it again") from error
+        raise ArtifactError(
+            f"{path} is not a saved detector: {error}", hint="name its folder, or a zip file of it"
+        ) from error
 
 
 def _entries(path: Path, file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

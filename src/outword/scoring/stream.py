@@ -53,7 +53,9 @@ def open_source(
     for path in filter(is_store, paths):
         check_store(detector.method, detector.scorer, path)
     otherwise = (lambda: detector.encoder) if detector.encoder_override else None
-    return find_source(paths, Identity(made["fingerprint"], called(made)), column=column, only=only, otherwise=otherwise)
+    return find_source(
+        paths, Identity(made["fingerprint"], called(made)), column=column, only=only, otherwise=otherwise
+    )
 
 
 def check_unfitted(detector: Detector, source: Source) -> None:
