@@ -23,7 +23,14 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "docs" / "images" / "page.png"
 SIZE = 1280, 900
 MOST = 400_000  # bytes
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--hide-scrollbars",
+]
 READY = """
 const pictures = document.querySelectorAll(".card .open img").length;
 return pictures > 0 && pictures === document.querySelectorAll(".card").length;

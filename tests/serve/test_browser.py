@@ -698,6 +698,7 @@ def test_a_method_without_a_threshold_gets_one_by_hand_or_by_marks(browser, guar
     page.ready().choose("cat", "clock").settled()
     assert [card["verdict"] for card in page.cards().values()] == ["uncalibrated"] * 2
     assert "There is no threshold yet" in page["threshold-text"].text
+    assert page["axis-text"].text == "score" and len([*map(float, page["ticks"].text.split())]) == 5
     page.mark("cat.jpg", "inside")
     page.mark("clock.jpg", "outside")
     page.wait(lambda: [card["verdict"] for card in page.cards().values()] == ["in", "out"])
@@ -749,7 +750,11 @@ def test_kinds_are_shown_and_switched_off_one_by_one(page):
     assert (cards["cat.jpg"]["verdict"], cards["raccoon.jpg"]["verdict"]) == ("out", "in")
     assert not box("cat").is_selected() and box("cat").is_enabled()
     assert not box("tabby").is_selected() and not box("tabby").is_enabled()  # it went with the cats
-    box("cat").click()
+    box("horse").click()
+    box("cat").click()  # without waiting for the answer
+    page.wait(lambda: page["labels"].get_property("value") == "animal > -horse")
+    page.wait(lambda: not box("horse").is_selected() and box("cat").is_selected())
+    box("horse").click()
     page.wait(lambda: before.text == many)
     assert (page["labels"].get_property("value"), page.settled().cards()["cat.jpg"]["verdict"]) == ("animal", "in")
 

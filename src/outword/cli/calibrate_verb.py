@@ -76,9 +76,7 @@ def command(
     from outword.detector.inputs import with_file
     from outword.detector.loading import load
     from outword.errors import InputError
-    from outword.scoring.marks import IN, OUT, find_marked, read_marks
-    from outword.scoring.stream import check_unfitted, open_source
-    from outword.vectors.source import find_names
+    from outword.scoring.stream import check_unfitted
 
     if marks and others:
         raise InputError("--marks says which photos are of other things, and --not too", hint="give one of the two")
@@ -89,18 +87,13 @@ def command(
     note_order(found)
     if found.fitted_on is None:
         say("it does not say which photos it was fitted on: use others, or the threshold will be too high")
-    marked = find_marked(read_marks(marks), find_names(photos)) if marks else None
-    source = open_source(found, photos, column=column, only=marked and marked[IN].__contains__)
+    source, rest = _sources(found, photos, others, marks, column)
     check_unfitted(found, source)
     inside = _scores(found, source, "calibrate")
-    outside: dict[bytes, float] = {}
-    if others or (marked and marked[OUT]):
-        only = marked and marked[OUT].__contains__
-        rest = open_source(found, others or photos, column=column, only=only)
-        outside = _scores(found, rest, "photos of other things")
-        if not outside:
-            which = "of --not" if others else "that is marked out"
-            raise InputError(f"no photo {which} can be read", hint="name photos of other things, or leave it away")
+    outside = _scores(found, rest, "photos of other things") if rest else {}
+    if rest and not outside:
+        which = "of --not" if others else "that is marked out"
+        raise InputError(f"no photo {which} can be read", hint="name photos of other things, or leave it away")
     threshold, warnings = calibrated(inside, outside, tpr, method, found.reference_scores)
     found.calibration_ = threshold
     found.save(output or detector)
@@ -109,6 +102,22 @@ def command(
     for warning in warnings:
         warn(f"warning: {warning}")
     click.echo(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")
+
+
+def _sources(
+    detector: Detector, photos: Sequence[str], others: Sequence[str], marks: str | None, column: str | None
+) -> tuple[Source, Source | None]:
+    """The photos of the classes, and those of other things, if any: by what was named, or by marks."""
+    from outword.scoring.marks import IN, OUT, find_marked, read_marks
+    from outword.scoring.stream import open_source
+    from outword.vectors.source import find_names
+
+    if marks is None:
+        rest = open_source(detector, others, column=column) if others else None
+        return open_source(detector, photos, column=column), rest
+    marked = find_marked(read_marks(marks), find_names(photos))
+    inside, outside = (open_source(detector, photos, column=column, only=marked[m].__contains__) for m in (IN, OUT))
+    return inside, outside if marked[OUT] else None
 
 
 def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]:

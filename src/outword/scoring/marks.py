@@ -44,14 +44,16 @@ def read_marks(path: str | os.PathLike[str]) -> dict[str, str]:
 
 def find_marked(marks: Mapping[str, str], photos: Iterable[str]) -> dict[str, set[str]]:
     """The photos that are marked `in`, and those marked `out`, of all that there are; each mark must have its photo."""
-    by_name: dict[str, set[str]] = defaultdict(set)
+    by_name: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for photo in photos:
-        by_name[_parts(photo)[-1]].add(photo)
+        parts = _parts(str(Path(photo).absolute()))  # marks may have more of the path than `./cat.jpg` has
+        by_name[parts[-1]][photo] = parts
     found: dict[str, set[str]] = {IN: set(), OUT: set()}
     missing = []
     for name, mark in marks.items():
-        alike = by_name.get(_parts(name)[-1], set())
-        fitting = {name} & alike or {photo for photo in alike if _parts(photo)[-len(_parts(name)) :] == _parts(name)}
+        end = _parts(name)
+        alike = by_name.get(end[-1], {})
+        fitting = {name} & alike.keys() or {photo for photo, parts in alike.items() if parts[-len(end) :] == end}
         if len(fitting) > 1:
             hint = "give fewer folders, or write more of the path into the marks"
             raise InputError(f"the mark {name!r} may be of {a_few(sorted(map(repr, fitting)))}", hint=hint)

@@ -132,7 +132,7 @@ class Service:
 
     def info(self, key: str, detector: Detector) -> Info:
         """What is said of a detector."""
-        known = detector.reference_scores is not None and detector.cut is not None
+        known = detector.reference_scores if detector.cut else None
         return Info(
             id=key,
             labels=tuple(detector.labels),
@@ -147,7 +147,7 @@ class Service:
             threshold=finite_or_none(detector.threshold),
             basis=detector.basis,
             calibration=detector.cut.told if detector.cut else "",
-            ladder=ladder(detector.reference_scores) if known else (),
+            ladder=() if known is None else ladder(known),
             takes_embeddings=takes_vectors(detector),
             limits=self.limits,
         )

@@ -7,9 +7,9 @@
  * axis.js      the axis of the plot            exports.js         what can be taken home
  */
 
-import { render } from "./draw.js";
+import { draw, render, say } from "./draw.js";
 import { download, exportMarks, exportTable } from "./exports.js";
-import { forgetMarks, mark, relabel, setByHand, switchKind } from "./judging.js";
+import { forgetMarks, mark, relabel, switchKind } from "./judging.js";
 import { keepList, recalledLabels, recallList, remembered, wantsDemo } from "./memory.js";
 import { addDemo, addDropped, addFiles, addPasted, removePhotos, sendPhotos, undoRemoval } from "./photos.js";
 import { askJson, trouble } from "./service.js";
@@ -72,12 +72,18 @@ for (const id of ["files", "folder"]) {
 $("demo").addEventListener("click", addDemo);
 $("clear").addEventListener("click", () => {
   removePhotos(state.photos);
+  say("All photos are removed; this can be undone.");
+  draw(); // what is hidden cannot have the focus
   $("undo").focus();
-  $("said").textContent = "All photos are removed; this can be undone.";
 });
 $("undo").addEventListener("click", () => {
   undoRemoval();
   $("files").focus(); // the button goes away
+});
+$("removed-close").addEventListener("click", () => {
+  state.removed = null;
+  $("files").focus();
+  render();
 });
 
 const carriesFiles = (event) => event.dataTransfer?.types.includes("Files");
@@ -119,8 +125,12 @@ $("sort").addEventListener("change", () => {
 $("export").addEventListener("click", exportTable);
 $("export-marks").addEventListener("click", exportMarks);
 $("threshold").addEventListener("input", () => {
-  setByHand(Number(state.axis.score($("threshold").valueAsNumber).toPrecision(6)));
+  const [place, { score, step }] = [$("threshold").valueAsNumber, state.axis];
+  const digits = 1 - Math.floor(Math.log10(score(place + step) - score(place))); // one more than the step has
+  state.list.hand = Number(score(place).toFixed(Math.min(Math.max(digits, 0), 100)));
+  render();
 });
+$("threshold").addEventListener("change", keepList);
 $("own-threshold").addEventListener("click", () => {
   $("threshold").focus();
   forgetMarks();

@@ -119,7 +119,7 @@ function renderFacts({ labels, wild_words, method, encoder }) {
 /** What each broad label stands for; a list is made when it is unfolded. */
 function renderKinds() {
   const { detector } = state;
-  if (!changed($("kinds"), detector)) return;
+  if (!changed($("kinds"), detector, state.labelsError)) return;
   const broad = detector.labels.filter((label, place) =>
     detector.kinds[label]?.length || withoutOf(detector.typed[place]).length);
   const there = new Map([...$("kinds").children].map((fold) => [fold.dataset.label, fold]));
@@ -198,7 +198,7 @@ function renderShow(counts) {
     ...pick(counts, "uncalibrated", "error", "waiting") };
   const there = Object.keys(parts).filter((kind) => kind === "all" || kind === state.show || parts[kind]);
   if (!changed($("show"), state.show, ...there.flatMap((kind) => [kind, parts[kind]]))) return;
-  const focused = document.activeElement?.value;
+  const focused = $("show").contains(document.activeElement) ? document.activeElement.value : "";
   $("show").replaceChildren(...there.map((kind) => {
     const button = element("button", ` ${KINDS[kind] ?? kind}`, kind);
     Object.assign(button, { type: "button", value: kind, title: kind === "unsure" ? unsureText() : "" });
@@ -206,7 +206,7 @@ function renderShow(counts) {
     button.prepend(element("b", (parts[kind] ?? 0).toLocaleString("en")));
     return button;
   }));
-  $("show").querySelector(`[value="${CSS.escape(focused ?? "")}"]`)?.focus();
+  $("show").querySelector(`[value="${CSS.escape(focused)}"]`)?.focus();
   $("unsure-text").hidden = !near;
   $("unsure-text").textContent = `unsure: ${unsureText()}`;
 }

@@ -78,12 +78,14 @@ async function adopt(detector, current) {
   await refit();
 }
 
-/** Switch a kind of a label on or off: the line of the label says so, and counts. */
-export function switchKind(label, kind, on) {
+/** Switch a kind of a label on or off: the line of the label says so, and counts. What was typed before comes first. */
+export async function switchKind(label, kind, on) {
+  if (labelText(state.detector) !== $("labels").value) await relabel();
   const { labels, typed } = state.detector;
+  if (state.labelsError) return render(); // to be put right first; the box goes back
   const changed = typed.map((text, place) => (labels[place] === label ? withKind(text, kind, on) : text));
   $("labels").value = labelText({ ...state.detector, typed: changed });
-  return relabel();
+  await relabel();
 }
 
 // The threshold
@@ -97,12 +99,6 @@ export function mark(photo, value) {
   keepList();
   render();
   refit();
-}
-
-export function setByHand(value) {
-  state.list.hand = value;
-  keepList();
-  render();
 }
 
 /** Forget the marks of these class names and what was set by hand. */

@@ -213,9 +213,9 @@ async function loaded(blob, alt) {
 // Going away, and back
 
 export function removePhotos(photos) {
-  const [gone, before, marked] = [new Set(photos), [...state.photos], photos.some(markOf)];
-  state.removed = { photos: [...photos], before, detector: state.detector };
-  state.photos = before.filter((photo) => !gone.has(photo));
+  const [gone, marked] = [new Set(photos), photos.some(markOf)];
+  state.removed = { photos: [...photos], detector: state.detector };
+  state.photos = state.photos.filter((photo) => !gone.has(photo));
   if (!state.photos.length) keepDemo(false);
   if (gone.has(state.viewing)) state.viewing = null;
   render();
@@ -224,10 +224,9 @@ export function removePhotos(photos) {
 
 /** Bring back what was removed last; by other class names it is judged anew. */
 export function undoRemoval() {
-  const { photos, before, detector } = state.removed;
+  const { photos, detector } = state.removed;
   for (const photo of photos) if (detector !== state.detector && !photo.error) photo.result = null;
-  const there = new Set(before);
-  state.photos = [...before, ...state.photos.filter((photo) => !there.has(photo))];
+  state.photos.push(...photos);
   state.removed = null;
   say(tally());
   sendPhotos();
