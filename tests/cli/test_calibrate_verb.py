@@ -93,12 +93,14 @@ def marks(path, *rows, head="path,mark"):
     return path
 
 
-def test_marks_say_which_photos_are_of_the_classes_and_which_are_not(saved, mine, ranked, tmp_path):
+def test_marks_say_which_photos_are_of_the_classes_and_which_are_not(saved, mine, ranked, tmp_path, monkeypatch):
     given = ["--tpr", "0.5", "--json"]
     by_hand = call("calibrate", saved, *mine, "--not", ranked[1][1], *given).stdout
     rows = [*(f"photos/{path.name},0.5,in" for path in mine), f"{ranked[1][1]},,out", "of-no-mark.jpg,1,"]
     file = marks(tmp_path / "marks.csv", *rows, head="\ufeffpath,score,mark")
     assert call("calibrate", saved, PHOTOS, "--marks", file, *given).stdout == by_hand
+    monkeypatch.chdir(PHOTOS)  # the marks say more of the path than `./cat.jpg` does
+    assert call("calibrate", saved, ".", "--marks", file, *given).stdout == by_hand
     packed = tmp_path / "d.zip"
     packed.write_bytes(outword.load(saved).zipped("d.outword"))
     told = call("calibrate", packed, PHOTOS, "--marks", file, code=2).stderr

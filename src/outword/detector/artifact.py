@@ -35,6 +35,7 @@ from outword.errors import ArtifactError
 SCHEMA = 2
 CARD, VECTORS = "detector.json", "vectors.safetensors"
 TEXTS = ("labels", "rows", "wild", "vocabulary")  # of `Saved`, each a text file
+NO_ZIP = zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError  # or encrypted
 GROWTH, SMALL = 10, 1 << 20  # vectors hardly get smaller in a zip file, so one that grows more is no detector
 FILES = {CARD, VECTORS, *(f"{name}.txt" for name in TEXTS)}
 
@@ -95,7 +96,7 @@ def _load_zip(path: Path) -> Saved:
                 with file.open(entry) as packed, (Path(folder) / name).open("wb") as unpacked:
                     shutil.copyfileobj(packed, unpacked)  # which ends at the size that the entry announces
             return _load(Path(folder), path)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:  # or it is encrypted
+    except (*NO_ZIP, OSError) as error:
         raise ArtifactError(
             f"{path} is not a saved detector: {error}", hint="name its folder, or a zip file of it"
         ) from error
