@@ -112,7 +112,7 @@ def parse(text: str) -> Label:
     for other in (*names[1:], *kinds):
         if mark and "#" in other:
             raise InputError(f"only the first name of a label takes a hint, got {text!r}", hint=f"write {name}#{hint}")
-    without = tuple(kind.removeprefix(WITHOUT).strip() for kind in kinds if kind.startswith(WITHOUT))
+    without = tuple(dict.fromkeys(kind.removeprefix(WITHOUT).strip() for kind in kinds if kind.startswith(WITHOUT)))
     given = [kind for kind in kinds if not kind.startswith(WITHOUT)]
     left = tuple(kind for kind in given if kind not in without)
     if not all(without) or (given and not left):

@@ -58,7 +58,7 @@ function along(from, to, value, below, above) {
   const last = from.length - 1;
   if (value <= from[0]) return to[0] + (value - from[0]) * below;
   if (value >= from[last]) return to[last] + (value - from[last]) * above;
-  let next = from.findIndex((each) => each > value);
+  const next = from.findIndex((each) => each > value);
   const part = (value - from[next - 1]) / (from[next] - from[next - 1]);
   return to[next - 1] + part * (to[next] - to[next - 1]);
 }

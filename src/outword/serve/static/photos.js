@@ -179,14 +179,14 @@ export async function scoreEmbeddings(detector, photos) {
 // Pictures
 
 const wanted = new Map(); // photos whose small copies are being made, by number
-let worker = null;
+let [worker, latest] = [null, 0];
 
 /** Have a small copy made. That is after the service has read the photo, so that no giant is ever decoded here. */
 function picture(photo) {
   worker ??= newWorker();
-  const id = wanted.size ? Math.max(...wanted.keys()) + 1 : 0;
-  wanted.set(id, photo);
-  worker.postMessage({ id, file: photo.file });
+  latest += 1;
+  wanted.set(latest, photo);
+  worker.postMessage({ id: latest, file: photo.file });
 }
 
 function newWorker() {
