@@ -26,7 +26,7 @@ async function start() {
     recallList();
     $("labels").value = recalledLabels() || labelText(state.service);
     if (recalledLabels()) await relabel();
-    if (wantsDemo()) await addDemo();
+    if (wantsDemo()) await addDemo({ unasked: true });
     sendPhotos();
   } catch (error) {
     trouble(error, start);
@@ -69,7 +69,7 @@ for (const id of ["files", "folder"]) {
     $(id).value = ""; // the same may be chosen again
   });
 }
-$("demo").addEventListener("click", addDemo);
+$("demo").addEventListener("click", () => addDemo());
 $("clear").addEventListener("click", () => {
   removePhotos(state.photos);
   say("All photos are removed; this can be undone.");

@@ -5,7 +5,7 @@ import {
   $, calibrated, counted, countMarks, kindOf, markOf, setAxis, shown, sortPhotos, state, threshold, unsure, waiting,
 } from "./state.js";
 import { renderView } from "./view.js";
-import { besides, KINDS, number, plural, seen, tally, thresholdText, thresholdTexts, unsureText, visible } from "./words.js";
+import { besides, KINDS, number, plural, seen, tally, thresholdText, thresholdTexts, visible } from "./words.js";
 
 const LATEST = 250; // milliseconds until a change is drawn where there are no frames, in a tab in the background
 const BINS = 48;
@@ -201,14 +201,14 @@ function renderShow(counts) {
   const focused = $("show").contains(document.activeElement) ? document.activeElement.value : "";
   $("show").replaceChildren(...there.map((kind) => {
     const button = element("button", ` ${KINDS[kind] ?? kind}`, kind);
-    Object.assign(button, { type: "button", value: kind, title: kind === "unsure" ? unsureText() : "" });
+    Object.assign(button, { type: "button", value: kind, title: kind === "unsure" ? state.axis.unsure : "" });
     button.setAttribute("aria-pressed", String(state.show === kind));
     button.prepend(element("b", (parts[kind] ?? 0).toLocaleString("en")));
     return button;
   }));
   $("show").querySelector(`[value="${CSS.escape(focused)}"]`)?.focus();
   $("unsure-text").hidden = !near;
-  $("unsure-text").textContent = `unsure: ${unsureText()}`;
+  $("unsure-text").textContent = `unsure: ${state.axis?.unsure}`;
 }
 
 const pick = (counts, ...kinds) =>
@@ -250,6 +250,7 @@ function renderTicks() {
   $("ticks").replaceChildren(...ticks.map(({ at }, place) => {
     const tick = element("span", texts[place]);
     tick.style.left = `${100 * at}%`;
+    tick.classList.toggle("start", at === 0);
     return tick;
   }));
 }

@@ -63,18 +63,21 @@ export function addPasted(files) {
   }));
 }
 
-export async function addDemo() {
+/** The demo photos that are not there yet; at the first visit only if nobody has added others in the meantime. */
+export async function addDemo({ unasked = false } = {}) {
   const fetchOne = async (name) => {
     const blob = await (await ask(`demo/${encodeURIComponent(name)}`)).blob();
     return new File([blob], name, { type: blob.type, lastModified: 0 });
   };
   try {
     const { photos } = await askJson("demo");
+    const files = await Promise.all(photos.map(fetchOne));
     const there = new Set(state.photos.map((photo) => photo.name));
-    addFiles(await Promise.all(photos.filter((name) => !there.has(name)).map(fetchOne)), { demo: true });
+    if (unasked && there.size) return;
+    addFiles(files.filter((file) => !there.has(file.name)), { demo: true });
     keepDemo(true);
   } catch (error) {
-    trouble(error, addDemo);
+    trouble(error, () => addDemo({ unasked }));
     render();
   }
 }

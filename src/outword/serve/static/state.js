@@ -2,7 +2,7 @@
 
 import { axisOf } from "./axis.js";
 
-export const NEAR = 0.3; // of the axis, to both sides of the line: half or twice as many unrelated photos
+const NEAR = 0.3; // of the axis, to both sides of the line: half or twice, where it is a logarithm
 const STEPS = 200; // of the line across the plot, about
 
 /**

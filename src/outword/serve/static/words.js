@@ -64,11 +64,6 @@ export function besides(photo) {
   return names.length ? ["looks like:", names.slice(0, 2).join(", ")] : ["", ""];
 }
 
-/** What "unsure" says, in plain words. */
-export const unsureText = () => (state.axis?.share
-  ? "would be on the other side if half or twice as many unrelated photos were let in"
-  : "close to the line");
-
 export const thresholdText = () => thresholdTexts().filter(Boolean).join(" ");
 
 /** What the threshold says to everyone, and what it is. */
