@@ -892,8 +892,8 @@ def test_keys_go_from_photo_to_photo_and_mark(page):
     page["view"].send_keys(Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
     assert page.viewed()["name"] == first
     page["view"].send_keys(Keys.ESCAPE)
-    page.wait(lambda: not page["view"].is_displayed())
-    assert page.driver.switch_to.active_element.get_attribute("aria-label") == f"Show all about {first}"
+    label = f"Show all about {first}"  # though another one was clicked
+    page.wait(lambda: page.driver.switch_to.active_element.get_attribute("aria-label") == label)
     page["labels"].send_keys("1")  # is text there
     assert page["labels"].get_property("value").endswith("1")
 
@@ -926,10 +926,9 @@ def test_hundreds_of_photos_leave_no_address_behind(page):
     page.driver.find_element(By.CLASS_NAME, "open").click()
     page.wait(page["view"].is_displayed)
     page["view"].send_keys(Keys.ARROW_RIGHT, Keys.ESCAPE)
-    page.wait(lambda: not page["view"].is_displayed())
-    page.cards()
-    made, left = page.driver.execute_script("return [made.size, [...made].filter((url) => !released.has(url)).length]")
-    assert (made, left) == (302, 0)
+    left = "return [...made].filter((url) => !released.has(url)).length"
+    page.wait(lambda: page.driver.execute_script(left) == 0)
+    assert page.driver.execute_script("return made.size") == 302
 
 
 def test_a_screen_reader_finds_its_way(page):
