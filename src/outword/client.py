@@ -16,7 +16,7 @@ import os
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,6 +63,8 @@ class Info:
 
     id: str
     labels: tuple[str, ...]
+    typed: tuple[str, ...] = field(metadata={"description": "The labels as they were typed."})
+    kinds: Mapping[str, Sequence[str]] = field(metadata={"description": "What each label stands for beside its name."})
     prompts: Mapping[str, str] = field(metadata={"description": "Of labels that have a prompt of their own."})
     coverage: Mapping[str, str] = field(metadata={"description": "How well the encoder knows each, if it can tell."})
     method: str
@@ -72,6 +74,9 @@ class Info:
     threshold: float | None = field(metadata={"description": "In from this score on; null if there is none."})
     basis: str = field(metadata={"description": "Of the threshold: calibrated, reference, batch or formula."})
     calibration: str = field(metadata={"description": "How the threshold was found on photos, in words."})
+    ladder: Sequence[tuple[float, float]] = field(
+        metadata={"description": "p-values, falling, and the scores that have them; empty without a reference."}
+    )
     takes_embeddings: bool
     limits: Limits
 
@@ -348,7 +353,14 @@ def _take(kind: Callable[..., _Answer], answer: Mapping[str, Any], **made: Any) 
 
 
 def _info(answer: Mapping[str, Any]) -> Info:
-    return _take(Info, answer, labels=tuple(answer["labels"]), limits=_take(Limits, answer["limits"]))
+    made = {
+        "labels": tuple(answer["labels"]),
+        "typed": tuple(answer["typed"]),
+        "kinds": {label: tuple(kinds) for label, kinds in answer["kinds"].items()},
+        "ladder": tuple((p, score) for p, score in answer["ladder"]),
+        "limits": _take(Limits, answer["limits"]),
+    }
+    return _take(Info, answer, **made)
 
 
 def _scores(count: int, answer: Mapping[str, Any]) -> Scores:

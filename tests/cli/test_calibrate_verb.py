@@ -86,3 +86,59 @@ def test_a_calibrated_detector_keeps_its_p_values(saved, mine, tmp_path):
     assert (before["basis"], after["basis"]) == ("reference", "calibrated")
     assert (before["p"], before["score"]) == (after["p"], after["score"]) and before["p"]
     assert before["threshold"] != after["threshold"]
+
+
+def marks(path, *rows, head="path,mark"):
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def test_marks_say_which_photos_are_of_the_classes_and_which_are_not(saved, mine, ranked, tmp_path, monkeypatch):
+    given = ["--tpr", "0.5", "--json"]
+    by_hand = call("calibrate", saved, *mine, "--not", ranked[1][1], *given).stdout
+    rows = [*(f"photos/{path.name},0.5,in" for path in mine), f"{ranked[1][1]},,out", "of-no-mark.jpg,1,"]
+    file = marks(tmp_path / "marks.csv", *rows, head="\ufeffpath,score,mark")
+    assert call("calibrate", saved, PHOTOS, "--marks", file, *given).stdout == by_hand
+    monkeypatch.chdir(PHOTOS)  # the marks say more of the path than `./cat.jpg` does
+    assert call("calibrate", saved, ".", "--marks", file, *given).stdout == by_hand
+    packed = tmp_path / "d.zip"
+    packed.write_bytes(outword.load(saved).zipped("d.outword"))
+    told = call("calibrate", packed, PHOTOS, "--marks", file, code=2).stderr
+    assert "d.zip stays as it is" in told and "-o NAME.outword" in told
+    assert call("calibrate", packed, PHOTOS, "--marks", file, *given, "-o", tmp_path / "e.outword").stdout == by_hand
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "path,mark\nno-such.jpg,in\ncat.jpg,in\n",
+            "1 of 2 marked photos are not among the photos given: 'no-such.jpg'",
+        ),
+        ("path,mark\ncat.jpg,yes\n", "must be in or out, got 'yes' for 'cat.jpg'"),
+        ("path,mark\ncat.jpg,in\ncat.jpg,out\n", "'cat.jpg' is marked in and out"),
+        ("path,mark\ncat.jpg,in\nphotos/cat.jpg,out\n", "marked in and out: "),
+        ("path,mark\ncat.jpg,\n", "there are no marks"),
+        ("cat.jpg,in\n", "there are no marks"),
+        ("photo,mark\ncat.jpg,in\n", "lack the columns path and mark"),
+        ("path,mark\n/,in\n", "not among the photos given"),
+        ("", "there are no marks"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
+)
+def test_marks_that_cannot_be_used_are_refused_with_the_reason(saved, tmp_path, content, message):
+    file = tmp_path / "marks.csv"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert message in call("calibrate", saved, PHOTOS, "--marks", file, code=2).stderr
+
+
+def test_a_mark_that_may_be_of_two_photos_is_refused(saved, mine, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(mine[0], tmp_path / folder / "=x.jpg")
+    file = marks(tmp_path / "marks.csv", "'=x.jpg,in")
+    told = call("calibrate", saved, tmp_path / "a", tmp_path / "b", "--marks", file, code=2).stderr
+    assert "the mark '=x.jpg' may be of" in told
+    told = call("calibrate", saved, tmp_path / "a", "--marks", file, code=2).stderr
+    assert "at least 5 readable ID photos, got 1" in told
+    assert "and --not too" in call("calibrate", saved, PHOTOS, "--marks", file, "--not", PHOTOS, code=2).stderr

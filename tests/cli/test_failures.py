@@ -120,7 +120,7 @@ def test_strict_has_the_same_style(saved):
 @pytest.mark.parametrize("output", [[], ["-o", "rows/"]])
 def test_files_that_are_passed_over_are_counted(saved, tmp_path, monkeypatch, output):
     monkeypatch.chdir(tmp_path)
-    names = ["a.CR2", "b.mov", "sub/c.mov", "notes.txt", "README", ".hidden.txt", "sub/.git/x.txt"]
+    names = ["a.MOV", "b.mov", "sub/c.mov", "notes.txt", "README", ".hidden.txt", "sub/.git/x.txt"]
     for name in names:
         (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "photos" / name).touch()

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,58 @@ def test_round_trip(tmp_path):
     texts = ["labels.txt", "rows.txt", "vectors.safetensors", "vocabulary.txt", "wild.txt"]
     assert sorted(os.listdir(path)) == ["detector.json", *texts]
     assert os.listdir(tmp_path) == ["a.outword"]
+
+
+def zipped(path, entries, **options):
+    with zipfile.ZipFile(path, "w", **options) as file:
+        for name, data in entries:
+            file.writestr(name, data)
+    return path
+
+
+def test_a_zip_file_of_a_detector_is_read_like_its_folder(tmp_path):
+    path = tmp_path / "a.outword.zip"
+    path.write_bytes(artifact.zipped(SAVED, "detector.outword"))
+    assert artifact.load(path).labels == SAVED.labels
+    files = artifact.contents(SAVED)
+    again = [(f"b/{name}", data) for name, data in files.items()]
+    around = [("b/", b""), ("__MACOSX/b/labels.txt", b"of macOS"), ("../../evil.txt", b"x"), ("b/readme.md", b"hello")]
+    by_hand = zipped(tmp_path / "b.zip", [*again, *around], compression=zipfile.ZIP_DEFLATED)
+    assert artifact.load(by_hand).labels == SAVED.labels
+    assert artifact.load(zipped(tmp_path / "c.zip", files.items())).wild == SAVED.wild  # in no folder
+    assert sorted(os.listdir(tmp_path)) == ["a.outword.zip", "b.zip", "c.zip"]
+
+
+def test_a_zip_file_that_is_no_detector_is_refused(tmp_path):
+    files = artifact.contents(SAVED)
+
+    def load(entries, **options):
+        with pytest.raises(ArtifactError) as error:
+            artifact.load(zipped(tmp_path / "x.zip", entries, **options))
+        return error.value.message
+
+    assert "x.zip is not a saved detector: it has no detector.json" in load([("../detector.txt", b"")])
+    assert "x.zip has no wild.txt" in load([pair for pair in files.items() if pair[0] != "wild.txt"])
+    assert f"{os.sep}wild.txt has changed" in load([*{**files, "wild.txt": b"cat"}.items()])
+    assert "more than one detector" in load([(f"{folder}/{name}", files[name]) for folder in "ab" for name in files])
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        assert "more than one detector" in load([*files.items(), ("wild.txt", b"")])
+    bomb = {**files, "wild.txt": b"0" * (30 << 20)}
+    assert "would unpack to 31,4" in load(bomb.items(), compression=zipfile.ZIP_DEFLATED)
+    whole = zipped(tmp_path / "x.zip", files.items()).read_bytes()
+    for broken in (b"", b"PK", whole[:-40], whole[:-6] + b"\xff" * 4 + b"\0\0", whole.replace(b"cat", b"cow")):
+        (tmp_path / "x.zip").write_bytes(broken)
+        with pytest.raises(ArtifactError, match=r"x\.zip is not a saved detector"):
+            artifact.load(tmp_path / "x.zip")
+
+
+def test_a_zip_entry_that_says_less_than_it_holds_stops_there(tmp_path):
+    files = {**artifact.contents(SAVED), "wild.txt": b"0" * (30 << 20)}
+    path = zipped(tmp_path / "x.zip", files.items(), compression=zipfile.ZIP_DEFLATED)
+    size = (30 << 20).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(size, (4).to_bytes(4, "little")))
+    with pytest.raises(ArtifactError, match=r"x\.zip"):
+        artifact.load(path)
 
 
 def test_a_detector_is_replaced_and_nothing_else_is(tmp_path):

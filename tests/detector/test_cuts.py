@@ -103,7 +103,7 @@ def test_kinds_are_named_and_own_names_are_not():
     scorer = Rows().fit(EYE)
     scorer.owners_ = np.array([0, 0, 1])
     own = ["sofa", "couch"], ["dog"]
-    meanings = [asdict(Meaning(names[0], names[0], names, "", "", 1, [], False, [])) for names in own]
+    meanings = [asdict(Meaning(names[0], names[0], names, "", "", 1, [], False, [], [])) for names in own]
     detector = made(scorer, rows=["couch", "davenport", "dog"], card={"meanings": meanings})
     detector.labels = ["sofa", "dog"]
     found = list(judge(detector, EYE))

@@ -165,5 +165,5 @@ def test_sample_stays_small():
 
 
 def test_the_table_of_the_browser_is_free_of_formulas_as_ours_is():
-    script = Path(outword.__file__).parent / "serve" / "static" / "app.js"
+    script = Path(outword.__file__).parent / "serve" / "static" / "exports.js"
     assert f'text.replace(/{cells._BEFORE_FORMULA.pattern}/g, "\'")' in script.read_text(encoding="utf-8")

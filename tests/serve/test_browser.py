@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import shutil
-import zipfile
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -20,9 +19,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 import outword
-from conftest import LABELS, PHOTOS
+from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 from helpers import served
 from helpers.served import ask, process
+from outword.detector.judge import in_words
 from outword.maths.thresholds import fit_marks, fit_reference, measured
 from outword.scoring.rows import COLUMNS
 from outword.serve.app import create_app
@@ -52,14 +52,22 @@ CARDS = """
 const [done] = arguments;
 const read = () => [...document.querySelectorAll(".card")].map((card) => {
   const text = (selector) => card.querySelector(selector).textContent.trim();
-  const [verdict, score, remark] = [...card.querySelector(".verdict").children].map((each) => each.textContent);
-  const words = [...card.querySelectorAll(".words li")].map((item) => item.firstChild.textContent);
-  return {name: text(".name"), verdict, score, remark, label: text(".label").replace(/^(nearest|as) /, ""),
-    fits: text(".fits"), near: text(".near"), folded: !card.querySelector("details").open, words,
-    error: text(".why"), again: !card.querySelector(".again").hidden,
+  const [verdict, score, remark, unsure] = [...card.querySelector(".verdict").children].map((each) => each.textContent);
+  return {name: text(".name"), verdict, score, remark, unsure, label: text(".label").replace(/^(nearest|as) /, ""),
+    fits: text(".fits"), besides: text(".besides"), error: text(".why"), notes: text(".notes"),
+    again: !card.querySelector(".again").hidden, shown: !card.hidden,
     pictures: card.querySelectorAll(".photo img").length, tags: card.querySelectorAll(".text img").length};
 });
 requestAnimationFrame(() => done(read()));  // what has changed is drawn by then
+"""
+VIEW = """
+const list = (id) => [...document.querySelectorAll(`#${id} li`)].map((item) => item.firstChild.textContent);
+const facts = [...document.querySelectorAll("#view-facts div")].map((pair) => [...pair.children]);
+const text = (id) => document.getElementById(id).textContent;
+return {...Object.fromEntries(facts.map(([name, value]) => [name.textContent, value.textContent])),
+  name: text("view-name"), verdict: text("view-verdict"), sense: text("view-sense"), at: text("view-place"),
+  open: document.getElementById("view").open, classes: list("view-labels"), words: list("view-words"),
+  notes: list("view-notes"), pictures: document.querySelectorAll("#view-photo img").length};
 """
 HAND_OVER = """
 const [kind, files] = arguments;
@@ -121,6 +129,42 @@ const all = {subtree: true, childList: true, attributes: true, characterData: tr
 new MutationObserver(note).observe(document.getElementById("cards"), all);
 """
 TOUCHED = "return [...touched].map((name) => name?.textContent ?? 'the list');"
+ADD_NOTES = """
+const real = window.fetch;
+window.fetch = async (path, how) => {
+  const answer = await real(path, how);
+  if (!path.startsWith("v1/score") || !(how.body instanceof FormData)) return answer;
+  const told = await answer.json();
+  return Response.json({...told, results: told.results.map((result) => ({...result, notes: ["<i>blurred</i>"]}))});
+};
+"""
+ANSWER_BY_ITSELF = """
+const [score, files] = arguments;
+[window.made, window.released] = [new Set(), new Set()];
+const {createObjectURL, revokeObjectURL} = URL;
+URL.createObjectURL = (blob) => { const url = createObjectURL.call(URL, blob); made.add(url); return url; };
+URL.revokeObjectURL = (url) => { released.add(url); revokeObjectURL.call(URL, url); };
+const result = {verdict: "in", basis: "reference", threshold: 0, p: 0.5, fits: "", label: "cat", kind: "",
+  looks_like: [], labels: [], words: [], error: "", embedding: [1]};
+let count = 0;
+window.fetch = async (path) => Response.json({results: [{...result, score: score + (count++ % 40) / 4}]});
+const canvas = document.createElement("canvas");
+canvas.toBlob((blob) => {
+  const data = new DataTransfer();
+  for (let i = 0; i < files; i += 1) data.items.add(new File([blob, String(i)], `${i}.png`, {type: "image/png"}));
+  document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
+});
+"""
+AXIS = """
+const [ladder, values, cut, done] = arguments;
+import("./static/axis.js").then(({axisOf}) => {
+  const {place, score, low, high, step, ticks} = axisOf(ladder, values, cut, null, 200);
+  const wide = Array.from({length: 201}, (_, i) => low + (i * (high - low)) / 200);
+  done({places: values.map((value) => (place(value) - low) / (high - low)), back: values.map((v) => score(place(v))),
+    rises: wide.every((at, i) => !i || score(at) > score(wide[i - 1])), steps: (high - low) / step,
+    texts: ticks.map(({text}) => text ?? ""), all: [score(low), score(high)]});
+});
+"""
 GO_AWAY = "window.real = fetch; window.fetch = () => Promise.reject(new TypeError('no network'));"
 COME_BACK = "window.fetch = window.real;"
 
@@ -129,14 +173,23 @@ class Page:
     """The page, as a person uses it."""
 
     def __init__(self, driver, address, downloads):
-        self.driver, self.address, self.downloads = driver, address, downloads
+        self.driver, self.address, self.downloads = driver, f"{address.rstrip('/')}/", downloads
         self.refused = ()  # statuses that a test provokes
         self.asked = set()  # scheme and host of all requests
 
     def __getitem__(self, name):
         return self.driver.find_element(By.ID, name)
 
-    def open(self):
+    def open(self, kept='{"demo": false}'):
+        """Open the page in a browser that has kept this of it: by default nothing but that it was here before."""
+        key = json.dumps(f"outword:{urlsplit(self.address).path}")
+        source = f"localStorage.clear(); localStorage.setItem({key}, {json.dumps(kept)});"
+        first = self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+        self.reload()
+        self.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", first)
+        return self
+
+    def reload(self):
         self.driver.get(self.address)
         return self
 
@@ -149,6 +202,11 @@ class Page:
 
     def choose(self, *names):
         self["files"].send_keys("\n".join(str(PHOTOS / f"{name}.jpg") for name in names))
+        return self
+
+    def judged_by(self, count):
+        """Wait until so many class names judge."""
+        self.wait(lambda: self["facts"].get_property("textContent").startswith(f"classes{count}c"))
         return self
 
     def hold(self, path, body=""):
@@ -179,14 +237,36 @@ class Page:
     def cards(self):
         return {card["name"]: card for card in self.driver.execute_async_script(CARDS)}
 
+    def view(self, name):
+        """Click a photo, and read all that is said of it."""
+        self.card(name).find_element(By.CLASS_NAME, "open").click()
+        self.wait(self["view"].is_displayed)
+        told = self.viewed()
+        self["view-close"].click()
+        return told
+
+    def viewed(self):
+        self.cards()  # what has changed is drawn by then
+        return self.driver.execute_script(VIEW)
+
+    def card(self, name):
+        (card,) = [one for one in self.driver.find_elements(By.CLASS_NAME, "card") if name in one.text]
+        return card
+
+    def value(self):
+        """The threshold of the page, as its table has it."""
+        return float(self.rows()[0]["threshold"])
+
+    def rows(self):
+        return list(csv.DictReader(io.StringIO(self.downloaded("export").decode())))
+
     def labels(self, *lines):
         """Replace the class names."""
         self["labels"].send_keys(Keys.CONTROL, "a")
         self["labels"].send_keys(Keys.NULL, "\n".join(lines))
 
     def mark(self, name, value):
-        (card,) = [one for one in self.driver.find_elements(By.CLASS_NAME, "card") if name in one.text]
-        card.find_element(By.CSS_SELECTOR, f"[value={value}]").click()
+        self.card(name).find_element(By.CSS_SELECTOR, f"[value={value}]").click()
 
     def downloaded(self, button):
         self[button].click()
@@ -261,20 +341,39 @@ def test_a_dropped_photo_gets_its_verdict_and_why(page, detector):
     assert list(cards) == ["coffee.jpg", "cat.jpg", "raccoon.jpg"]  # highest score first
     for name, card in cards.items():
         told = detector.explain(PHOTOS / name, top=3)
-        sign = "≥" if told.score >= told.threshold else "<"
-        score, compared, threshold = card["score"].split()  # with as many decimals as the plot can show
-        assert (float(score), float(threshold)) == pytest.approx((told.score, told.threshold), abs=0.05)
-        assert (compared, "." in score) == (sign, True)
-        assert (card["verdict"], card["remark"]) == (told.verdict, "")
-        assert card["label"] == (told.named if told.verdict == "in" else f"looks like: {told.looks_like[0]}")
-        assert card["words"] == [word for word, share in told.words if share >= 0.01]
+        assert float(card["score"]) == pytest.approx(told.score, abs=0.05)  # as many decimals as the plot can show
+        assert (card["verdict"], card["remark"], card["fits"]) == (told.verdict, "", told.fits)
+        like = f"looks like: {told.looks_like[0]}"
+        assert card["label"] == (told.named if told.verdict == "in" else like)
+        assert card["besides"].startswith(like if told.verdict == "in" else f"nearest of yours: {told.named}")
         assert card["pictures"] == 1
-    assert page["tallies"].text.split() == ["2", "in", "1", "out"]
+    assert page["show"].text.split() == ["3", "all", "2", "in", "1", "out"]
     assert page["said"].get_attribute("textContent") == "3 photos: 2 in, 1 out"
     assert not page["notice"].is_displayed()
 
 
-def test_what_it_looks_like_and_how_well_it_fits_are_said_and_the_rest_is_folded(browser, detector):
+def test_a_click_shows_the_photo_large_with_everything_known_about_it(page, detector):
+    page.choose("cat", "raccoon").settled()
+    told, known = detector.explain(PHOTOS / "raccoon.jpg", top=5), page.view("raccoon.jpg")
+    assert (known["name"], known["verdict"], known["at"], known["pictures"]) == ("raccoon.jpg", "out", "2 of 2", 1)
+    assert known["looks like"] == ", ".join(told.looks_like)
+    assert known["nearest of yours"] == told.named
+    assert known["classes"] == [label for label, _ in told.labels]
+    assert known["words"] == [word for word, _ in told.fired]
+    score, compared, threshold = known["score"].split()
+    assert (float(score), compared, float(threshold)) == (
+        pytest.approx(told.score, abs=0.05),
+        "<",
+        pytest.approx(told.threshold, abs=0.05),
+    )
+    assert float(known["p-value"].split(":")[0]) == pytest.approx(told.p, rel=0.05)
+    assert known["how well"] == told.fits.capitalize()
+    assert known["file"].startswith("480 × 480, 72 kB")
+    assert not page["view"].is_displayed()
+    assert page.driver.switch_to.active_element.get_attribute("aria-label") == "Show all about raccoon.jpg"
+
+
+def test_what_it_looks_like_and_how_well_it_fits_are_said(browser, detector):
     names, reference = ["tabby", "brick wall"], np.arange(124) / 100
     whole = detector.with_cut(fit_reference(reference, fpr=0.05), reference)
     whole.vocabulary = Vocabulary(names, detector.encoder.encode_texts(names).astype(np.float16))
@@ -282,15 +381,19 @@ def test_what_it_looks_like_and_how_well_it_fits_are_said_and_the_rest_is_folded
         page = Page(browser[0], f"{address}/", browser[1]).open().ready()
         cards = page.choose("cat", "brick").settled().cards()
         cat, wall = cards["cat.jpg"], cards["brick.jpg"]
-        assert (cat["verdict"], cat["label"], cat["near"]) == ("in", "tabby cat", "nearest label tabby cat")
+        assert (cat["verdict"], cat["label"], cat["besides"]) == ("in", "tabby cat", "looks like: tabby, brick wall")
         assert (wall["verdict"], wall["label"]) == ("out", "looks like: brick wall")
-        assert wall["near"] == "nearest label space shuttle"
+        assert wall["besides"] == "nearest of yours: space shuttle"
         assert (cat["fits"], cat["remark"]) == ("fits better than 99.2 % of unrelated photos", "")
-        assert cat["folded"] and wall["folded"] and not page["notice"].is_displayed()
-        assert page["threshold-text"].text == "Threshold 1.2, lets in 5% of 124 unrelated photos."
+        assert not page["notice"].is_displayed()
+        text = (
+            "In is what fits better than 93.6 % of unrelated photos. Threshold 1.2, lets in 5% of 124 unrelated photos."
+        )
+        assert page["threshold-text"].text == text
+        assert page["ticks"].text.split("\n") == ["50 %", "90 %", "all 124"]
         page["threshold"].send_keys(Keys.HOME)
         assert page.cards()["brick.jpg"]["label"] == "space shuttle"  # as that, now that it is in
-        rows = list(csv.DictReader(io.StringIO(page.downloaded("export").decode())))
+        rows = page.rows()
         assert [(row["looks_like"], row["basis"]) for row in rows] == [(name, "calibrated") for name in names]
         page.check()
 
@@ -312,7 +415,7 @@ def test_demo_photos_marks_that_touch_one_card_and_removal(page):
     assert page.driver.execute_script(TOUCHED) == ["cat.jpg"]
     page.let_go()
     page.wait(lambda: "from marks" in page["threshold-text"].text)
-    scores = [float(card["score"].split()[0]) for card in page.settled().cards().values()]
+    scores = [float(card["score"]) for card in page.settled().cards().values()]
     assert scores == sorted(scores, reverse=True)
     second = list(page.cards())[1]
     page.driver.find_element(By.CLASS_NAME, "remove").click()
@@ -331,12 +434,14 @@ def test_other_class_names_change_the_verdicts_without_sending_the_photos_again(
     page.labels("tabby cat", "", "tripod", "coati: a raccoon, the animal", "frobnicator")
     page.wait(page["unknown"].is_displayed)
     after = page.settled().cards()
-    assert after["raccoon.jpg"]["near"].startswith("nearest label coati")
+    assert page.view("raccoon.jpg")["nearest of yours"].startswith("coati")
     assert (before["tripod.jpg"]["verdict"], after["tripod.jpg"]["verdict"]) == ("out", "in")
     assert page["unknown"].text == "Unknown to the encoder: frobnicator. Verdicts on them are guesses."
     assert page.posted() == ["application/json"]
     assert "unrelated photos" in page["threshold-text"].text
     page["reset"].click()
+    page.wait(lambda: "set by hand" in page["threshold-text"].text)  # that belongs to those names
+    page["own-threshold"].click()
     page.wait(lambda: page.cards() == before)
     assert page["labels"].get_property("value").split("\n") == LABELS
     assert not page["reset"].is_displayed()
@@ -348,7 +453,7 @@ def test_photos_are_sent_again_where_embeddings_are_not_enough(page):
     page.posted()
     page.driver.execute_script(TAKE_NO_EMBEDDINGS)
     page.labels("tabby cat", "tripod")
-    page.wait(lambda: page["facts"].text.startswith("classes\n2"))
+    page.judged_by(2)
     assert [card["verdict"] for card in page.settled().cards().values()] == ["in", "in"]
     assert page.posted() == ["multipart/form-data"] * 2
 
@@ -363,7 +468,7 @@ def test_wrong_class_names_are_said_beside_the_field_and_the_last_ones_stay(page
     page.wait(lambda: 'got "crane" twice' in page["labels-error"].text)
     assert page.cards() == before
     page.labels("tabby cat", "dog")
-    page.wait(lambda: page["facts"].text.startswith("classes\n2"))
+    page.judged_by(2)
     assert page["labels-error"].text == ""
 
 
@@ -372,19 +477,19 @@ def test_a_late_answer_to_older_class_names_is_dropped(page):
     page.labels("tiger", "pizza")
     page.held()
     page.labels("tabby cat", "pizza", "dog")
-    page.wait(lambda: page["facts"].text.startswith("classes\n3"))
+    page.judged_by(3)
     page.posted()
     page.let_go()
     page.choose("coffee").settled()
     assert page.posted() == ["multipart/form-data"]  # nothing was scored with tigers
-    assert page["facts"].text.startswith("classes\n3")
+    page.judged_by(3)
 
 
 def test_a_photo_on_its_way_is_judged_by_the_class_names_of_its_arrival(page):
     page.hold("v1/score")
     page.choose("tripod").held()
     page.labels("tabby cat", "tripod")
-    page.wait(lambda: page["facts"].text.startswith("classes\n2"))
+    page.judged_by(2)
     page.let_go()
     assert page.settled().cards()["tripod.jpg"]["label"] == "tripod"
     assert page.posted() == ["multipart/form-data", "application/json"]
@@ -394,7 +499,7 @@ def test_a_detector_that_the_service_forgot_is_made_again(page):
     page.refused = (404,)
     page.choose("cat").settled()
     page.labels("tabby cat", "pizza", "dog")
-    page.wait(lambda: page["facts"].text.startswith("classes\n3"))
+    page.judged_by(3)
     status, _, _ = ask(page.address, "POST", "/v1/detectors", {"labels": ["door", "window"]})  # there is room for one
     assert status == 200
     page.choose("coffee").settled()
@@ -416,7 +521,7 @@ def test_the_line_is_moved_by_keys_and_by_pointer(page, detector):
     assert float(line.get_property("value")) == pytest.approx(float(line.get_attribute("min")) + step)
     page["own-threshold"].click()
     page.wait(lambda: page.cards() == before)
-    share = (detector.threshold - float(line.get_attribute("min"))) / (
+    share = (float(line.get_property("value")) - float(line.get_attribute("min"))) / (
         float(line.get_attribute("max")) - float(line.get_attribute("min"))
     )
     start = round((share - 0.5) * (line.size["width"] - 24))  # from the middle; the thumb is 24 wide
@@ -442,12 +547,12 @@ def test_marks_move_the_threshold_and_come_with_the_download(page, detector, tmp
     cards = page.cards()
     assert [cards[f"{name}.jpg"]["verdict"] for name in ("cat", "raccoon", "clock")] == ["in", "in", "out"]
     assert {card["remark"] for card in cards.values()} == {""}
-    zipfile.ZipFile(io.BytesIO(page.downloaded("download"))).extractall(tmp_path)
-    loaded = outword.load(tmp_path / "detector.outword")
+    (tmp_path / "detector.outword.zip").write_bytes(page.downloaded("download"))
+    loaded = outword.load(tmp_path / "detector.outword.zip")
     assert loaded.threshold_ == pytest.approx(fitted.value, rel=1e-4)
     assert loaded.calibration_.method == "marks"
     page["threshold"].send_keys(Keys.END)
-    page.wait(lambda: "set by hand. 2 marks not used" in page["threshold-text"].text)
+    page.wait(lambda: "set by hand; 2 marks not used" in page["threshold-text"].text)
     page["use-marks"].click()
     assert page.cards() == cards
     page.mark("raccoon.jpg", "inside")  # once more: no mark
@@ -458,27 +563,34 @@ def test_marks_move_the_threshold_and_come_with_the_download(page, detector, tmp
 def test_the_detector_comes_with_the_threshold_that_was_set_by_hand(page, tmp_path):
     page.choose("cat").settled()
     page["threshold"].send_keys(Keys.END)
-    zipfile.ZipFile(io.BytesIO(page.downloaded("download"))).extractall(tmp_path)
-    loaded = outword.load(tmp_path / "detector.outword")
-    assert loaded.threshold_ == float(page["threshold"].get_property("value"))
+    (tmp_path / "d.zip").write_bytes(page.downloaded("download"))
+    loaded = outword.load(tmp_path / "d.zip")
+    assert loaded.threshold_ == page.value()
     assert loaded.labels == LABELS
+    (row,) = rows_of(call("score", tmp_path / "d.zip", PHOTOS / "cat.jpg").stdout)
+    assert (row["verdict"], row["basis"]) == ("out", "calibrated")
 
 
 def test_the_table_says_what_the_page_shows(page):
     page.refused = (422,)
     page.hand_over("drop", {"=cat.jpg": photo("cat"), 'a, "b".jpg': photo("raccoon"), "bad.jpg": b"no image"})
     page["threshold"].send_keys(Keys.HOME)
-    rows = list(csv.DictReader(io.StringIO(page.downloaded("export").decode())))
+    page.mark("=cat.jpg", "inside")
+    page.mark('a, "b"', "outside")
+    page.wait(lambda: "1 of other things" in page["threshold-text"].text)
+    page["threshold"].send_keys(Keys.HOME)
+    rows = page.rows()
     cards = page.cards()
-    assert list(rows[0]) == COLUMNS
+    assert set(COLUMNS) < set(rows[0])
+    assert [row["mark"] for row in rows] == ["in", "out", ""]
     assert [row["path"] for row in rows] == ["'=cat.jpg", 'a, "b".jpg', "bad.jpg"]
     assert list(cards) == ["=cat.jpg", 'a, "b".jpg', "bad.jpg"]
     for row in rows[:2]:
         card = cards[row["path"].removeprefix("'")]
         assert (row["verdict"], row["label"], row["error"]) == (card["verdict"], card["label"], "")
-        assert (row["basis"], float(row["threshold"])) == ("calibrated", float(page["threshold"].get_property("value")))
-        assert f"{float(row['score']):.2f}" == card["score"].split()[0]
-        assert [word.rpartition(" ")[0] for word in row["words"].split("; ") if word] == card["words"]
+        assert (row["basis"], float(row["threshold"]) < float(row["score"])) == ("calibrated", True)
+        assert float(row["score"]) == pytest.approx(float(card["score"]), abs=0.05)
+        assert card["fits"] == in_words(float(row["p"]))
     assert rows[2]["error"] == cards["bad.jpg"]["error"]
     assert rows[2]["score"] == rows[2]["verdict"] == ""
 
@@ -503,7 +615,7 @@ def test_a_hostile_name_is_only_text(page):
     assert set(cards) == {HOSTILE, f"\\u202e{HOSTILE}"}
     assert [card["tags"] for card in cards.values()] == [0, 0]
     page.labels(HOSTILE, "</textarea><script>document.title='pwned'</script>")
-    page.wait(lambda: page["facts"].text.startswith("classes\n2"))
+    page.judged_by(2)
     assert page.driver.execute_script("return document.querySelectorAll('script').length") == 1
     page.mark(f"\\u202e{HOSTILE}", "inside")
     page.wait(lambda: "marks" in page["threshold-text"].text)
@@ -578,6 +690,7 @@ def test_behind_a_proxy_a_token_is_asked_for_and_kept_for_the_tab(browser, guard
     page["token"].send_keys(TOKEN, Keys.ENTER)
     page.ready()["demo"].click()
     page.wait(lambda: len(page.cards()) > 10)
+    page.driver.execute_script("document.querySelector('.how').open = true")
     assert page.settled().downloaded("download").startswith(b"PK")
     link = page.driver.find_element(By.LINK_TEXT, "For programs there is an API.")
     assert link.get_property("href") == f"{guarded}docs"
@@ -595,6 +708,7 @@ def test_a_method_without_a_threshold_gets_one_by_hand_or_by_marks(browser, guar
     page.ready().choose("cat", "clock").settled()
     assert [card["verdict"] for card in page.cards().values()] == ["uncalibrated"] * 2
     assert "There is no threshold yet" in page["threshold-text"].text
+    assert page["axis-text"].text == "score" and len([*map(float, page["ticks"].text.split())]) == 5
     page.mark("cat.jpg", "inside")
     page.mark("clock.jpg", "outside")
     page.wait(lambda: [card["verdict"] for card in page.cards().values()] == ["in", "out"])
@@ -605,3 +719,251 @@ def test_a_method_without_a_threshold_gets_one_by_hand_or_by_marks(browser, guar
     page.labels("tabby cat", "pizza")
     page.wait(lambda: page["threshold-text"].text.startswith("The new class names have no threshold of their own yet"))
     page.check()
+
+
+def test_the_first_visit_shows_demo_photos_judged_with_lists_to_click_on(page, detector):
+    page.open("{}").ready()
+    page.driver.execute_script("document.getElementById('demo').click()")  # they come once all the same
+    page.wait(lambda: len(page.driver.find_elements(By.CLASS_NAME, "card")) == len(list(PHOTOS.glob("*.jpg"))))
+    cards = page.settled().cards()
+    assert {card["verdict"] for card in cards.values()} == {"in", "out"}
+    assert all("looks like: " in card["label"] + card["besides"] for card in cards.values())
+    lists = [button.text for button in page["examples"].find_elements(By.TAG_NAME, "button")]
+    assert lists == ["cat, dog, coffee", "animal", "camera, clock, tripod"]
+    page["examples"].find_element(By.CSS_SELECTOR, "[value^=camera]").click()
+    cards = page.judged_by(3).settled().cards()
+    assert [cards[f"{name}.jpg"]["verdict"] for name in ("camera", "tripod", "cat")] == ["in", "in", "out"]
+    page.choose("cat")  # photos of one's own take the place of the examples
+    assert list(page.settled().cards()) == ["cat.jpg"]
+    assert not page["examples"].is_displayed()
+    page.reload().ready()
+    assert page.cards() == {}
+
+
+def test_kinds_are_shown_and_switched_off_one_by_one(page):
+    page.choose("cat", "raccoon").settled()
+    page.labels("animal")
+    page.judged_by(1).settled()
+    fold = page["kinds"].find_element(By.TAG_NAME, "details")
+    before = fold.find_element(By.TAG_NAME, "summary")
+    many = before.text
+    before.click()
+
+    def box(kind):
+        return page["kinds"].find_element(By.CSS_SELECTOR, f'[data-kind="{kind}"] input')
+
+    assert page.cards()["cat.jpg"]["label"].startswith("animal (")
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", box("cat"))
+    box("cat").click()
+    page.wait(lambda: "1 switched off" in before.text and many.split()[1] not in before.text)
+    assert page["labels"].get_property("value") == "animal > -cat"
+    cards = page.settled().cards()
+    assert (cards["cat.jpg"]["verdict"], cards["raccoon.jpg"]["verdict"]) == ("out", "in")
+    assert not box("cat").is_selected() and box("cat").is_enabled()
+    assert not box("tabby").is_selected() and not box("tabby").is_enabled()  # it went with the cats
+    box("horse").click()
+    box("cat").click()  # without waiting for the answer
+    page.wait(lambda: page["labels"].get_property("value") == "animal > -horse")
+    page.wait(lambda: not box("horse").is_selected() and box("cat").is_selected())
+    box("horse").click()
+    page.wait(lambda: before.text == many)
+    assert (page["labels"].get_property("value"), page.settled().cards()["cat.jpg"]["verdict"]) == ("animal", "in")
+
+
+def test_marks_belong_to_a_label_list_and_all_of_it_survives_a_reload(page):
+    before = page.choose("cat", "raccoon", "clock").settled().cards()
+    page.mark("raccoon.jpg", "inside")
+    page.wait(lambda: "from marks" in page["threshold-text"].text)
+    marked = page.cards()
+    page.labels("tabby cat", "pizza")
+    page.judged_by(2)
+    assert "from marks" not in page["threshold-text"].text  # the marks were made by other names
+    page["threshold"].send_keys(Keys.HOME)
+    page.wait(lambda: "set by hand" in page["threshold-text"].text)
+    hand = page.value()
+    page["reset"].click()
+    page.wait(lambda: page.cards() == marked)
+    page.labels("tabby cat", "pizza")
+    page.judged_by(2)
+    page.reload().ready().judged_by(2)
+    page.choose("cat", "raccoon", "clock").settled()
+    assert "set by hand" in page["threshold-text"].text and page.value() == hand
+    page["reset"].click()
+    page.wait(lambda: page.cards() == marked)
+    page["own-threshold"].click()
+    page.wait(lambda: page.cards() == before)
+
+
+@pytest.mark.parametrize("kept", ["[", "7", '{"lists": [], "labels": {"text": 7}, "demo": false}', None])
+def test_what_the_browser_keeps_may_be_anything_or_nothing(page, kept):
+    if kept is None:  # it is full, or forbidden
+        refuse = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('forbidden'); }});"
+        refuse += "Object.defineProperty(crypto, 'subtle', {value: undefined});"  # as on plain HTTP
+        script = page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": refuse})
+        page.reload().ready()
+        page.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    else:
+        page.open(kept).ready()
+    page.choose("cat").wait(lambda: list(page.cards()) == ["cat.jpg"])
+    page.settled().mark("cat.jpg", "outside")
+    page.wait(lambda: "from marks" in page["threshold-text"].text)
+    assert page["forgets"].is_displayed() == (kept is None)
+
+
+def test_what_was_removed_comes_back(page):
+    before = page.choose("cat", "raccoon").settled().cards()
+    page["clear"].click()
+    assert page.cards() == {} and page["removed-text"].text == "2 photos removed."
+    page.labels("tabby cat", "pizza")
+    page.judged_by(2)
+    page["undo"].click()
+    assert page.settled().cards().keys() == before.keys()
+    page["reset"].click()
+    page.wait(lambda: page.cards() == before)
+    page.driver.find_element(By.CLASS_NAME, "remove").click()
+    assert len(page.cards()) == 1
+    page["undo"].click()
+    assert page.settled().cards() == before and not page["removed"].is_displayed()
+
+
+def test_folders_are_chosen_and_dropped_and_what_is_no_photo_is_passed_over(page, tmp_path):
+    page.refused = (422,)
+    lay_out(tmp_path / "mine", {"pets": ["cat"], "things": ["clock"]})
+    (tmp_path / "mine" / "notes.txt").write_text("no photo")
+    (tmp_path / "mine" / "._cat.jpg").write_bytes(b"of macOS")
+    page["folder"].send_keys(str(tmp_path / "mine"))
+    assert set(page.settled().cards()) == {"mine/pets/cat.jpg", "mine/things/clock.jpg"}
+    assert page["passed-over"].text == "2 files of the folder passed over: no photos."
+    page["clear"].click()
+    files = [str(tmp_path / "mine" / "pets"), str(PHOTOS / "coffee.jpg")]
+    dropped = {"x": 9, "y": 9, "data": {"items": [], "files": files, "dragOperationsMask": 1}}
+    for kind in ("dragEnter", "drop"):
+        page.driver.execute_cdp_cmd("Input.dispatchDragEvent", {"type": kind, **dropped})
+    page.wait(lambda: len(page.cards()) == 2)
+    assert set(page.settled().cards()) == {"pets/cat.jpg", "coffee.jpg"}
+
+
+def test_photos_are_shown_by_verdict_and_in_an_order(page):
+    page.choose("cat", "raccoon", "clock", "coffee", "brick").settled()
+
+    def shown():
+        return [name for name, card in page.cards().items() if card["shown"]]
+
+    def show(kind):
+        page["show"].find_element(By.CLASS_NAME, kind).click()
+        return shown()
+
+    cards = page.cards()
+    for kind in ("in", "out"):
+        assert show(kind) == [name for name, card in cards.items() if card["verdict"] == kind]
+    show("all")
+    page["threshold"].send_keys(Keys.END)
+    page["threshold"].send_keys(Keys.HOME)
+    assert [card["unsure"] for card in page.cards().values()][:2] == ["", ""]
+    low, high = (float(page["threshold"].get_attribute(end)) for end in ("min", "max"))
+    steps = round((high - low) / float(page["threshold"].get_attribute("step")))
+    assert 80 <= steps <= 200
+    while not any(card["unsure"] for card in page.cards().values()):
+        page["threshold"].send_keys(Keys.ARROW_RIGHT * 4)
+    unsure = [name for name, card in page.cards().items() if card["unsure"]]
+    assert show("unsure") == unsure and 0 < len(unsure) < 5
+    assert page["unsure-text"].text.startswith("unsure: would be on the other side if half or twice as many")
+    show("all")
+    for order, wanted in {"name": sorted(cards), "worst": list(cards)[::-1], "best": list(cards)}.items():
+        page["sort"].find_element(By.CSS_SELECTOR, f"[value={order}]").click()
+        assert shown() == wanted
+    page["sort"].find_element(By.CSS_SELECTOR, "[value=unsure]").click()
+    assert shown()[0] in unsure
+
+
+def test_keys_go_from_photo_to_photo_and_mark(page):
+    first, second, third = page.choose("cat", "raccoon", "clock").settled().cards()
+    page.driver.find_element(By.CLASS_NAME, "open").send_keys(Keys.ARROW_RIGHT)
+    focused = page.driver.switch_to.active_element
+    assert focused.get_attribute("aria-label") == f"Show all about {second}"
+    focused.send_keys("1")
+    page.wait(lambda: "1 of the classes" in page["threshold-text"].text)
+    focused.send_keys(Keys.ENTER)
+    page.wait(page["view"].is_displayed)
+    assert page.viewed()["name"] == second
+    page["view"].send_keys(Keys.ARROW_RIGHT, "2")
+    page.wait(lambda: "1 of other things" in page["threshold-text"].get_property("textContent"))
+    assert (page.viewed()["name"], page.viewed()["at"]) == (third, "3 of 3")
+    page["view"].send_keys(Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    assert page.viewed()["name"] == first
+    page["view"].send_keys(Keys.ESCAPE)
+    label = f"Show all about {first}"  # though another one was clicked
+    page.wait(lambda: page.driver.switch_to.active_element.get_attribute("aria-label") == label)
+    page["labels"].send_keys("1")  # is text there
+    assert page["labels"].get_property("value").endswith("1")
+
+
+def test_the_marks_are_a_file_that_calibrate_takes(page, saved):
+    names = ["cat", "coffee", "camera", "clock", "tripod", "brick"]
+    page.choose(*names).settled()
+    for name in names:
+        page.mark(f"{name}.jpg", "outside" if name == "brick" else "inside")
+    page.wait(lambda: "5 of the classes, 1 of other things" in page["threshold-text"].text)
+    marks = saved.parent / "marks.csv"
+    marks.write_bytes(page.downloaded("export-marks"))
+    found = json.loads(call("calibrate", saved, PHOTOS, "--marks", marks, "--json").stdout)
+    assert (found["n_photos"], found["n_others"]) == (5, 1)
+
+
+def test_notes_of_the_service_are_shown_as_text(page):
+    page.driver.execute_script(ADD_NOTES)
+    assert page.choose("cat").settled().cards()["cat.jpg"]["notes"] == "<i>blurred</i>"
+    assert page.view("cat.jpg")["notes"] == ["<i>blurred</i>"]
+    page.labels("tabby cat", "pizza")
+    page.judged_by(2)
+    assert page.settled().cards()["cat.jpg"]["notes"] == "<i>blurred</i>"
+
+
+def test_hundreds_of_photos_leave_no_address_behind(page):
+    page.driver.execute_script(ANSWER_BY_ITSELF, -5.0, 300)
+    page.wait(lambda: len(page.cards()) == 300)
+    page.settled()
+    page.driver.find_element(By.CLASS_NAME, "open").click()
+    page.wait(page["view"].is_displayed)
+    page["view"].send_keys(Keys.ARROW_RIGHT, Keys.ESCAPE)
+    left = "return [...made].filter((url) => !released.has(url)).length"
+    page.wait(lambda: page.driver.execute_script(left) == 0)
+    assert page.driver.execute_script("return made.size") == 302
+
+
+def test_a_screen_reader_finds_its_way(page):
+    page.choose("cat").settled()
+    nodes = page.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    told = {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]}
+    wanted = {
+        "heading": ["Does this photo show one of your classes?", "Your classes", "Photos", "Results"],
+        "textbox": ["Class names, one a line"],
+        "button": ["Choose photos", "Choose a folder", "1 all", "1 in", "Show all about cat.jpg", "one of mine"],
+        "slider": ["All photos by how well they fit. Drag the line: what is right of it is in."],
+        "group": ["Which photos to show", "Does cat.jpg show one of your classes?"],
+        "combobox": ["Order"],
+        "list": ["Photos"],
+        "image": ["cat.jpg"],
+    }
+    assert {(role, name) for role, names in wanted.items() for name in names} <= told
+    unnamed = {role for role, name in told if not name and role in ("button", "slider", "checkbox", "image", "textbox")}
+    assert unnamed == set()
+
+
+@pytest.mark.parametrize(
+    ("ladder", "values", "cut"),
+    [
+        ([[1, -9], [0.5, -5], [0.1, 2], [0.01, 8], [0.001, 12]], [-20.0, -8.0, -4.0, 1.0, 7.0, 11.0, 20.0], 4.0),
+        ([], [0.0009, 0.002, 0.01, 0.05, 0.3, 4.0, 6.5], 1.5),  # of many sizes
+        ([], [-900.0, -30.0, -3.0, 3.0, 30.0, 900.0], 0.0),
+        ([], [3.0, 3.0, 3.0], None),
+    ],
+)
+def test_both_sides_of_the_axis_can_be_read(page, ladder, values, cut):
+    axis = page.driver.execute_async_script(AXIS, ladder, values, cut)
+    assert axis["back"] == pytest.approx(values)
+    assert axis["rises"] and 80 <= axis["steps"] <= 201
+    assert axis["all"][0] < min(values) and max(values) < axis["all"][1]
+    gaps = np.diff(axis["places"])
+    assert len(set(values)) == 1 or gaps.min() > 0.01  # none of them crowd
+    assert axis["texts"] == (["50 %", "90 %", "99 %", "99.9 %", "all 1,999"] if ladder else [""] * 5)

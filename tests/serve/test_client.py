@@ -25,6 +25,8 @@ LIMITS = {"body_bytes": 33554432, "images": 64, "pixels": 67108864, "labels": 10
 DETECTOR = {
     "id": "0123456789abcdef",
     "labels": ["tabby cat", "espresso"],
+    "typed": ["tabby cat", "espresso"],
+    "kinds": {"espresso": ["ristretto"]},
     "prompts": {},
     "coverage": {"tabby cat": "known", "espresso": "known"},
     "method": "debiased",
@@ -34,6 +36,7 @@ DETECTOR = {
     "threshold": 1.58,
     "basis": "formula",
     "calibration": "",
+    "ladder": [[1.0, -5.0], [0.01, 2.0]],
     "takes_embeddings": True,
     "limits": LIMITS,
 }
@@ -165,7 +168,12 @@ def slept(monkeypatch):
 def test_detector_follows_the_contract(client, service):
     service.plays(DETECTOR, {**DETECTOR, "threshold": None, "coverage": {}})
     info = client.detector()
-    assert info == Info(**{**DETECTOR, "labels": ("tabby cat", "espresso"), "limits": Limits(**LIMITS)})
+    lists = {
+        "labels": ("tabby cat", "espresso"),
+        "typed": ("tabby cat", "espresso"),
+        "ladder": ((1.0, -5.0), (0.01, 2.0)),
+    }
+    assert info == Info(**{**DETECTOR, **lists, "kinds": {"espresso": ("ristretto",)}, "limits": Limits(**LIMITS)})
     assert client.detector(info).threshold is None
     assert [(r.method, r.path) for r in service.asked] == [
         ("GET", "/v1/detector"),

@@ -132,6 +132,18 @@ def test_the_detector_tells_of_itself(address, detector):
     assert answer["calibration"] == detector.cut.told
     assert answer["limits"]["images"] == 20
     assert answer["coverage"]["pizza"] == "known"
+    assert answer["typed"] == LABELS
+    p, scores = zip(*answer["ladder"], strict=True)
+    assert list(p) == detector.p_values(scores).tolist() == sorted(p, reverse=True)
+    assert len(p) > 20
+
+
+def test_labels_come_with_their_kinds_and_can_be_without_some(address):
+    made = told(ask(address, "POST", "/v1/detectors", {"labels": ["animal > -dog", "sofa | couch"]}))
+    assert (made["labels"], made["typed"]) == (["animal", "sofa"], ["animal > -dog", "sofa | couch"])
+    assert "cat" in made["kinds"]["animal"] and "dog" not in made["kinds"]["animal"]
+    asked = ask(address, "POST", "/v1/detectors", {"labels": ["animal > -chair"]})
+    assert refused(asked) == (422, "invalid")
 
 
 def test_labels_in_a_detector_out(address):

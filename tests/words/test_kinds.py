@@ -103,6 +103,21 @@ def test_a_hint_that_fits_nothing_tells_the_senses():
         meanings("crane#9")
 
 
+def test_a_label_without_some_of_its_kinds():
+    (all_of_it,) = meanings("animal")
+    (most,) = meanings("animal > -dog | -bird")
+    assert {"dog", "poodle", "bird", "hen", "cat"} <= set(all_of_it.kinds)
+    assert {"dog", "poodle", "bird", "hen", "cat"} & set(most.kinds) == {"cat"}
+    assert (most.label, most.names, most.without, most.by_hand) == ("animal", ("animal",), ("dog", "bird"), False)
+    assert is_kind(["poodle", "tabby", "animal"], [most]) == [False, True, True]  # poodles compete with animals
+    assert are_below([most.sense, meanings("poodle")[0].sense], [most]) == [True, False]
+    animal, dog = meanings("animal > -dog", "dog")  # which is a label of its own
+    assert "poodle" in dog.kinds and "poodle" not in animal.kinds and is_kind(["poodle"], [animal, dog]) == [True]
+    assert meanings("pet > cat | hamster | -hamster")[0].kinds == ("cat",)
+    with pytest.raises(InputError, match="'chair' is no kind of 'animal'"):
+        meanings("animal > -chair")
+
+
 def test_several_names_have_a_sense_in_common():
     assert meanings("plane | sheet")[0].sense == "n13861050"  # of geometry
     assert meanings("daschund | dachshund")[0].sense == meanings("dachshund")[0].sense

@@ -73,6 +73,7 @@ def test_mapping_gives_prompts_or_kinds_and_may_be_given_again():
     ("text", "label"),
     [
         ("crane", Label("crane", "crane")),
+        ("animal > -dog | - bird", Label("animal > -dog | - bird", "animal", without=("dog", "bird"))),
         (" crane#bird ", Label("crane#bird", "crane", hint="bird")),
         ("sofa|couch | settee", Label("sofa|couch | settee", "sofa", others=("couch", "settee"))),
         ("pet#2 | beast > cat", Label("pet#2 | beast > cat", "pet", ("beast",), "2", ("cat",))),

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     type=click.Path(),
     help="Photos of other things, all that score takes. May be repeated.",
 )
+@click.option(
+    "--marks",
+    type=click.Path(),
+    help='Which of PHOTOS are of the classes, and which are not: a CSV file with "path" and "mark" (in, out), such as '
+    "the page of serve exports.",
+)
 @click.option("-o", "--output", type=click.Path(), help="Where to write the result.  [default: DETECTOR itself]")
 @click.option("--json", "as_json", is_flag=True, help="Print the threshold with its provenance as JSON.")
 @column_option
@@ -43,6 +50,7 @@ def command(
     tpr: float,
     method: Any,
     others: tuple[str, ...],
+    marks: str | None,
     output: str | None,
     as_json: bool,
     column: str | None,
@@ -55,31 +63,37 @@ def command(
     method that was fitted on photos (--id-images) needs others here, and refuses those. The same photo counts once.
 
     With --not, the share --tpr of PHOTOS is accepted as before, as few of the other photos as that allows, and then as
-    many of PHOTOS as possible.
+    many of PHOTOS as possible. With --marks, PHOTOS are where the marked photos are, and the others do not count.
 
     \b
     Example:
       outword calibrate pets.outword my-pets/ --tpr 0.95
       outword calibrate pets.outword my-pets/ --not walls/ --not cars/
+      outword calibrate detector.outword.zip photos/ --marks marks.csv -o pets.outword
     """
     from outword.detector.artifact import check_target, finite
     from outword.detector.calibration import calibrated
     from outword.detector.inputs import with_file
     from outword.detector.loading import load
     from outword.errors import InputError
-    from outword.scoring.stream import check_unfitted, open_source
+    from outword.scoring.stream import check_unfitted
 
+    if marks and others:
+        raise InputError("--marks says which photos are of other things, and --not too", hint="give one of the two")
+    if output is None and Path(detector).is_file():
+        raise InputError(f"{detector} stays as it is", hint="say where to write the result: -o NAME.outword")
     found = with_file(load(detector, **options), words_per_image)
     check_target(output or detector)
     note_order(found)
     if found.fitted_on is None:
         say("it does not say which photos it was fitted on: use others, or the threshold will be too high")
-    source = open_source(found, photos, column=column)
+    source, rest = _sources(found, photos, others, marks, column)
     check_unfitted(found, source)
     inside = _scores(found, source, "calibrate")
-    outside = _scores(found, open_source(found, others, column=column), "photos of other things") if others else {}
-    if others and not outside:
-        raise InputError("no photo of --not can be read", hint="name photos of other things, or leave it away")
+    outside = _scores(found, rest, "photos of other things") if rest else {}
+    if rest and not outside:
+        which = "of --not" if others else "that is marked out"
+        raise InputError(f"no photo {which} can be read", hint="name photos of other things, or leave it away")
     threshold, warnings = calibrated(inside, outside, tpr, method, found.reference_scores)
     found.calibration_ = threshold
     found.save(output or detector)
@@ -88,6 +102,22 @@ def command(
     for warning in warnings:
         warn(f"warning: {warning}")
     click.echo(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")
+
+
+def _sources(
+    detector: Detector, photos: Sequence[str], others: Sequence[str], marks: str | None, column: str | None
+) -> tuple[Source, Source | None]:
+    """The photos of the classes, and those of other things, if any: by what was named, or by marks."""
+    from outword.scoring.marks import IN, OUT, find_marked, read_marks
+    from outword.scoring.stream import open_source
+    from outword.vectors.source import find_names
+
+    if marks is None:
+        rest = open_source(detector, others, column=column) if others else None
+        return open_source(detector, photos, column=column), rest
+    marked = find_marked(read_marks(marks), find_names(photos))
+    inside, outside = (open_source(detector, photos, column=column, only=marked[m].__contains__) for m in (IN, OUT))
+    return inside, outside if marked[OUT] else None
 
 
 def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import is_zipfile
 
 import click
 
@@ -104,7 +105,7 @@ def check_source(detector: str | None, labels: str | None, column: str | None = 
     if (detector is None) == (labels is None):
         both, hint = ", not both" if labels is not None else "", "for example: outword serve --labels labels.txt"
         raise InputError(f"serve takes a DETECTOR or --labels{both}", hint=hint)
-    if detector is not None and Path(detector).is_file():
+    if detector is not None and Path(detector).is_file() and not is_zipfile(detector):
         raise InputError(f"{detector} is a file, no detector", hint=f"outword serve --labels {detector}")
     return read_labels(labels, column=column, say=say) if labels is not None else {}
 

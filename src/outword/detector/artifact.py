@@ -15,9 +15,12 @@ import io
 import json
 import math
 import os
+import shutil
+import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -32,6 +35,8 @@ from outword.errors import ArtifactError
 SCHEMA = 2
 CARD, VECTORS = "detector.json", "vectors.safetensors"
 TEXTS = ("labels", "rows", "wild", "vocabulary")  # of `Saved`, each a text file
+NO_ZIP = zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError  # or encrypted
+GROWTH, SMALL = 10, 1 << 20  # vectors hardly get smaller in a zip file, so one that grows more is no detector
 FILES = {CARD, VECTORS, *(f"{name}.txt" for name in TEXTS)}
 
 
@@ -73,8 +78,9 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 
 def load(path: str | os.PathLike[str]) -> Saved:
-    """Read a detector back; a newer schema, a missing or a changed file is refused with the reason."""
-    return read_folder(Path(path), _load)
+    """Read a detector back, from its folder or a zip file of it; what is newer, missing or changed is refused."""
+    source = Path(path)
+    return _load_zip(source) if source.is_file() else read_folder(source, _load)
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -82,18 +88,47 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}
 
 
-def _load(folder: Path) -> Saved:
-    card = _read_card(folder)
+def _load_zip(path: Path) -> Saved:
+    """Read a detector from a zip file, of which nothing but the files of a detector is unpacked, under their names."""
+    try:
+        with zipfile.ZipFile(path) as file, tempfile.TemporaryDirectory(prefix="outword-") as folder:
+            for name, entry in _entries(path, file).items():
+                with file.open(entry) as packed, (Path(folder) / name).open("wb") as unpacked:
+                    shutil.copyfileobj(packed, unpacked)  # which ends at the size that the entry announces
+            return _load(Path(folder), path)
+    except (*NO_ZIP, OSError) as error:
+        raise ArtifactError(
+            f"{path} is not a saved detector: {error}", hint="name its folder, or a zip file of it"
+        ) from error
+
+
+def _entries(path: Path, file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The files of a detector by name, which lie in one folder of a zip file, or in none; what else is there stays."""
+    places = [PurePosixPath(entry.filename) for entry in file.infolist()]
+    pairs = [(place, entry) for place, entry in zip(places, file.infolist(), strict=True) if place.name in FILES]
+    pairs = [(place, entry) for place, entry in pairs if place.parts[0] != "__MACOSX"]  # which macOS adds
+    found = {place.name: entry for place, entry in pairs}
+    if len(found) < len(pairs) or len({place.parent for place, _ in pairs}) > 1:
+        raise ArtifactError(f"{path} holds more than one detector", hint="unpack it, and name one of the folders")
+    size, most = sum(entry.file_size for entry in found.values()), GROWTH * path.stat().st_size + SMALL
+    if size > most:
+        raise ArtifactError(f"{path} would unpack to {size:,} bytes, and {most:,} are the most", hint="unpack it first")
+    return found
+
+
+def _load(folder: Path, called: Path | None = None) -> Saved:
+    called = called or folder  # in messages
+    card = _read_card(folder, called)
     for name, wanted in card["files"].items():
         if not (folder / name).is_file():
-            raise ArtifactError(f"{folder} has no {name}", hint="save the detector again")
+            raise ArtifactError(f"{called} has no {name}", hint="save the detector again")
         if sha256_file(folder / name) != wanted:
-            raise ArtifactError(f"{folder / name} has changed since it was saved", hint="save the detector again")
+            raise ArtifactError(f"{called / name} has changed since it was saved", hint="save the detector again")
     try:
         arrays = load_file(folder / VECTORS)
         return Saved(card, arrays, **{name: _read_lines(folder / f"{name}.txt") for name in TEXTS})
     except (SafetensorError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{folder} cannot be read: {error}", hint="save the detector again") from error
+        raise ArtifactError(f"{called} cannot be read: {error}", hint="save the detector again") from error
 
 
 def contents(saved: Saved) -> dict[str, bytes]:
@@ -116,9 +151,9 @@ def _fingerprint(card: dict[str, Any]) -> str:
     return sha256_bytes(json.dumps(content, sort_keys=True).encode())
 
 
-def _read_card(folder: Path) -> dict[str, Any]:
+def _read_card(folder: Path, called: Path) -> dict[str, Any]:
     if not (folder / CARD).is_file():
-        raise ArtifactError(f"{folder} is not a saved detector: it has no {CARD}", hint='make one with "outword fit"')
+        raise ArtifactError(f"{called} is not a saved detector: it has no {CARD}", hint='make one with "outword fit"')
     try:
         card = parse_json((folder / CARD).read_bytes())
         schema, changed = card["schema"], card["fingerprint"] != _fingerprint(card)
@@ -126,15 +161,15 @@ def _read_card(folder: Path) -> dict[str, Any]:
         whole = known and (schema != SCHEMA or set(card["files"]) == FILES - {CARD})
         json.dumps(card, ensure_ascii=False).encode()  # as it is written: half a character cannot be
     except (ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(f"{folder / CARD} cannot be read: {error!r}", hint="save the detector again") from error
+        raise ArtifactError(f"{called / CARD} cannot be read: {error!r}", hint="save the detector again") from error
     if not whole:
-        raise ArtifactError(f"{folder / CARD} cannot be read: schema or files", hint="save the detector again")
+        raise ArtifactError(f"{called / CARD} cannot be read: schema or files", hint="save the detector again")
     if schema > SCHEMA:
-        raise ArtifactError(f"{folder} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
+        raise ArtifactError(f"{called} has schema {schema}, newer than {SCHEMA}", hint="upgrade outword")
     if schema < SCHEMA:
-        raise ArtifactError(f"{folder} has schema {schema}, older than {SCHEMA}", hint="fit it again")
+        raise ArtifactError(f"{called} has schema {schema}, older than {SCHEMA}", hint="fit it again")
     if changed:
-        raise ArtifactError(f"{folder / CARD} has changed since it was saved", hint="save the detector again")
+        raise ArtifactError(f"{called / CARD} has changed since it was saved", hint="save the detector again")
     return dict(card)
 
 

@@ -69,7 +69,7 @@ def load(
     from anywhere, so an encoder that only it names is not fetched from a hub.
 
     Args:
-        path: the directory that `Detector.save` wrote.
+        path: the directory that `Detector.save` wrote, or a zip file of it, such as the page of "outword serve" gives.
         encoder: the name of its encoder here, where that lies elsewhere or was exported ("onnx:/path").
         trust_encoder: fetch its encoder where that is not on this machine, as if you had named it.
         device, precision, batch_size: of the encoder (see `get_encoder`).

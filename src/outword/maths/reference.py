@@ -39,6 +39,23 @@ def p_values(scores: ArrayLike, reference: ArrayLike) -> Array:
     return np.asarray((1 + len(known) - below) / (len(known) + 1))
 
 
+def ladder(reference: ArrayLike, most: int = 48) -> list[tuple[float, float]]:
+    """At most so many scores of the reference with their p-values: scores rise, p falls in about even ratios.
+
+    For an axis on which unrelated photos do not crowd; between two of them a straight line in log p will do.
+
+    >>> ladder([1.0, 2.0, 3.0, 4.0], most=2)
+    [(1.0, 1.0), (0.4, 4.0)]
+    """
+    known = np.sort(np.asarray(reference, dtype=np.float64))
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return []
+    ranks = np.geomspace(1, len(known), most).round().astype(int)
+    scores = np.unique(known[len(known) - ranks])
+    return list(zip(p_values(scores, known).tolist(), scores.tolist(), strict=True))
+
+
 def look_unrelated(scores: ArrayLike, reference: ArrayLike) -> NDArray[np.bool_]:
     """Whether each photo scores like an unrelated one: more than a share of 0.05 of those score as high (`p_values`).
 

@@ -30,10 +30,10 @@ class PassedOver:
         """What was left out, in words, the most frequent kinds first; "" if nothing was.
 
         >>> passed = PassedOver()
-        >>> for suffix in (".cr2", ".cr2", "", ".txt"):
+        >>> for suffix in (".mov", ".mov", "", ".txt"):
         ...     passed.add(suffix)
         >>> passed.told()
-        '2 .cr2 files, 1 .txt file, 1 file without a suffix are not read: see docs/scale.md'
+        '2 .mov files, 1 .txt file, 1 file without a suffix are not read: see docs/scale.md'
         """
         named = sorted((kind for kind in self.counts if kind not in ("", ".")), key=lambda kind: -self.counts[kind])
         parts = [f"{_files(self.counts[kind], kind + ' ')}" for kind in named[:SHOWN]]

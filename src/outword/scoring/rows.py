@@ -145,6 +145,15 @@ def flat_notes(row: Row) -> str:
     return "; ".join(row.notes)
 
 
+def csv_cell(text: str) -> str:
+    """What `csv_text` was given, not raw.
+
+    >>> csv_cell(csv_text("=cmd.jpg"))
+    '=cmd.jpg'
+    """
+    return restored(unquoted(text))
+
+
 _known_text = lru_cache(1 << 14)(csv_text)  # labels and the like come again and again
 
 

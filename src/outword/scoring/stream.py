@@ -21,7 +21,7 @@ from outword.photos.sources.base import Piece
 from outword.scoring.rows import Row
 from outword.vectors.fitted import hashes_of_files, hashes_of_vectors, short
 from outword.vectors.reader import Chunk, Span, read
-from outword.vectors.source import Identity, Job, PathLike, Source, Stored, find_source
+from outword.vectors.source import Identity, Job, Only, PathLike, Source, Stored, find_source
 from outword.vectors.store import called, is_store
 
 
@@ -40,10 +40,12 @@ class Scored:
         return [None if row.error else next(pixels, None) for row in self.rows]
 
 
-def open_source(detector: Detector, given: Iterable[PathLike], *, column: str | None = None) -> Source:
+def open_source(
+    detector: Detector, given: Iterable[PathLike], *, column: str | None = None, only: Only | None = None
+) -> Source:
     """What is to be scored: stores have vectors of the detector's encoder, or else of the one that stands for it here.
 
-    See `outword.vectors.source.find_source` for what can be given.
+    See `outword.vectors.source.find_source` for what can be given; `only` says which photos of it count, by name.
     """
     if not isinstance(detector, Detector):
         raise InputError(f"a detector must be one, got {detector!r}", hint='load it: outword.load("pets.outword")')
@@ -53,12 +55,15 @@ def open_source(detector: Detector, given: Iterable[PathLike], *, column: str | 
     for path in filter(is_store, paths):
         check_store(detector.method, detector.scorer, path)
     otherwise = (lambda: detector.encoder) if detector.encoder_override else None
-    return find_source(paths, Identity(made["fingerprint"], called(made)), column=column, otherwise=otherwise)
+    return find_source(
+        paths, Identity(made["fingerprint"], called(made)), column=column, only=only, otherwise=otherwise
+    )
 
 
 def check_unfitted(detector: Detector, source: Source) -> None:
     """Raise if the detector was fitted on photos of a source, which is read once more for it."""
-    detector.check_unfitted(hashed for piece in source.pieces() for hashed in _hashed(piece))
+    found = (hashed for piece in source.pieces() for hashed in _hashed(piece))
+    detector.check_unfitted((repr(name), hashes) for name, hashes in found if source.has(name))
 
 
 def _hashed(piece: Piece | Stored) -> Iterator[tuple[str, list[int | None]]]:
@@ -66,10 +71,10 @@ def _hashed(piece: Piece | Stored) -> Iterator[tuple[str, list[int | None]]]:
     if isinstance(piece, Stored):
         for row in piece.items():
             if not isinstance(row.value, ImageError):
-                yield repr(row.path), [short(row.digest), *hashes_of_vectors(row.value[None])]
+                yield row.path, [short(row.digest), *hashes_of_vectors(row.value[None])]
         return
     for item, hashed in hashes_of_files(piece.items()):
-        yield repr(os.fspath(item)), [hashed]
+        yield os.fspath(item), [hashed]
 
 
 def score_source(detector: Detector, source: Source) -> Iterator[tuple[Row, Pixels | None]]:

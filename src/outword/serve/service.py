@@ -24,6 +24,7 @@ from outword.detector.judge import Verdict, judge, takes_vectors
 from outword.encoders.base import Seen, seen
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
+from outword.maths.reference import ladder
 from outword.photos.decode import Blob, with_image
 from outword.photos.quality import UNSEEN, Look
 from outword.scoring.rows import finite_or_none
@@ -135,9 +136,12 @@ class Service:
 
     def info(self, key: str, detector: Detector) -> Info:
         """What is said of a detector."""
+        known = detector.reference_scores if detector.cut else None
         return Info(
             id=key,
             labels=tuple(detector.labels),
+            typed=tuple(meaning.text for meaning in detector.meanings),
+            kinds={meaning.label: meaning.kinds for meaning in detector.meanings if meaning.kinds},
             prompts=detector.card["label_prompts"],
             coverage=detector.coverage,
             method=detector.method,
@@ -147,6 +151,7 @@ class Service:
             threshold=finite_or_none(detector.threshold),
             basis=detector.basis,
             calibration=detector.cut.told if detector.cut else "",
+            ladder=() if known is None else ladder(known),
             takes_embeddings=takes_vectors(detector),
             limits=self.limits,
         )

@@ -129,11 +129,15 @@ class Source:
         """All pieces as jobs from their beginning on."""
         return (Job(number, piece, only=self._only) for number, piece in enumerate(self.pieces()))
 
+    def has(self, name: str) -> bool:
+        """Whether a photo that was listed counts."""
+        return self._only is None or self._only(name)
+
     def items(self) -> Iterator[Item]:
         """The photos of all pieces, in order; of stores nothing."""
         for piece in self.pieces():
             for item in piece.items() if isinstance(piece, Piece) else ():
-                if self._only is None or self._only(os.fspath(item)):
+                if self.has(os.fspath(item)):
                     yield item
 
     def n_pieces(self) -> int:

@@ -63,6 +63,7 @@ class Meaning:
         kinds: names of what lies below it, most common first; those given by hand as given.
         by_hand: whether the kinds were given by hand.
         suggestions: names that it may be a slip for, where WordNet does not know it.
+        without: names of kinds that were taken away by hand, with all that is below them.
     """
 
     label: str
@@ -74,6 +75,7 @@ class Meaning:
     kinds: tuple[str, ...]
     by_hand: bool
     suggestions: tuple[str, ...]
+    without: tuple[str, ...] = ()
 
 
 def understand(
@@ -107,6 +109,8 @@ def understand(
     senses = by_company([every if hand is None else {hand: 0.0} for every, hand in zip(choices, fixed, strict=True)])
     strange = [shown for shown, sense in zip(labels, senses, strict=True) if sense is None]
     slips = {shown: _slips(labels[shown].name) for shown in strange[:SLIPS]}
+    for label, sense in zip(labels.values(), senses, strict=True):
+        _check_without(label, sense)
     found = _kinds_of([*labels.values()], senses, kinds, known, most)
     return [
         Meaning(
@@ -119,6 +123,7 @@ def understand(
             kinds=below,
             by_hand=bool(label.kinds),
             suggestions=slips.get(shown, ()),
+            without=label.without,
         )
         for (shown, label), every, sense, below in zip(labels.items(), choices, senses, found, strict=True)
     ]
@@ -321,15 +326,33 @@ def are_above(wnids: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
 
 
 def _inside(meanings: Sequence[Meaning]) -> NDArray[np.bool_]:
-    """Whether each sense is at or below that of a label (n_senses,); with kinds by hand, at or below these."""
+    """Whether each sense is at or below that of a label (n_senses,); with kinds by hand, at or below these.
+
+    What is at or below a kind that was taken away is not.
+    """
     net = nouns()
     own = [net.by_wnid(meaning.sense) for meaning in meanings if meaning.sense]
     theirs = [sense for meaning in meanings if meaning.by_hand for sense in _senses_by_hand(meaning.kinds)]
     roots = [net.by_wnid(m.sense) for m in meanings if m.sense and not m.by_hand]
-    owner, _ = net.spread([root for root in (*roots, *theirs) if root is not None])
-    inside: NDArray[np.bool_] = owner >= 0
+    counted = [root for root in (*roots, *theirs) if root is not None]
+    away = [sense for m in meanings for sense in _below(net.by_wnid(m.sense), m.without)]
+    owner, _ = net.spread([*counted, *away])
+    inside: NDArray[np.bool_] = (owner >= 0) & (owner < len(counted))
     inside[[sense for sense in own if sense is not None]] = True
     return inside
+
+
+def _below(sense: int | None, names: Sequence[str]) -> list[int]:
+    """The senses of names that are kinds of a sense."""
+    return [found for name in names for found in nouns().senses(name) if found != sense and sense in _lineage(found)]
+
+
+def _check_without(label: Label, sense: int | None) -> None:
+    """Raise if a kind is taken away from a label that is none of its kinds."""
+    for name in label.without:
+        if not _below(sense, [name]):
+            hint = f"take away a kind of it, or make the line {label.name!r}"
+            raise InputError(f"{name!r} is no kind of {label.name!r}", hint=hint)
 
 
 def _senses_by_hand(kinds: Sequence[str]) -> list[int]:
@@ -350,7 +373,9 @@ def _kinds_of(
         for root in (_senses_by_hand(label.kinds) if label.kinds else [sense])
         if root is not None
     ]
-    owner, depth = net.spread([root for _, root in roots])
+    away = [kind for label, sense in zip(labels, senses, strict=True) for kind in _below(sense, label.without)]
+    owner, depth = net.spread([*(root for _, root in roots), *away])
+    depth[owner >= len(roots)] = -1
     visible = net.visible()
     found: list[tuple[int, str]] = []
     for sense in net.by_use(np.flatnonzero(depth > 0), depth).tolist():

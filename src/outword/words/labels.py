@@ -1,6 +1,7 @@
 """Labels as people type them, in Python or in what `outword.words.label_lists` reads, checked before anything is done.
 
-`crane` is a name; `crane#bird` says which crane; `sofa | couch` has two names; `pet > cat | hamster` has kinds.
+`crane` is a name; `crane#bird` says which crane; `sofa | couch` has two names; `pet > cat | hamster` has kinds, and
+`animal > -dog` has all of its kinds but one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = ["STDIN", "Given", "Label", "check_labels", "parse", "read_labels"]
 FEWEST, MOST, LONGEST = 1, 50_000, 200
 SHOWN = 4  # labels, and places of a label, that a note names
 PLURALS = {"line": "lines", "entry": "entries", "folder": "folders"}
+WITHOUT = "-"  # stands before a kind that is taken away
 _ARROW = re.compile(r"(?:^|\s)>(?:\s|$)")  # "<b>" is a name, odd as it is
 
 
@@ -28,9 +30,13 @@ _ARROW = re.compile(r"(?:^|\s)>(?:\s|$)")  # "<b>" is a name, odd as it is
 class Label:
     """One label: `text` as typed, its `name`, `others` it goes by, a `hint` at its sense, `kinds` and `prompt` by hand.
 
+    `without` are kinds that are taken away, with all that is below them.
+
     >>> label = parse("crane#bird | demoiselle > sandhill crane")
     >>> label.name, label.others, label.hint, label.kinds
     ('crane', ('demoiselle',), 'bird', ('sandhill crane',))
+    >>> parse("animal > -dog").without
+    ('dog',)
     """
 
     text: str
@@ -38,6 +44,7 @@ class Label:
     others: tuple[str, ...] = ()
     hint: str = ""
     kinds: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     prompt: str = ""
 
     @property
@@ -123,7 +130,7 @@ def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) ->
 
 
 def parse(text: str) -> Label:
-    """What a typed label says: `NAME#HINT | NAME ... > KIND | KIND ...`, all but the first name optional."""
+    """What a typed label says: `NAME#HINT | NAME ... > KIND | -KIND ...`, all but the first name optional."""
     text = _check_text(text).strip()
     head, *tail = _ARROW.split(text, maxsplit=1)
     names, kinds = _parts(head, text), _parts(tail[0], text) if tail else ()
@@ -133,7 +140,12 @@ def parse(text: str) -> Label:
     for other in (*names[1:], *kinds):
         if mark and "#" in other:
             raise InputError(f"only the first name of a label takes a hint, got {text!r}", hint=f"write {name}#{hint}")
-    return Label(text, name, names[1:], hint, kinds)
+    without = tuple(dict.fromkeys(kind.removeprefix(WITHOUT).strip() for kind in kinds if kind.startswith(WITHOUT)))
+    given = [kind for kind in kinds if not kind.startswith(WITHOUT)]
+    left = tuple(kind for kind in given if kind not in without)
+    if not all(without) or (given and not left):
+        raise InputError(f"no kind is left in the label {text!r}", hint='write "animal > -dog" for all kinds but one')
+    return Label(text, name, names[1:], hint, left, () if given else without)
 
 
 def _label(name: object, extra: str | Sequence[str] | Label | None) -> Label:
@@ -149,7 +161,7 @@ def _label(name: object, extra: str | Sequence[str] | Label | None) -> Label:
         hint = 'write {"crane": "a crane, the bird", "pet": ["cat", "hamster"]}'
         raise InputError(f"a label takes a prompt or a list of kinds, got {extra!r:.100}", hint=hint)
     kinds = [_check_text(kind) for kind in extra]
-    return parse(f"{label.text} {'|' if label.kinds else '>'} {' | '.join(kinds)}")
+    return parse(f"{label.text} {'|' if label.kinds or label.without else '>'} {' | '.join(kinds)}")
 
 
 def _parts(text: str, whole: str) -> tuple[str, ...]:

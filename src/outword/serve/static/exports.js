@@ -1,0 +1,66 @@
+/** What can be taken home: a table, the marks for `outword calibrate`, the detector. */
+
+import { render } from "./draw.js";
+import { ask, askDetector } from "./service.js";
+import { basis, countMarks, markedScores, markOf, side, state, threshold, waiting } from "./state.js";
+import { named } from "./words.js";
+
+const COLUMNS = [
+  "path", "score", "verdict", "basis", "threshold", "p", "label", "looks_like", "words", "notes", "error", "mark",
+];
+const MARKS = { inside: "in", outside: "out", "": "" };
+
+export function exportTable() {
+  const rows = state.photos.filter((photo) => !waiting(photo)).map(cells);
+  save(csv(COLUMNS, rows), "scores.csv");
+}
+
+/** The marks of the photos that are here; `outword calibrate --marks` reads them, and the table just as well. */
+export function exportMarks() {
+  const marked = state.photos.filter((photo) => markOf(photo));
+  save(csv(["path", "mark"], marked.map((photo) => [csvText(photo.name), MARKS[markOf(photo)]])), "marks.csv");
+}
+
+function cells(photo) {
+  if (photo.error) return COLUMNS.map((name) => csvText({ path: photo.name, error: photo.error }[name] ?? ""));
+  const { score, p, looks_like, words, notes } = photo.result;
+  const fired = words.map(({ word, share }) => `${word} ${share.toFixed(2)}`).join("; ");
+  const numbers = { score, threshold: Number.isFinite(threshold()) ? threshold() : null, p };
+  const texts = {
+    path: photo.name, verdict: side(photo), basis: basis(), label: named(photo.result), looks_like: looks_like[0] ?? "",
+    words: fired, notes: (notes ?? []).join("; "), error: "", mark: MARKS[markOf(photo)],
+  };
+  return COLUMNS.map((name) => (name in texts ? csvText(texts[name]) : String(numbers[name] ?? "")));
+}
+
+function csv(columns, rows) {
+  const quoted = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+  const lines = [columns, ...rows].map((row) => row.map(quoted).join(",") + "\n");
+  return new Blob(lines, { type: "text/csv" });
+}
+
+// A quote before what a spreadsheet would take for a formula, as outword/scoring/rows.py has it
+function csvText(text) {
+  return text.replace(/(?<![^;\t\r\n])(?=[' ]*[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20])/g, "'");
+}
+
+export async function download() {
+  state.downloadError = "";
+  const { hand } = state.list;
+  const body = hand !== null ? { threshold: hand } : countMarks() ? markedScores() : {};
+  try {
+    const response = await askDetector(state.detector, (id) => ask(`v1/detectors/${id}/artifact`, body));
+    save(await response.blob(), "detector.outword.zip");
+  } catch (error) {
+    state.downloadError = error.message;
+  }
+  render();
+}
+
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // some browsers read it later
+}
