@@ -1,0 +1,379 @@
+"""The best detector for photos of the user's: methods on the same vectors, chosen and calibrated by nested validation.
+
+The photos are dealt into five folds. A procedure looks at some folds and gives a detector: it scores each photo by
+every method as fitted without the photo's fold, takes the method with the best AUROC, cuts its scores, and fits it on
+all of these folds. What the procedure is worth is told by giving it four folds and judging the photos of the fifth,
+five times; the detector is what it gives for all five. So no photo is judged by a method, a choice or a cut that it
+had a part in. That takes each method fitted without one fold, and without two: 15 fits, and one in the end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outword.base.checks import number
+from outword.benchmark.run.catalogue import own_found, source_of
+from outword.benchmark.run.compare import INSIDE, Tell, applicable, none_applies, read_sets, silent
+from outword.benchmark.run.measure import Cell
+from outword.benchmark.run.photos import Indices, Photos
+from outword.benchmark.run.results import Place
+from outword.benchmark.run.suite import Entry
+from outword.benchmark.run.task import Task
+from outword.detector.calibration import calibrated, check_apart
+from outword.detector.cuts import FEWEST as FEWEST_UNRELATED
+from outword.detector.cuts import shown_in
+from outword.detector.detector import Detector
+from outword.detector.fitting import LabelCache, prepare
+from outword.detector.recipe import PathLike, Recipe, resolve
+from outword.encoders import Encoder, get_encoder
+from outword.errors import InputError, OutwordError, unknown
+from outword.maths.kernels.threads import blas
+from outword.maths.methods import DETECTORS, Need
+from outword.maths.metrics import auroc
+from outword.maths.numerics import Array
+from outword.maths.reference import balanced_cut
+from outword.maths.thresholds import fit_threshold, share_bounds
+from outword.photos.sources.patterns import is_there
+from outword.vectors.fitted import hashes_of_vectors, short
+from outword.vectors.id_images import IdImages, find_stray, read_id_images
+from outword.vectors.reference import Reference, find_reference
+from outword.vectors.wild import Report, quiet
+from outword.words.labels import Given, Label, check_labels
+
+FOLDS = 5
+FEWEST = 2 * FOLDS  # photos of the classes, and of other things
+OUTSIDE, STAND_IN = "OOD", "reference"  # what the other photos are called
+WIDE = 0.1  # the width of an interval above which more photos are asked for
+SAME = 0.999  # the cosine from which on a photo of the reference is one of the user's
+BLOCK = 1024  # photos that are compared with the reference at a time
+Out = frozenset[int]  # folds that a method was fitted without
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of some photos, and where it lies for all photos like them with 90 % confidence."""
+
+    value: float
+    low: float
+    high: float
+    n: int  # photos that were counted
+
+    @classmethod
+    def of(cls, flags: Flags) -> Share:
+        """The share that is true; the interval is that of Clopper and Pearson (`share_bounds`)."""
+        n, count = len(flags), int(flags.sum())
+        return cls(count / n, *share_bounds(n, count), n)
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a method does on photos that neither it nor its cut had seen."""
+
+    name: str
+    auroc: float
+    tpr: Share
+    tnr: Share
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The detector, what is to be expected of it, and the methods that it was chosen from."""
+
+    detector: Detector  # calibrated
+    tpr: Share  # of new photos of the classes that are in; the choice of the method is accounted for
+    tnr: Share  # of new photos of other things that are out
+    candidates: tuple[Candidate, ...]  # the chosen one first, then by AUROC
+    agreed: int  # how many of the five choices without a fold were the same
+    stand_in: bool  # whether the encoder's reference stood in for photos of other things
+    warnings: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why this method, and what to expect, in two sentences."""
+        best, *rest = self.candidates
+        why = f"{best.name} is the only method that applies"
+        if rest:
+            folds = f"in {self.agreed} of {FOLDS} folds the choice was the same"
+            why = (
+                f"{best.name} is chosen from {len(self.candidates)} methods, as it ranks your photos best above the "
+                f"others: AUROC {best.auroc:.4f}, then {rest[0].name} with {rest[0].auroc:.4f}; {folds}"
+            )
+        others = "ordinary photos (the reference)" if self.stand_in else "the other photos"
+        return (
+            f"{why}. Expected, on photos that had no part in choice and cut: {self.tpr} of yours in and {self.tnr} of "
+            f"{others} out, with 90 % intervals."
+        )
+
+
+def tune(
+    labels: Given,
+    inside: Sequence[PathLike],
+    outside: Sequence[PathLike] = (),
+    *,
+    encoder: str | Encoder = "mini",
+    methods: Iterable[str] | None = None,
+    corpus: str | None = None,
+    words: PathLike | None = None,
+    kinds: str | None = None,
+    tpr: float | None = None,
+    report: Report = quiet,
+    tell: Tell = silent,
+) -> Tuned:
+    """The best detector for some photos, calibrated on them, and what to expect of it.
+
+    Each photo is encoded once, and counts once wherever it lies. The result depends on the contents of the files and,
+    where these tell the classes, on the folders; on no order, batch or number of threads.
+
+    Args:
+        labels: the class names, as for `outword.fit`.
+        inside: photos that show the classes, ten at least, all that `outword.fit` takes as `id_images`. Where all lie
+            in folders with the names of labels, methods take part that learn the classes from photos.
+        outside: photos that show none of them, ten at least; without any the encoder's reference stands in.
+        encoder: a name, or what `get_encoder` gave.
+        methods: the names of those that may be chosen; by default all but those that learn prompts, which take long.
+            Those that look at more of a photo than its vector, or at photos before it, take no part.
+        corpus, words, kinds: as for `outword.benchmark.run.compare.applicable` and `outword.fit`.
+        tpr: the share of the photos to accept; None balances both errors.
+        report: called with (task, done, total) during long work.
+        tell: called with a line for each method that is left out, and why.
+    """
+    if tpr is not None:
+        number("tpr", tpr, above=0, most=1, hint="0.95 is usual")
+    for path in map(os.fspath, (*inside, *outside)):
+        if not is_there(path):
+            raise InputError(f"there is nothing at {path}", hint="check the path")
+    typed, used = check_labels(labels), encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
+    stray, names = find_stray(used, inside, [*typed]), [*typed]
+    given = {"corpus": corpus, "words": words, "id_images": inside, "stray": stray}
+    recipes = applicable(_entries(methods, kinds, tell), used, **given, tell=tell)
+    if not recipes:
+        raise none_applies()
+    reference = None if outside else _reference(used)
+    own = read_id_images(used, inside, names, with_classes=False, report=report)
+    own = own.some(_once(own.contents, own.vectors, tell), names)
+    _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
+    others = unrelated(used, reference, typed, own) if reference else _outside(used, outside, report, tell)
+    check_apart({*own.contents}, {*map(short, others.contents)})
+    return tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
+
+
+def tune_vectors(
+    recipes: Mapping[str, Recipe],
+    labels: Mapping[str, Label],
+    inside: IdImages,
+    outside: Photos,
+    *,
+    tpr: float | None = None,
+    report: Report = quiet,
+    tell: Tell = silent,
+) -> Tuned:
+    """The same of photos that are encoded, each of which is there once; their order is that in which they are dealt.
+
+    `recipes` are what `applicable` gives, by the names of their rows, and all have the same encoder. What stands in
+    for photos of other things is called "reference".
+    """
+    photos = _Dealt(dict(labels), inside, outside)
+    tried = photos.trials(recipes, report, tell)
+    best, choices = _best(tried), [_best(tried, fold) for fold in range(FOLDS)]
+    expected = _judged(choices, tpr)
+    detector, warnings = photos.calibrated(best, tpr, report)
+    found = [Candidate(trial.name, auroc(*trial.unseen()), *_judged([trial] * FOLDS, tpr)) for trial in tried]
+    found.sort(key=lambda one: (one.name != best.name, -one.auroc))
+    agreed = sum(choice is best for choice in choices)
+    told = (*warnings, *_open(expected[1]))
+    return Tuned(detector, *expected, tuple(found), agreed, outside.name == STAND_IN, told)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A method, and its scores of the photos of some folds as it was fitted without these."""
+
+    name: str
+    recipe: Recipe
+    folds: tuple[Indices, Indices]  # of each photo of the classes, and of other things
+    runs: Mapping[Out, tuple[Array, Array]]  # NaN for the photos that it was fitted on
+
+    def held_out(self, fold: int, without: int | None = None) -> tuple[Array, Array]:
+        """Scores of the photos of a fold, by the method as fitted without that and perhaps another one."""
+        scores = self.runs[frozenset({fold} if without is None else {fold, without})]
+        inside, outside = (own[of == fold] for own, of in zip(scores, self.folds, strict=True))
+        return inside, outside
+
+    def unseen(self, without: int | None = None) -> tuple[Array, Array]:
+        """Scores of all photos, or of all but a fold's, each by the method as fitted without its fold (and that)."""
+        scores = [self.held_out(fold, without) for fold in range(FOLDS) if fold != without]
+        inside, outside = map(np.concatenate, zip(*scores, strict=True))
+        return inside, outside
+
+
+class _Dealt:
+    """Photos dealt into folds: one after the other, those of a class together, so that each fold has its share."""
+
+    def __init__(self, labels: dict[str, Label], inside: IdImages, outside: Photos) -> None:
+        self._labels, self._fit_on, self._outside = labels, inside, outside
+        n = len(inside.vectors)
+        by_class = np.arange(n) if inside.classes is None else np.argsort(inside.classes, kind="stable")
+        folds = np.empty(n, np.int64)
+        folds[by_class] = np.arange(n) % FOLDS
+        self._folds = folds, np.arange(len(outside.vectors)) % FOLDS
+        self._inside = Photos(own_found(INSIDE, []), [*map(str, range(n))], inside.vectors, [])
+        self._cache: LabelCache = {}
+
+    def trials(self, recipes: Mapping[str, Recipe], report: Report, tell: Tell) -> list[_Trial]:
+        """Every method that can be fitted and tells photos apart at all; among equals our own comes first."""
+        found, order = list[_Trial](), [*DETECTORS]
+        for name, recipe in recipes.items():
+            try:
+                trial = _Trial(name, recipe, self._folds, self._runs(name, recipe, report))
+                auroc(*trial.unseen())  # no score is NaN
+            except OutwordError as error:
+                tell(f"left out: {name}: {error.message}")
+            else:
+                found.append(trial)
+        if not found:
+            raise none_applies()
+        return sorted(found, key=lambda trial: order.index(trial.recipe.method))
+
+    def _runs(self, name: str, recipe: Recipe, report: Report) -> dict[Out, tuple[Array, Array]]:
+        """The scores of a method; one that looks at no photos is fitted once for all."""
+        outs = [frozenset(some) for size in (1, 2) for some in combinations(range(FOLDS), size)]
+        if Need.ID_IMAGES not in recipe.wants:
+            report(name, 0, 1)
+            return dict.fromkeys(outs, self._scores(name, recipe, frozenset(range(FOLDS)), report))
+        runs = {}
+        for done, out in enumerate(outs):
+            report(name, done, len(outs))
+            runs[out] = self._scores(name, recipe, out, report)
+        return runs
+
+    def _scores(self, name: str, recipe: Recipe, out: Out, report: Report) -> tuple[Array, Array]:
+        """Scores of a method as fitted without the photos of some folds: of these, and of all of other things."""
+        held = np.isin(self._folds[0], [*out])
+        rows, rest = np.flatnonzero(held), np.flatnonzero(~held)
+        fit_on = self._fit_on.some(rest, [*self._labels]) if len(rest) else None
+        place, task = Place(INSIDE, recipe.encoder.name, "", name), Task(self._labels, rows, fit_on)
+        with blas:  # so that no sum hangs on the number of threads
+            measured = Cell(place, recipe, task, self._inside, [self._outside]).measure(self._cache, report)
+        inside = np.full(len(held), np.nan)
+        inside[rows] = measured.inside(self._outside.name)
+        return inside, measured.outside(self._outside.name)
+
+    def calibrated(self, best: _Trial, tpr: float | None, report: Report) -> tuple[Detector, list[str]]:
+        """The method fitted on all photos, with a cut by their scores as long as it had not seen them; and warnings."""
+        fit_on = self._fit_on if Need.ID_IMAGES in best.recipe.wants else None
+        with blas:
+            made = prepare(best.recipe, self._labels, id_images=fit_on, report=report, label_cache=self._cache)
+            detector = made.finish(report=report)
+        inside, outside = (dict(enumerate(scores.tolist())) for scores in best.unseen())
+        others = {-1 - place: score for place, score in outside.items()}  # other photos, as `tune` has seen to
+        detector.calibration_, warnings = calibrated(inside, others, tpr, "quantile", detector.reference_scores)
+        return detector, warnings
+
+
+def _best(tried: Sequence[_Trial], without: int | None = None) -> _Trial:
+    """The method that ranks the photos best, all or those of all folds but one; among equals the first."""
+    return max(tried, key=lambda trial: auroc(*trial.unseen(without)))
+
+
+def _judged(choices: Sequence[_Trial], tpr: float | None) -> tuple[Share, Share]:
+    """TPR and TNR on the photos of each fold, by the method that was chosen without it, with a cut from the others."""
+    right: list[tuple[Flags, Flags]] = []
+    for fold, trial in enumerate(choices):
+        (inside, outside), seen = trial.held_out(fold), trial.unseen(fold)
+        cut = balanced_cut(seen[1], seen[0]) if tpr is None else fit_threshold(seen[0], tpr, others=seen[1]).value
+        right.append((inside >= cut, outside < cut))
+    own, others = map(np.concatenate, zip(*right, strict=True))
+    return Share.of(own), Share.of(others)
+
+
+def _open(tnr: Share) -> Iterator[str]:
+    """What few photos of other things leave open, if there are few; the threshold says it of those of the classes."""
+    if tnr.high - tnr.low > WIDE:
+        yield (
+            f"{tnr.n} photos of other things leave the expected TNR uncertain: it lies between {tnr.low:.2f} and "
+            f"{tnr.high:.2f} with 90 % confidence"
+        )
+
+
+def _entries(methods: Iterable[str] | None, kinds: str | None, tell: Tell) -> list[Entry]:
+    """The methods that may be chosen; those that learn the classes from photos have no kinds."""
+    asked = [name for name in DETECTORS if Need.PROMPTS not in DETECTORS[name].needs] if methods is None else methods
+    found = []
+    for name in asked:
+        if name not in DETECTORS:
+            raise unknown("method", name, DETECTORS, "outword list methods")
+        if more := _more_than_vectors(name):
+            tell(f"left out: {name}: it looks at {more}, and what is compared are vectors")
+        else:
+            found.append(Entry(name, kinds=None if Need.ID_LABELS in DETECTORS[name].needs else kinds))
+    return found
+
+
+def _more_than_vectors(method: str) -> str:
+    """What a method looks at beside the vector of a photo, if there is no way without it."""
+    wanted = (need.value for need in (Need.PATCHES, Need.WORDS) if need in DETECTORS[method].needs)
+    return "photos scored before" if DETECTORS[method].sees_order else next(wanted, "")
+
+
+def _once(contents: Sequence[int], vectors: Array, tell: Tell) -> Indices:
+    """The rows of different photos, by the hashes of their contents; the same vector is the same photo, too."""
+    seen, rows = set[int](), []
+    hashes = hashes_of_vectors(vectors)
+    for row in sorted(range(len(contents)), key=lambda row: (contents[row], row)):
+        if not {contents[row], hashes[row]} & seen:
+            rows.append(row)
+            seen |= {contents[row], hashes[row]}
+    if repeats := len(contents) - len(rows):
+        tell(f"{repeats:,} of {len(contents):,} photos are there more than once, and count once")
+    return np.array(rows, np.int64)
+
+
+def _check_enough(whose: str, n: int, hint: str) -> None:
+    if n < FEWEST:
+        raise InputError(f"{FOLDS} folds need at least {FEWEST} different photos of {whose}, got {n}", hint=hint)
+
+
+def _outside(encoder: Encoder, paths: Sequence[PathLike], report: Report, tell: Tell) -> Photos:
+    """The user's photos of other things, in the order of their contents."""
+    found = own_found(OUTSIDE, paths)
+    (photos,) = read_sets(encoder, [(found, source_of(found, encoder))], report, tell)
+    rows = _once([*map(short, photos.contents)], photos.vectors, tell).tolist()
+    _check_enough("other things", len(rows), "bring more, or none: then ordinary photos stand in (the reference)")
+    names, contents = ([all_of[row] for row in rows] for all_of in (photos.paths, photos.contents))
+    return Photos(found, names, photos.vectors[rows], photos.unreadable, contents)
+
+
+def _reference(encoder: Encoder) -> Reference:
+    """The reference of an encoder, which there must be."""
+    if (found := find_reference(encoder)) is None:
+        raise InputError(
+            f"there must be photos of other things, as {encoder.name} has no reference to stand in for them, got none",
+            hint=f'pass --ood PHOTOS, or make one: "outword reference PHOTOS --encoder {encoder.name}"',
+        )
+    return found
+
+
+def unrelated(encoder: Encoder, reference: Reference, labels: Mapping[str, Label], inside: IdImages) -> Photos:
+    """The photos of a reference that show no label and are none of the user's, in the order of the reference."""
+    plain = prepare(resolve(encoder, "maxlogit", {}, kinds="auto"), labels).finish()
+    vectors = reference.vectors.astype(np.float32)
+    nearest = np.full(len(vectors), -1.0)
+    for start in range(0, len(inside.vectors), BLOCK):
+        nearest = np.maximum(nearest, (vectors @ inside.vectors[start : start + BLOCK].T).max(axis=1))
+    rows = np.flatnonzero(~shown_in(plain, reference) & (nearest < SAME))
+    if len(rows) < FEWEST_UNRELATED:
+        raise InputError(
+            f"at least {FEWEST_UNRELATED} photos of the reference must show none of the labels, got {len(rows)}",
+            hint="pass photos of other things with --ood",
+        )
+    return Photos(own_found(STAND_IN, []), [*map(str, rows.tolist())], vectors[rows], [])
