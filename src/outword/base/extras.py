@@ -19,7 +19,7 @@ EXTRAS = {  # by package: the extra that brings it, and what it is for
     "huggingface_hub": ("hf", "the hub"),
     "onnx": ("export", "export"),
     "onnxscript": ("export", "export"),
-    "tokenizers": ("onnx", "this encoder's tokenizer"),
+    "tokenizers": ("onnx", "the tokenizer of an exported encoder"),
     "openvino": ("openvino", 'device "openvino"'),
     "pyarrow": ("parquet", "Parquet"),
     "fsspec": ("remote", "a URL"),
@@ -27,7 +27,7 @@ EXTRAS = {  # by package: the extra that brings it, and what it is for
     "scipy": ("fit", "fitting a linear head"),
     "matplotlib": ("bench", "a plot"),
     "ray": ("ray", "--engine ray"),
-    "simplejpeg": ("simplejpeg", "this decoder"),
+    "simplejpeg": ("simplejpeg", "the decoder simplejpeg"),
     **dict.fromkeys(("fastapi", "uvicorn", "python_multipart", "prometheus_client"), ("serve", "the service")),
 }
 _declared: list[Any] = []  # torch forgets a declaration when its Library object is gone

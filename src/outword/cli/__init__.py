@@ -17,8 +17,8 @@ from outword._version import __version__
 from outword.errors import InputError, OutwordError
 
 VERBS = (
-    "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "compare",
-    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "completion",
+    "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "tune", "compare",
+    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "doctor", "completion",
 )  # fmt: skip
 
 

@@ -103,10 +103,13 @@ class Tuned:
         best, *rest = self.candidates
         why = f"{best.name} is the only method that applies"
         if rest:
-            folds = f"in {self.agreed} of {FOLDS} folds the choice was the same"
+            next_best = f"then {rest[0].name} with {rest[0].auroc:.4f}"
+            if equal := sum(one.auroc == best.auroc for one in rest):
+                next_best = f"as {equal} that come{'s' * (equal == 1)} after it in the list of methods"
             why = (
                 f"{best.name} is chosen from {len(self.candidates)} methods, as it ranks your photos best above the "
-                f"others: AUROC {best.auroc:.4f}, then {rest[0].name} with {rest[0].auroc:.4f}; {folds}"
+                f"others: AUROC {best.auroc:.4f}, {next_best}; without a fold, the choice was the same {self.agreed} "
+                f"times of {FOLDS}"
             )
         others = "ordinary photos (the reference)" if self.stand_in else "the other photos"
         return (
