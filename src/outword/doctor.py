@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
@@ -132,7 +133,7 @@ def _extras(imports: bool) -> Iterator[dict[str, Any]]:
     """The extras: what each is for, the packages that it brings, and the command for those that lack some."""
     for extra in dict.fromkeys(extra for extra, _ in EXTRAS.values()):
         uses = {package: use for package, (own, use) in EXTRAS.items() if own == extra}
-        found = {package: _told(lambda package=package: _package(package, imports)) for package in uses}
+        found = {package: _told(partial(_package, package, imports)) for package in uses}
         lacking = [package for package, here in found.items() if here is None or isinstance(here, dict)]
         yield {
             "extra": extra,

@@ -32,6 +32,7 @@ from outword.detector.detector import Detector
 from outword.detector.fitting import LabelCache, prepare
 from outword.detector.recipe import PathLike, Recipe, resolve
 from outword.encoders import Encoder, get_encoder
+from outword.encoders.base import Vectors
 from outword.errors import InputError, OutwordError, unknown
 from outword.maths.kernels.threads import blas
 from outword.maths.methods import DETECTORS, Need
@@ -120,8 +121,8 @@ class Tuned:
 
 def tune(
     labels: Given,
-    inside: Sequence[PathLike],
-    outside: Sequence[PathLike] = (),
+    inside: PathLike | Iterable[PathLike],
+    outside: PathLike | Iterable[PathLike] = (),
     *,
     encoder: str | Encoder = "mini",
     methods: Iterable[str] | None = None,
@@ -152,20 +153,18 @@ def tune(
     """
     if tpr is not None:
         number("tpr", tpr, above=0, most=1, hint="0.95 is usual")
-    for path in map(os.fspath, (*inside, *outside)):
-        if not is_there(path):
-            raise InputError(f"there is nothing at {path}", hint="check the path")
+    own_paths, other_paths = _there(inside), _there(outside)
     typed, used = check_labels(labels), encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
-    stray, names = find_stray(used, inside, [*typed]), [*typed]
-    given = {"corpus": corpus, "words": words, "id_images": inside, "stray": stray}
-    recipes = applicable(_entries(methods, kinds, tell), used, **given, tell=tell)
+    names, entries = [*typed], _entries(methods, kinds, tell)
+    stray = find_stray(used, own_paths, names)
+    recipes = applicable(entries, used, corpus=corpus, words=words, id_images=own_paths, stray=stray, tell=tell)
     if not recipes:
         raise none_applies()
-    reference = None if outside else _reference(used)
-    own = read_id_images(used, inside, names, with_classes=False, report=report)
+    reference = None if other_paths else _reference(used)
+    own = read_id_images(used, own_paths, names, with_classes=False, report=report)
     own = own.some(_once(own.contents, own.vectors, tell), names)
     _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
-    others = unrelated(used, reference, typed, own) if reference else _outside(used, outside, report, tell)
+    others = unrelated(used, reference, typed, own) if reference else _outside(used, other_paths, report, tell)
     check_apart({*own.contents}, {*map(short, others.contents)})
     return tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
 
@@ -308,6 +307,15 @@ def _open(tnr: Share) -> Iterator[str]:
         )
 
 
+def _there(paths: PathLike | Iterable[PathLike]) -> list[str]:
+    """The paths, one or several, at each of which there must be something."""
+    given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    for path in given:
+        if not is_there(path):
+            raise InputError(f"there is nothing at {path}", hint="check the path")
+    return given
+
+
 def _entries(methods: Iterable[str] | None, kinds: str | None, tell: Tell) -> list[Entry]:
     """The methods that may be chosen; those that learn the classes from photos have no kinds."""
     asked = [name for name in DETECTORS if Need.PROMPTS not in DETECTORS[name].needs] if methods is None else methods
@@ -328,7 +336,7 @@ def _more_than_vectors(method: str) -> str:
     return "photos scored before" if DETECTORS[method].sees_order else next(wanted, "")
 
 
-def _once(contents: Sequence[int], vectors: Array, tell: Tell) -> Indices:
+def _once(contents: Sequence[int], vectors: Vectors, tell: Tell) -> Indices:
     """The rows of different photos, by the hashes of their contents; the same vector is the same photo, too."""
     seen, rows = set[int](), []
     hashes = hashes_of_vectors(vectors)
@@ -346,7 +354,7 @@ def _check_enough(whose: str, n: int, hint: str) -> None:
         raise InputError(f"{FOLDS} folds need at least {FEWEST} different photos of {whose}, got {n}", hint=hint)
 
 
-def _outside(encoder: Encoder, paths: Sequence[PathLike], report: Report, tell: Tell) -> Photos:
+def _outside(encoder: Encoder, paths: Sequence[str], report: Report, tell: Tell) -> Photos:
     """The user's photos of other things, in the order of their contents."""
     found = own_found(OUTSIDE, paths)
     (photos,) = read_sets(encoder, [(found, source_of(found, encoder))], report, tell)
