@@ -47,6 +47,9 @@ def _print(found: dict[str, Any]) -> None:
     else:
         titles = ("extra", "for", "packages", "what brings it")
         print_table(titles, [_extra_cells(extra) for extra in found["extras"]])
+        for package, one in (item for extra in found["extras"] for item in extra["packages"].items()):
+            if isinstance(one, dict):
+                click.echo(_wrong(one, package))
     click.echo()
     for part, line in (*_devices(found["devices"]), *_caches(found["caches"]), ("hub", _hub(found["hub"]))):
         click.echo(f"{part}: {line}")
@@ -63,10 +66,10 @@ def _wrong(part: Any, of: str = "") -> str:
 
 
 def _extra_cells(extra: dict[str, Any]) -> tuple[str, ...]:
-    shown = [
-        _wrong(one, name) or (f"no {name}" if one is None else f"{name} {one}")
+    shown = (
+        f"no {name}" if one is None else f"{name} fails" if isinstance(one, dict) else f"{name} {one}"
         for name, one in extra["packages"].items()
-    ]
+    )
     return extra["extra"], ", ".join(extra["for"]), ", ".join(shown), extra["command"]
 
 
