@@ -111,7 +111,7 @@ def _told(look: Callable[[], Any]) -> Any:
     except OutwordError as error:
         return {"error": error.message, "hint": error.hint}
     except (Exception, SystemExit) as error:  # a broken library may raise anything
-        return {"error": f"{type(error).__name__}: {error}"}
+        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
 
 
 def _versions() -> dict[str, str | None]:

@@ -122,9 +122,12 @@ def test_methods_that_cannot_score_are_left_out():
 
 
 def test_a_share():
-    share = Share.of(np.array([True] * 19 + [False]))
+    flags = np.array([True] * 19 + [False])
+    share = Share.of(flags, np.zeros(100))
     assert (share.value, share.n) == (0.95, 20) and round(share.low, 3) == 0.784 and round(share.high, 3) == 0.997
     assert str(share) == "95.0 % (78.4 to 99.7)"
+    wider = Share.of(flags, np.linspace(-0.2, 0.0, 101))  # 5 % of the cuts lose 0.19 or more, and none wins
+    assert wider.low == pytest.approx(0.95 - np.hypot(0.95 - share.low, 0.19)) and wider.high == share.high
 
 
 def test_the_reference_without_the_labels_and_without_the_users_photos():

@@ -31,7 +31,7 @@ def test_the_path_is_printed_and_the_rest_is_told(folder):
     lines = result.stderr.splitlines()
     assert lines[0] == "left out: glmcm: it looks at patches, and what is compared are vectors"
     head = next(place for place, line in enumerate(lines) if line.startswith("method"))
-    assert lines[head].split("  ")[0] == "method" and "TPR (90 % interval)" in lines[head]
+    assert lines[head].split("  ")[0] == "method" and lines[head].endswith("TPR %  TNR %")
     assert {line.split()[0] for line in lines[head + 1 : head + 4]} == {"mcm", "knn", "mahalanobis"}
     assert "no photos of other things were given: " in lines[head + 4] and "stand in" in lines[head + 4]
     assert "is chosen from 3 methods" in lines[head + 5]

@@ -11,6 +11,8 @@ import click
 from outword.cli.choices import Named
 from outword.cli.progress import print_table
 
+NAMED = 3  # photos that are named as wrong
+
 
 @click.command("doctor")
 @click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="The one to be checked.")
@@ -93,5 +95,6 @@ def _hub(found: dict[str, Any]) -> str:
 
 
 def _checked(found: dict[str, Any]) -> str:
-    wrong = "; ".join(f"{photo} is taken for {name}" for photo, name in found["wrong"].items())
+    taken = [f"{photo} is taken for {name}" for photo, name in found["wrong"].items()]
+    wrong = "; ".join([*taken[:NAMED], *([f"and {len(taken) - NAMED} more"] if len(taken) > NAMED else [])])
     return f"{found['setting']}: {found['told']}{f' ({wrong})' * bool(wrong)}, {found['seconds']:.1f} s"

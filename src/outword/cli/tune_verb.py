@@ -15,7 +15,7 @@ from outword.cli.progress import Progress, print_table, say, warn
 if TYPE_CHECKING:
     from outword.benchmark.run.tune import Tuned
 
-TITLES = ("method", "AUROC", "TPR (90 % interval)", "TNR (90 % interval)")
+TITLES = ("method", "AUROC", "TPR %", "TNR %")
 
 
 @click.command("tune")
@@ -98,7 +98,7 @@ def command(
 
 def _tell(found: Tuned) -> None:
     """The table of the methods, the reason, and what to beware of, on stderr."""
-    rows = [(one.name, f"{one.auroc:.4f}", one.tpr, one.tnr) for one in found.candidates]
+    rows = [(one.name, f"{one.auroc:.4f}", f"{100 * one.tpr:.1f}", f"{100 * one.tnr:.1f}") for one in found.candidates]
     print_table(TITLES, rows, right=TITLES[1:], err=True)
     if found.stand_in:
         say(f"no photos of other things were given: {found.tnr.n:,} ordinary photos without your classes stand in")

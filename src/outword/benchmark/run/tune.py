@@ -9,6 +9,7 @@ had a part in. That takes each method fitted without one fold, and without two: 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from outword.base.checks import number
 from outword.benchmark.run.catalogue import own_found, source_of
-from outword.benchmark.run.compare import INSIDE, Tell, applicable, none_applies, read_sets, silent
+from outword.benchmark.run.compare import INSIDE, SEED, Tell, applicable, none_applies, read_sets, silent
 from outword.benchmark.run.measure import Cell
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.results import Place
@@ -52,6 +53,7 @@ FEWEST = 2 * FOLDS  # photos of the classes, and of other things
 OUTSIDE, STAND_IN = "OOD", "reference"  # what the other photos are called
 WIDE = 0.1  # the width of an interval above which more photos are asked for
 SAME = 0.999  # the cosine from which on a photo of the reference is one of the user's
+SAMPLES = 200  # of the bootstrap
 BLOCK = 1024  # photos that are compared with the reference at a time
 Out = frozenset[int]  # folds that a method was fitted without
 Flags = NDArray[np.bool_]
@@ -67,10 +69,17 @@ class Share:
     n: int  # photos that were counted
 
     @classmethod
-    def of(cls, flags: Flags) -> Share:
-        """The share that is true; the interval is that of Clopper and Pearson (`share_bounds`)."""
+    def of(cls, flags: Flags, moves: Array) -> Share:
+        """The share that is true, with all that is left open: by the photos that were judged, and by the cut.
+
+        The one is the interval of Clopper and Pearson (`share_bounds`). The other is how the share moves with cuts from
+        other photos, `moves`, of which 5 % lie on either side. The distances are squared and added (MOVER; Zou and
+        Donner 2008).
+        """
         n, count = len(flags), int(flags.sum())
-        return cls(count / n, *share_bounds(n, count), n)
+        value, (low, high), (down, up) = count / n, share_bounds(n, count), np.quantile(moves, [0.05, 0.95])
+        least = value - math.hypot(value - low, min(down, 0.0))
+        return cls(value, max(0.0, least), min(1.0, value + math.hypot(high - value, max(up, 0.0))), n)
 
     def __str__(self) -> str:
         return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
@@ -82,8 +91,8 @@ class Candidate:
 
     name: str
     auroc: float
-    tpr: Share
-    tnr: Share
+    tpr: float
+    tnr: float
 
 
 @dataclass(frozen=True)
@@ -187,9 +196,12 @@ def tune_vectors(
     photos = _Dealt(dict(labels), inside, outside)
     tried = photos.trials(recipes, report, tell)
     best, choices = _best(tried), [_best(tried, fold) for fold in range(FOLDS)]
-    expected = _judged(choices, tpr)
+    expected = [Share.of(*pair) for pair in zip(_judged(choices, tpr), _moves(best, tpr), strict=True)]
     detector, warnings = photos.calibrated(best, tpr, report)
-    found = [Candidate(trial.name, auroc(*trial.unseen()), *_judged([trial] * FOLDS, tpr)) for trial in tried]
+    found = [
+        Candidate(trial.name, auroc(*trial.unseen()), *(float(right.mean()) for right in _judged([trial] * FOLDS, tpr)))
+        for trial in tried
+    ]
     found.sort(key=lambda one: (one.name != best.name, -one.auroc))
     agreed = sum(choice is best for choice in choices)
     told = (*warnings, *_open(expected[1]))
@@ -287,15 +299,28 @@ def _best(tried: Sequence[_Trial], without: int | None = None) -> _Trial:
     return max(tried, key=lambda trial: auroc(*trial.unseen(without)))
 
 
-def _judged(choices: Sequence[_Trial], tpr: float | None) -> tuple[Share, Share]:
-    """TPR and TNR on the photos of each fold, by the method that was chosen without it, with a cut from the others."""
+def _judged(choices: Sequence[_Trial], tpr: float | None) -> tuple[Flags, Flags]:
+    """Which verdicts are right, by the method that was chosen without a photo's fold, with a cut from the others."""
     right: list[tuple[Flags, Flags]] = []
     for fold, trial in enumerate(choices):
-        (inside, outside), seen = trial.held_out(fold), trial.unseen(fold)
-        cut = balanced_cut(seen[1], seen[0]) if tpr is None else fit_threshold(seen[0], tpr, others=seen[1]).value
+        (inside, outside), cut = trial.held_out(fold), _cut(*trial.unseen(fold), tpr)
         right.append((inside >= cut, outside < cut))
     own, others = map(np.concatenate, zip(*right, strict=True))
-    return Share.of(own), Share.of(others)
+    return own, others
+
+
+def _cut(inside: Array, outside: Array, tpr: float | None) -> float:
+    """The threshold that `calibrated` finds."""
+    return balanced_cut(outside, inside) if tpr is None else fit_threshold(inside, tpr, others=outside).value
+
+
+def _moves(best: _Trial, tpr: float | None) -> tuple[Array, Array]:
+    """How TPR and TNR move with cuts from bootstrap samples of the photos, (n_samples,) each (Efron 1979)."""
+    rng, (inside, outside) = np.random.default_rng(SEED), best.unseen()
+    drawn = ((rng.choice(inside, len(inside)), rng.choice(outside, len(outside))) for _ in range(SAMPLES))
+    cuts = np.array([_cut(inside, outside, tpr), *(_cut(*some, tpr) for some in drawn)])
+    own, others = (np.searchsorted(np.sort(scores), cuts) / len(scores) for scores in (inside, outside))
+    return own[0] - own[1:], others[1:] - others[0]
 
 
 def _open(tnr: Share) -> Iterator[str]:
