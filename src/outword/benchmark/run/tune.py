@@ -244,7 +244,7 @@ class _Dealt:
         self._cache: LabelCache = {}
 
     def trials(self, recipes: Mapping[str, Recipe], report: Report, tell: Tell) -> list[_Trial]:
-        """Every method that can be fitted and tells photos apart at all; among equals our own comes first."""
+        """Every method that can be fitted and gives scores, in the order of the list of methods."""
         found, order = list[_Trial](), [*DETECTORS]
         for name, recipe in recipes.items():
             try:
@@ -289,7 +289,7 @@ class _Dealt:
             made = prepare(best.recipe, self._labels, id_images=fit_on, report=report, label_cache=self._cache)
             detector = made.finish(report=report)
         inside, outside = (dict(enumerate(scores.tolist())) for scores in best.unseen())
-        others = {-1 - place: score for place, score in outside.items()}  # other photos, as `tune` has seen to
+        others = {-1 - place: score for place, score in outside.items()}  # under keys of their own
         detector.calibration_, warnings = calibrated(inside, others, tpr, "quantile", detector.reference_scores)
         return detector, warnings
 
