@@ -24,18 +24,14 @@ from common import OOD_SETS, Bench, parents, read_bench, table
 from outword.benchmark.run.catalogue import own_found
 from outword.benchmark.run.compare import applicable
 from outword.benchmark.run.photos import Photos
-from outword.benchmark.run.suite import Entry
-from outword.benchmark.run.tune import OUTSIDE, Tuned, tune_vectors, unrelated
+from outword.benchmark.run.tune import OUTSIDE, Tuned, entries, tune_vectors, unrelated
 from outword.detector.recipe import METHOD
-from outword.detectors import DETECTORS
-from outword.maths.methods import Need
 from outword.maths.numerics import Array
 from outword.vectors.id_images import IdImages
 from outword.vectors.reference import find_reference
 from outword.words.labels import check_labels
 
 SIZES = (20, 100)  # photos of the classes that are given, and as many of other things
-LEFT_OUT = "adaneg", "glmcm", "zoc"  # as the command does: they look at more than vectors
 
 
 @dataclass(frozen=True)
@@ -92,8 +88,7 @@ def outcome(
     if isinstance(outside, str):
         reference = find_reference(bench.encoder).without(outside)
         outside = unrelated(bench.encoder, reference, labels, IdImages(one.inside, None, {}, []))
-    quick = (name for name in DETECTORS if Need.PROMPTS not in DETECTORS[name].needs and name not in LEFT_OUT)
-    recipes = applicable(map(Entry, quick), bench.encoder, id_images=inside)
+    recipes = applicable(entries(), bench.encoder, id_images=inside)
     told, alone = (tune_vectors(some, labels, inside, outside) for some in (recipes, {METHOD: recipes[METHOD]}))
     right = [(score(inside_held) >= cut, score(outside_held) < cut) for score, cut in map(_judge, (told, alone))]
     return Outcome(told, *right[0], right[1])

@@ -164,9 +164,9 @@ def tune(
         number("tpr", tpr, above=0, most=1, hint="0.95 is usual")
     own_paths, other_paths = _there(inside), _there(outside)
     typed, used = check_labels(labels), encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
-    names, entries = [*typed], _entries(methods, kinds, tell)
+    names, tried = [*typed], entries(methods, kinds, tell)
     stray = find_stray(used, own_paths, names)
-    recipes = applicable(entries, used, corpus=corpus, words=words, id_images=own_paths, stray=stray, tell=tell)
+    recipes = applicable(tried, used, corpus=corpus, words=words, id_images=own_paths, stray=stray, tell=tell)
     if not recipes:
         raise none_applies()
     reference = None if other_paths else _reference(used)
@@ -196,16 +196,13 @@ def tune_vectors(
     photos = _Dealt(dict(labels), inside, outside)
     tried = photos.trials(recipes, report, tell)
     best, choices = _best(tried), [_best(tried, fold) for fold in range(FOLDS)]
-    expected = [Share.of(*pair) for pair in zip(_judged(choices, tpr), _moves(best, tpr), strict=True)]
+    right, moves = _judged(choices, tpr), _moves(best, tpr)
+    yours, others = Share.of(right[0], moves[0]), Share.of(right[1], moves[1])
     detector, warnings = photos.calibrated(best, tpr, report)
-    found = [
-        Candidate(trial.name, auroc(*trial.unseen()), *(float(right.mean()) for right in _judged([trial] * FOLDS, tpr)))
-        for trial in tried
-    ]
-    found.sort(key=lambda one: (one.name != best.name, -one.auroc))
+    found = sorted((trial.candidate(tpr) for trial in tried), key=lambda one: (one.name != best.name, -one.auroc))
     agreed = sum(choice is best for choice in choices)
-    told = (*warnings, *_open(expected[1]))
-    return Tuned(detector, *expected, tuple(found), agreed, outside.name == STAND_IN, told)
+    told = (*warnings, *_open(others))
+    return Tuned(detector, yours, others, tuple(found), agreed, outside.name == STAND_IN, told)
 
 
 @dataclass(frozen=True)
@@ -228,6 +225,11 @@ class _Trial:
         scores = [self.held_out(fold, without) for fold in range(FOLDS) if fold != without]
         inside, outside = map(np.concatenate, zip(*scores, strict=True))
         return inside, outside
+
+    def candidate(self, tpr: float | None) -> Candidate:
+        """What it does alone."""
+        inside, outside = _judged([self] * FOLDS, tpr)
+        return Candidate(self.name, auroc(*self.unseen()), float(inside.mean()), float(outside.mean()))
 
 
 class _Dealt:
@@ -341,8 +343,8 @@ def _there(paths: PathLike | Iterable[PathLike]) -> list[str]:
     return given
 
 
-def _entries(methods: Iterable[str] | None, kinds: str | None, tell: Tell) -> list[Entry]:
-    """The methods that may be chosen; those that learn the classes from photos have no kinds."""
+def entries(methods: Iterable[str] | None = None, kinds: str | None = None, tell: Tell = silent) -> list[Entry]:
+    """The methods that may be chosen, for `applicable`; those that learn the classes from photos have no kinds."""
     asked = [name for name in DETECTORS if Need.PROMPTS not in DETECTORS[name].needs] if methods is None else methods
     found = []
     for name in asked:
