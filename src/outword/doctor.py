@@ -57,7 +57,7 @@ def doctor(encoder: str = "mini", *, imports: bool = False) -> dict[str, Any]:
 def self_check(name: str) -> dict[str, Any]:
     """Let an encoder name the demo photos among their names, as it does with all photos and words.
 
-    Only names that it says it knows are asked, where it can tell. More than half of them right speaks for weights,
+    Only names that it says it knows are asked, where it can tell. Half of them right, or more, speaks for weights,
     tokens and preprocessing that belong together; by chance it would be one or two.
     """
     from outword.encoders import get_encoder
@@ -69,9 +69,10 @@ def self_check(name: str) -> dict[str, Any]:
     if len(photos) < FEWEST:
         told = f"not checked: it knows the names of {len(photos)} of the demo photos"
         return {**facts, "ok": True, "told": told, "wrong": {}, "seconds": time.perf_counter() - started}
-    found = _named(encoder, photos)
-    wrong = {path.stem: got for (path, name), got in zip(photos.items(), found, strict=True) if got != name}
-    right, ok = len(photos) - len(wrong), 2 * (len(photos) - len(wrong)) >= len(photos)
+    pairs = zip(photos.items(), _named(encoder, photos), strict=True)
+    wrong = {path.stem: named for (path, shown), named in pairs if named != shown}
+    right = len(photos) - len(wrong)
+    ok = 2 * right >= len(photos)
     meant = "fit together" if ok else "do not fit together, or it does not know photos"
     told = f"{right} of {len(photos)} right: weights, tokens and preprocessing {meant}"
     return {**facts, "ok": ok, "told": told, "wrong": wrong, "seconds": time.perf_counter() - started}

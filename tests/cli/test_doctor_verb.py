@@ -1,6 +1,7 @@
 """`outword doctor`: each part by itself, also where half of it is broken, and an encoder that must prove itself."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -60,6 +61,14 @@ def test_an_extra_that_is_missing_or_broken(tmp_path, monkeypatch):
     assert "no absent_extra" in told
     assert "broken_extra fails" in told and "\nbroken_extra: error: RuntimeError: out of order\n" in told
     assert "7 of 9 right" in told
+
+
+def test_even_without_numpy(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise RuntimeError('out of order')")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    run = subprocess.run([sys.executable, "-m", "outword", "doctor"], env=env, capture_output=True, text=True)
+    assert run.returncode == 1 and "cache of outword: " in run.stdout
+    assert run.stdout.splitlines()[-1] == "encoder: mini: error: RuntimeError: out of order"
 
 
 def test_a_cache_that_cannot_be_written_or_is_not_there(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.choices import Named
-from outword.cli.progress import print_table
+from outword.cli.progress import print_table, say
 
 NAMED = 3  # photos that are named as wrong
 
@@ -33,6 +33,8 @@ def command(ctx: click.Context, encoder: str, imports: bool, as_json: bool) -> N
     """
     from outword.doctor import doctor
 
+    if encoder != "mini":
+        say(f"loading {encoder}, which is fetched first if it is not here")
     found = doctor(encoder, imports=imports)
     if as_json:
         click.echo(json.dumps(found, indent=2))
