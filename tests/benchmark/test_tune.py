@@ -11,9 +11,10 @@ import outword
 from conftest import PHOTOS
 from outword.benchmark.run.catalogue import own_found
 from outword.benchmark.run.compare import applicable
+from outword.benchmark.run.folds import Share
 from outword.benchmark.run.photos import Photos
 from outword.benchmark.run.suite import Entry
-from outword.benchmark.run.tune import OUTSIDE, STAND_IN, Share, tune, tune_vectors, unrelated
+from outword.benchmark.run.tune import OUTSIDE, STAND_IN, tune, tune_vectors, unrelated
 from outword.encoders import get_encoder
 from outword.errors import InputError, ParameterError
 from outword.vectors.id_images import IdImages

@@ -108,7 +108,7 @@ def _tell(found: Tuned) -> None:
 
 
 def _facts(found: Tuned) -> dict[str, Any]:
-    from outword.benchmark.run.tune import FOLDS
+    from outword.benchmark.run.folds import FOLDS
     from outword.detector.artifact import finite
 
     detector = found.detector
