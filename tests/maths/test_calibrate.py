@@ -1,5 +1,7 @@
 """Thresholds: by hand, against scipy, and the conformal guarantee by simulation."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -8,7 +10,7 @@ from scipy.stats import beta
 
 from helpers.reference import conformal_p_values
 from outword.errors import InputError, ParameterError
-from outword.maths.thresholds import by_hand, fit_marks, fit_threshold, tpr_interval
+from outword.maths.thresholds import by_hand, fit_marks, fit_threshold, read_threshold, share_bounds, tpr_interval
 
 
 @pytest.mark.parametrize(("n", "rank"), [(5, 1), (20, 2), (500, 25), (100_000, 5000)])
@@ -137,6 +139,18 @@ def test_the_interval_of_marks_is_that_of_clopper_and_pearson():
     assert threshold.high == pytest.approx(beta.ppf(0.95, 4, 1))
     none = fit_marks([], [3], cut=4.0)
     assert (none.tpr, none.low, none.high) == (None, 0, 1)
+
+
+def test_without_a_tpr_both_errors_are_balanced():
+    inside, outside = np.arange(10.0), np.arange(-16.0, 4.0)
+    found = fit_threshold(inside, None, others=outside)
+    assert (inside < found.value).mean() == pytest.approx((outside >= found.value).mean(), abs=0.1)
+    assert found.tpr == (inside >= found.value).mean() and (found.n_photos, found.n_others) == (10, 20)
+    assert (found.low, found.high) == share_bounds(10, int((inside >= found.value).sum()))
+    assert found.told == "balances 10 photos of the classes and 20 of other things" and found.basis == "calibrated"
+    assert read_threshold(asdict(found)) == found
+    with pytest.raises(InputError, match="outside must be a non-empty"):
+        fit_threshold(inside, None)
 
 
 @pytest.mark.parametrize(("inside", "outside"), [([], []), ([np.nan], []), ([1], [np.inf]), ([[1]], [])])

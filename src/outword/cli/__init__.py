@@ -20,8 +20,8 @@ from outword.cli.progress import Spinner
 from outword.errors import InputError, OutwordError
 
 VERBS = (
-    "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "compare",
-    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "completion",
+    "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "tune", "compare",
+    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "doctor", "completion",
 )  # fmt: skip
 
 

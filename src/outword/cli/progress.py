@@ -38,11 +38,13 @@ def print_table(
     *,
     right: Collection[str] = (),
     width: int | None = None,
+    err: bool = False,
     colour: Callable[[str, str], str | None] = lambda title, cell: None,
 ) -> None:
     """Print a table to stdout, as wide as the terminal or `width` at most; what does not fit goes on in the next line.
 
-    The columns `right` are numbers. `colour` gives the colour of a cell by its title and its text.
+    With `err` it goes to stderr. The columns `right` are numbers. `colour` gives the colour of a cell by its title and
+    its text.
     """
     cells = [[visible(str(cell)) for cell in row] for row in rows]
     wide = [max(map(columns, texts)) for texts in zip(titles, *cells, strict=True)]
@@ -58,7 +60,7 @@ def print_table(
                 blank = " " * (size - columns(text))
                 styled = coloured(text, None, bold=True) if not place else coloured(text, colour(title, whole))
                 shown.append(blank + styled if title in right else styled + blank)
-            click.echo(GAP.join(shown).rstrip())
+            click.echo(GAP.join(shown).rstrip(), err=err)
 
 
 def columns(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 from typing import TypeVar
 
 from outword.errors import InputError
@@ -17,7 +17,7 @@ Photo = TypeVar("Photo", bound=Hashable)
 def calibrated(
     inside: Mapping[Photo, float],
     outside: Mapping[Photo, float],
-    tpr: float,
+    tpr: float | None,
     method: CalibrationMethod,
     reference: Array | None,
 ) -> tuple[Threshold, list[str]]:
@@ -26,14 +26,11 @@ def calibrated(
     Args:
         inside: scores of photos that show the classes, by what tells a photo from others, so that each counts once.
         outside: scores of photos that show none of them.
-        tpr: the share of `inside` to accept.
+        tpr: the share of `inside` to accept; None balances both errors.
         method: see `outword.maths.thresholds.fit_threshold`.
         reference: what unrelated photos score, (n,), sorted, or None where that is not known.
     """
-    if both := inside.keys() & outside.keys():
-        count = f"{len(both):,} photo{'s are' if len(both) > 1 else ' is'}"
-        hint = "leave out one of the two"
-        raise InputError(f"{count} both among those of the classes and among those of other things", hint=hint)
+    check_apart(inside.keys(), outside.keys())
     scores = list(inside.values())
     threshold = measured(fit_threshold(scores, tpr, method, list(outside.values())), reference)
     strange = 0 if reference is None else int(look_unrelated(scores, reference).sum())
@@ -41,3 +38,11 @@ def calibrated(
     if strange > STRANGE * len(scores):
         warnings.insert(0, f"{strange:,} of your {len(scores):,} photos look like none of your classes")
     return threshold, warnings
+
+
+def check_apart(inside: Set[Hashable], outside: Set[Hashable]) -> None:
+    """Raise if a photo of the classes is among those of other things, by what tells a photo from others."""
+    if both := inside & outside:
+        count = f"{len(both):,} photo{'s are' if len(both) > 1 else ' is'}"
+        hint = "leave out one of the two"
+        raise InputError(f"{count} both among those of the classes and among those of other things", hint=hint)

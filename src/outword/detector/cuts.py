@@ -53,7 +53,7 @@ def cut_by_reference(
     if not can_be_cut(detector):
         return detector
     vectors = reference.vectors.astype(np.float32)
-    rest = ~_shown(detector, reference, vectors)
+    rest = ~shown_in(detector, reference)
     counted = rest if unrelated is None else rest & unrelated
     if counted.sum() < FEWEST:
         return detector
@@ -101,14 +101,14 @@ def named_like_labels(detector: Detector, vectors: NDArray[np.floating]) -> Flag
     return np.concatenate(found)
 
 
-def _shown(detector: Detector, reference: Reference, vectors: NDArray[np.float32]) -> Flags:
-    """Which photos of a reference show a label."""
+def shown_in(detector: Detector, reference: Reference) -> Flags:
+    """Which photos of a reference show a label: by their name, or if nobody named them by what they look like."""
     rows = set(map(fold, detector.rows))
     named = np.array(are_below(reference.wnids, detector.meanings))
     named |= [bool(name) and fold(name) in rows for name in reference.names]
     nameless = np.array([not name and not wnid for name, wnid in zip(reference.names, reference.wnids, strict=True)])
     if nameless.any():
-        named[nameless] = named_like_labels(detector, vectors[nameless])
+        named[nameless] = named_like_labels(detector, reference.vectors[nameless].astype(np.float32))
     return named
 
 

@@ -1,4 +1,4 @@
-"""Thresholds: from ID photos (quantile, split conformal), unrelated photos (reference, batch), marks, or by hand."""
+"""Thresholds: from ID photos (quantile, split conformal, balanced), unrelated photos, marks, or by hand."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Threshold:
     """A threshold and where it comes from; an image is `in` when its score is at least `value`."""
 
     value: float  # minus infinity accepts everything
-    method: CalibrationMethod | ReferenceMethod | Literal["marks", "hand"]
-    tpr: float | None  # the target share of ID images that are accepted; of marks and pseudo-ID, the share accepted
+    method: CalibrationMethod | ReferenceMethod | Literal["balanced", "marks", "hand"]
+    tpr: float | None  # the target share of ID images to accept; of marks, balanced and pseudo-ID, the share accepted
     n_photos: int  # of the classes, that it was fitted on; of a reference, its pseudo-ID photos
     low: float  # with 90 % confidence, the true TPR at this threshold lies between `low` ...
     high: float  # ... and `high`
@@ -53,6 +53,8 @@ class Threshold:
             return "set by hand"
         if self.method == "marks":
             return f"from marks: {self.n_photos} of the classes, {self.n_others} of other things"
+        if self.method == "balanced":
+            return f"balances {self.n_photos:,} photos of the classes and {self.n_others:,} of other things"
         if self.method in get_args(ReferenceMethod):
             whose = "unrelated photos" if self.method == "reference" else "photos of this batch that look unrelated"
             if self.target_fpr is None:
@@ -90,7 +92,7 @@ class Threshold:
 
 
 def fit_threshold(
-    scores: ArrayLike, tpr: float = 0.95, method: CalibrationMethod = "quantile", others: ArrayLike = ()
+    scores: ArrayLike, tpr: float | None = 0.95, method: CalibrationMethod = "quantile", others: ArrayLike = ()
 ) -> Threshold:
     """The threshold that accepts a share `tpr` of ID images, from the scores of at least five ID photos.
 
@@ -104,6 +106,7 @@ def fit_threshold(
 
     With `others`, scores of photos of other things, `tpr` holds as before, as few of the others are accepted as that
     allows, and then as many of the photos as possible: the threshold may be lower, as long as no other one gets in.
+    A `tpr` of None balances both errors instead (`fit_balanced`).
 
     >>> fit_threshold([1.0, 2.0, 3.0, 4.0, 5.0], tpr=0.8).value
     1.996
@@ -118,6 +121,8 @@ def fit_threshold(
         raise InputError(
             f"calibration needs at least {FEWEST} readable ID photos, got {n}", hint="bring more ID photos"
         )
+    if tpr is None:
+        return fit_balanced(values, others)
     if method == "quantile":
         value = threshold_at_tpr(values, tpr)
         rank = int((values < value).sum()) + 1
@@ -141,7 +146,7 @@ def _lowered(found: Threshold, highest: float, values: Array, others: Array) -> 
     kept_out = others[others < highest].max(initial=-math.inf)
     score = float(values[values > kept_out][0])
     margin = _margin(np.sort(np.concatenate([values, others])), score)
-    low, high = _tpr_bounds(len(values), int((values >= score).sum()))
+    low, high = share_bounds(len(values), int((values >= score).sum()))
     return replace(found, value=score - margin, margin=margin, low=low, high=high, n_others=len(others))
 
 
@@ -171,11 +176,32 @@ def fit_marks(inside: ArrayLike, outside: ArrayLike, cut: float | None) -> Thres
         )
     value = _fewest_mistakes(good, bad, cut)
     n, accepted = len(good), int((good >= value).sum())
-    return Threshold(value, "marks", accepted / n if n else None, n, *_tpr_bounds(n, accepted), len(bad))
+    return Threshold(value, "marks", accepted / n if n else None, n, *share_bounds(n, accepted), len(bad))
 
 
-def _tpr_bounds(n: int, accepted: int) -> tuple[float, float]:
-    """Where the true TPR lies, with 90 % confidence, of a threshold that accepts so many of n photos."""
+def fit_balanced(inside: ArrayLike, outside: ArrayLike) -> Threshold:
+    """The threshold with equal errors (`balanced_cut`) on photos of the classes and of other things.
+
+    `low` and `high` are those of a threshold that was chosen before the photos were seen (Clopper and Pearson 1934),
+    so they promise a little too much.
+
+    >>> fit_balanced([3.0, 4.0, 5.0], [0.0, 1.0]).told
+    'balances 3 photos of the classes and 2 of other things'
+    """
+    good, bad = checked(inside, "inside"), checked(outside, "outside")
+    value = balanced_cut(bad, good)
+    n, accepted = len(good), int((good >= value).sum())
+    return Threshold(value, "balanced", accepted / n, n, *share_bounds(n, accepted), len(bad))
+
+
+def share_bounds(n: int, accepted: int) -> tuple[float, float]:
+    """Where the true share lies, with 90 % confidence, of photos like these that are accepted as so many of n are.
+
+    The interval of Clopper and Pearson (1934): it holds whatever the share is.
+
+    >>> np.round(share_bounds(20, 20), 2).tolist()
+    [0.86, 1.0]
+    """
     low = _beta_quantile(n, n - accepted + 1, 0.05) if accepted else 0.0
     return low, _beta_quantile(n, n - accepted, 0.95) if accepted < n else 1.0
 

@@ -47,10 +47,9 @@ class IdImages:
     given: Sequence[PathLike] = field(default=(), repr=False)  # want to see more of the photos than their vectors
 
     def some(self, rows: NDArray[np.int64], labels: Sequence[str]) -> IdImages:
-        """Some of them, whose classes are known."""
-        assert self.classes is not None
-        classes, take = self.classes[rows], rows.tolist()
-        counts = Counter(labels[index] for index in classes)
+        """Some of them."""
+        classes, take = None if self.classes is None else self.classes[rows], rows.tolist()
+        counts = Counter(() if classes is None else (labels[index] for index in classes))
         contents, paths = ([all_of[row] for row in take] if all_of else () for all_of in (self.contents, self.paths))
         return replace(self, vectors=self.vectors[rows], classes=classes, counts=counts, contents=contents, paths=paths)
 

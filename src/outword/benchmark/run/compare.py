@@ -101,7 +101,7 @@ def compare(
     vector alone, for the methods that want some.
     """
     if not recipes:
-        raise _none_applies()
+        raise none_applies()
     for name, recipe in recipes.items():
         if DETECTORS[recipe.method].sees_order:
             tell(
@@ -111,7 +111,7 @@ def compare(
     encoder, fit_on = next(iter(recipes.values())).encoder, None
     if any(Need.ID_IMAGES in recipe.wants for recipe in recipes.values()):
         fit_on = read_id_images(encoder, id_images, [*labels], with_classes=False, report=report)
-    inside, *outside = _read_sets(encoder, sets, report, tell)
+    inside, *outside = read_sets(encoder, sets, report, tell)
     if fit_on and any_of([*map(short, inside.contents), *hashes_of_vectors(inside.vectors)], fit_on.hashes):
         tell(
             "warning: --id and --id-images share photos: the methods that are fitted on them look better than they are"
@@ -144,7 +144,7 @@ def run_cells(cells: Iterable[Cell], *, report: Report = quiet, tell: Tell = sil
             failed = False
             yield rows
     if failed:
-        raise _none_applies()
+        raise none_applies()
 
 
 def mean_row(rows: Sequence[Row]) -> Row:
@@ -155,11 +155,12 @@ def mean_row(rows: Sequence[Row]) -> Row:
     return replace(rows[0], ood=MEAN, **means)
 
 
-def _none_applies() -> InputError:
+def none_applies() -> InputError:
+    """What to raise where no method is left."""
     return InputError("there must be a method that applies, got none", hint="see what each of them lacks, above")
 
 
-def _read_sets(encoder: Encoder, sets: Sequence[Opened], report: Report, tell: Tell) -> list[Photos]:
+def read_sets(encoder: Encoder, sets: Sequence[Opened], report: Report, tell: Tell) -> list[Photos]:
     """The sets as vectors in memory; says what could not be read, even where a set has nothing else."""
     read: list[Photos] = []
     try:
@@ -179,11 +180,11 @@ def _read_sets(encoder: Encoder, sets: Sequence[Opened], report: Report, tell: T
 def _read_set(encoder: Encoder, found: Found, source: Source, report: Report) -> Photos:
     """The photos of a set in the order of its source; there may be none."""
     paths, vectors = list[str](), [np.zeros((0, encoder.dim), np.float32)]
-    contents, unreadable = set[bytes](), list[tuple[str, str]]()
+    contents, unreadable = list[bytes](), list[tuple[str, str]]()
     for some in vectors_of(encoder, source):
         paths += some.paths
         vectors.append(some.vectors)
-        contents.update(some.digests)
+        contents += some.digests
         unreadable += some.unreadable
         report(found.data_set.name, len(paths) + len(unreadable), source.total())
-    return Photos(found, paths, np.concatenate(vectors), unreadable, frozenset(contents))
+    return Photos(found, paths, np.concatenate(vectors), unreadable, contents)

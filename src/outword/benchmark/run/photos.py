@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,7 @@ class Photos:
     paths: list[str]  # or names inside an archive
     vectors: Vectors  # (n_photos, dim), unit rows
     unreadable: list[tuple[str, str]]  # path and reason of those that could not be read
-    contents: frozenset[bytes] = frozenset()  # sha256 of their files
+    contents: Sequence[bytes] = ()  # sha256 of their files, in the same order
 
     @property
     def name(self) -> str:
@@ -121,7 +121,7 @@ def _photos(found: Found, store: Store, gone: frozenset[str]) -> Photos:
             paths.append(path)
     if not paths:
         raise InputError(f"{found.where} has no image that can be read", hint="look at the files")
-    return Photos(found, paths, vectors[: len(paths)], unreadable, frozenset(map(store.digest, paths)))
+    return Photos(found, paths, vectors[: len(paths)], unreadable, [*map(store.digest, paths)])
 
 
 def _noted(items: Iterator[Item], seen: set[str]) -> Iterator[Item]:

@@ -1,0 +1,239 @@
+"""The best detector for photos of the user's: every method on the same vectors, chosen by nested validation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from outword.base.checks import number
+from outword.benchmark.run.catalogue import own_found, source_of
+from outword.benchmark.run.compare import Tell, applicable, none_applies, read_sets, silent
+from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected
+from outword.benchmark.run.photos import Indices, Photos
+from outword.benchmark.run.suite import Entry
+from outword.detector.calibration import check_apart
+from outword.detector.cuts import FEWEST as FEWEST_UNRELATED
+from outword.detector.cuts import shown_in
+from outword.detector.detector import Detector
+from outword.detector.fitting import prepare
+from outword.detector.recipe import PathLike, Recipe, resolve
+from outword.encoders import Encoder, get_encoder
+from outword.encoders.base import Vectors
+from outword.errors import InputError, unknown
+from outword.maths.methods import DETECTORS, Need
+from outword.photos.sources.patterns import is_there
+from outword.vectors.fitted import hashes_of_vectors, short
+from outword.vectors.id_images import IdImages, find_stray, read_id_images
+from outword.vectors.reference import Reference, find_reference
+from outword.vectors.wild import Report, quiet
+from outword.words.labels import Given, Label, check_labels
+
+FEWEST = 2 * FOLDS  # photos of the classes, and of other things
+OUTSIDE, STAND_IN = "OOD", "reference"  # what the other photos are called
+WIDE = 0.1  # the width of an interval above which more photos are asked for
+SAME = 0.999  # the cosine from which on a photo of the reference is one of the user's
+BLOCK = 1024  # photos that are compared with the reference at a time
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The detector, what is to be expected of it, and the methods that it was chosen from."""
+
+    detector: Detector  # calibrated
+    tpr: Share  # of new photos of the classes that are in; the choice of the method is accounted for
+    tnr: Share  # of new photos of other things that are out
+    candidates: tuple[Candidate, ...]  # the chosen one first, then by AUROC
+    agreed: int  # how many of the five choices without a fold were the same
+    stand_in: bool  # whether the encoder's reference stood in for photos of other things
+    warnings: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why this method, and what to expect, in two sentences."""
+        best, *rest = self.candidates
+        why = f"{best.name} is the only method that applies"
+        if rest:
+            next_best = f"then {rest[0].name} with {rest[0].auroc:.4f}"
+            if equal := sum(one.auroc == best.auroc for one in rest):
+                next_best = f"as {equal} that come{'s' * (equal == 1)} after it in the list of methods"
+            why = (
+                f"{best.name} is chosen from {len(self.candidates)} methods, as it ranks your photos best above the "
+                f"others: AUROC {best.auroc:.4f}, {next_best}; without a fold, the choice was the same {self.agreed} "
+                f"times of {FOLDS}"
+            )
+        others = "ordinary photos (the reference)" if self.stand_in else "the other photos"
+        return (
+            f"{why}. Expected, on photos that had no part in choice and cut: {self.tpr} of yours in and {self.tnr} of "
+            f"{others} out, with 90 % intervals."
+        )
+
+
+def tune(
+    labels: Given,
+    inside: PathLike | Iterable[PathLike],
+    outside: PathLike | Iterable[PathLike] = (),
+    *,
+    encoder: str | Encoder = "mini",
+    methods: Iterable[str] | None = None,
+    corpus: str | None = None,
+    words: PathLike | None = None,
+    kinds: str | None = None,
+    tpr: float | None = None,
+    report: Report = quiet,
+    tell: Tell = silent,
+) -> Tuned:
+    """The best detector for some photos, calibrated on them, and what to expect of it.
+
+    Each photo is encoded once, and counts once wherever it lies. The result depends on the contents of the files and,
+    where these tell the classes, on the folders; on no order, batch or number of threads.
+
+    Args:
+        labels: the class names, as for `outword.fit`.
+        inside: photos that show the classes, ten at least, all that `outword.fit` takes as `id_images`. Where all lie
+            in folders with the names of labels, methods take part that learn the classes from photos.
+        outside: photos that show none of them, ten at least; without any the encoder's reference stands in.
+        encoder: a name, or what `get_encoder` gave.
+        methods: the names of those that may be chosen; by default all but those that learn prompts, which take long.
+            Those that look at more of a photo than its vector, or at photos before it, take no part.
+        corpus, words, kinds: as for `outword.benchmark.run.compare.applicable` and `outword.fit`.
+        tpr: the share of the photos to accept; None balances both errors.
+        report: called with (task, done, total) during long work.
+        tell: called with a line for each method that is left out, and why.
+    """
+    if tpr is not None:
+        number("tpr", tpr, above=0, most=1, hint="0.95 is usual")
+    own_paths, other_paths = _there(inside), _there(outside)
+    typed, used = check_labels(labels), encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
+    names, tried = [*typed], entries(methods, kinds, tell)
+    stray = find_stray(used, own_paths, names)
+    recipes = applicable(tried, used, corpus=corpus, words=words, id_images=own_paths, stray=stray, tell=tell)
+    if not recipes:
+        raise none_applies()
+    reference = None if other_paths else _reference(used)
+    own = read_id_images(used, own_paths, names, with_classes=False, report=report)
+    own = own.some(_once(own.contents, own.vectors, tell), names)
+    _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
+    others = unrelated(used, reference, typed, own) if reference else _outside(used, other_paths, report, tell)
+    check_apart({*own.contents}, {*map(short, others.contents)})
+    return tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
+
+
+def tune_vectors(
+    recipes: Mapping[str, Recipe],
+    labels: Mapping[str, Label],
+    inside: IdImages,
+    outside: Photos,
+    *,
+    tpr: float | None = None,
+    report: Report = quiet,
+    tell: Tell = silent,
+) -> Tuned:
+    """The same of photos that are encoded, each of which is there once; their order is that in which they are dealt.
+
+    `recipes` are what `applicable` gives, by the names of their rows, and all have the same encoder. What stands in
+    for photos of other things is called "reference".
+    """
+    photos = Dealt(dict(labels), inside, outside)
+    tried = photos.trials(recipes, report, tell)
+    best, choices = best_of(tried), [best_of(tried, fold) for fold in range(FOLDS)]
+    yours, others = expected(best, choices, tpr)
+    detector, warnings = photos.calibrated(best, tpr, report)
+    found = sorted((trial.candidate(tpr) for trial in tried), key=lambda one: (one.name != best.name, -one.auroc))
+    agreed = sum(choice is best for choice in choices)
+    told = (*warnings, *_open(others))
+    return Tuned(detector, yours, others, tuple(found), agreed, outside.name == STAND_IN, told)
+
+
+def _open(tnr: Share) -> Iterator[str]:
+    """What few photos of other things leave open, if there are few; the threshold says it of those of the classes."""
+    if tnr.high - tnr.low > WIDE:
+        yield (
+            f"{tnr.n} photos of other things leave the expected TNR uncertain: it lies between {tnr.low:.2f} and "
+            f"{tnr.high:.2f} with 90 % confidence"
+        )
+
+
+def _there(paths: PathLike | Iterable[PathLike]) -> list[str]:
+    """The paths, one or several, at each of which there must be something."""
+    given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    for path in given:
+        if not is_there(path):
+            raise InputError(f"there is nothing at {path}", hint="check the path")
+    return given
+
+
+def entries(methods: Iterable[str] | None = None, kinds: str | None = None, tell: Tell = silent) -> list[Entry]:
+    """The methods that may be chosen, for `applicable`; those that learn the classes from photos have no kinds."""
+    asked = [name for name in DETECTORS if Need.PROMPTS not in DETECTORS[name].needs] if methods is None else methods
+    found = []
+    for name in asked:
+        if name not in DETECTORS:
+            raise unknown("method", name, DETECTORS, "outword list methods")
+        if more := _more_than_vectors(name):
+            tell(f"left out: {name}: it looks at {more}, and what is compared are vectors")
+        else:
+            found.append(Entry(name, kinds=None if Need.ID_LABELS in DETECTORS[name].needs else kinds))
+    return found
+
+
+def _more_than_vectors(method: str) -> str:
+    """What a method looks at beside the vector of a photo, if there is no way without it."""
+    wanted = (need.value for need in (Need.PATCHES, Need.WORDS) if need in DETECTORS[method].needs)
+    return "photos scored before" if DETECTORS[method].sees_order else next(wanted, "")
+
+
+def _once(contents: Sequence[int], vectors: Vectors, tell: Tell) -> Indices:
+    """The rows of different photos, by the hashes of their contents; the same vector is the same photo, too."""
+    seen, rows = set[int](), []
+    hashes = hashes_of_vectors(vectors)
+    for row in sorted(range(len(contents)), key=lambda row: (contents[row], row)):
+        if not {contents[row], hashes[row]} & seen:
+            rows.append(row)
+            seen |= {contents[row], hashes[row]}
+    if repeats := len(contents) - len(rows):
+        tell(f"{repeats:,} of {len(contents):,} photos are there more than once, and count once")
+    return np.array(rows, np.int64)
+
+
+def _check_enough(whose: str, n: int, hint: str) -> None:
+    if n < FEWEST:
+        raise InputError(f"{FOLDS} folds need at least {FEWEST} different photos of {whose}, got {n}", hint=hint)
+
+
+def _outside(encoder: Encoder, paths: Sequence[str], report: Report, tell: Tell) -> Photos:
+    """The user's photos of other things, in the order of their contents."""
+    found = own_found(OUTSIDE, paths)
+    (photos,) = read_sets(encoder, [(found, source_of(found, encoder))], report, tell)
+    rows = _once([*map(short, photos.contents)], photos.vectors, tell).tolist()
+    _check_enough("other things", len(rows), "bring more, or none: then ordinary photos stand in (the reference)")
+    names, contents = ([all_of[row] for row in rows] for all_of in (photos.paths, photos.contents))
+    return Photos(found, names, photos.vectors[rows], photos.unreadable, contents)
+
+
+def _reference(encoder: Encoder) -> Reference:
+    """The reference of an encoder, which there must be."""
+    if (found := find_reference(encoder)) is None:
+        raise InputError(
+            f"there must be photos of other things, as {encoder.name} has no reference to stand in for them, got none",
+            hint=f'pass --ood PHOTOS, or make one: "outword reference PHOTOS --encoder {encoder.name}"',
+        )
+    return found
+
+
+def unrelated(encoder: Encoder, reference: Reference, labels: Mapping[str, Label], inside: IdImages) -> Photos:
+    """The photos of a reference that show no label and are none of the user's, in the order of the reference."""
+    plain = prepare(resolve(encoder, "maxlogit", {}, kinds="auto"), labels).finish()
+    vectors = reference.vectors.astype(np.float32)
+    nearest = np.full(len(vectors), -1.0)
+    for start in range(0, len(inside.vectors), BLOCK):
+        nearest = np.maximum(nearest, (vectors @ inside.vectors[start : start + BLOCK].T).max(axis=1))
+    rows = np.flatnonzero(~shown_in(plain, reference) & (nearest < SAME))
+    if len(rows) < FEWEST_UNRELATED:
+        raise InputError(
+            f"at least {FEWEST_UNRELATED} photos of the reference must show none of the labels, got {len(rows)}",
+            hint="pass photos of other things with --ood",
+        )
+    return Photos(own_found(STAND_IN, []), [*map(str, rows.tolist())], vectors[rows], [])
