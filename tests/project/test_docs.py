@@ -63,8 +63,9 @@ def test_python(page, playgrounds, monkeypatch):
 def test_the_first_thirty_lines_give_a_result():
     top = "\n".join(README.read_text().splitlines()[:30])
     assert "make demo" in top
-    assert "make test" in top
-    assert "cat.jpg: in, as cat" in top and "fits better than" in top and "looks like" in top
+    assert '$ outword score --labels "cat, dog' in top
+    assert re.search(r"^photos/cat.jpg,.*,in,.*cat", top, flags=re.MULTILINE) and "images: 2 in" in top
+    assert re.search(r"!\[.+\]\(docs/images/page.png\)", top)
 
 
 def test_every_photo_has_its_licence():
