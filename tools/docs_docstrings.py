@@ -13,14 +13,15 @@ EXAMPLE = re.compile(r"^( *)>>> .*\n?(?:\1(?!\n).+\n?)*", re.MULTILINE)
 class ForReaders(griffe.Extension):
     """Examples become code, as Markdown would take `>>>` for quotes; `parameter(1.0, least=0)` is shown as `1.0`."""
 
+    def on_attribute_instance(self, *, attr: griffe.Attribute, **_: Any) -> None:
+        """Called for an attribute as soon as it is read, before constructors of dataclasses are made of them."""
+        if isinstance(attr.value, griffe.ExprCall) and str(attr.value.function) == "parameter":
+            attr.value = attr.value.arguments[0]
+
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Called for every module, class, function and attribute that is read."""
+        """Called for every module, class, function and attribute."""
         if obj.docstring:
             obj.docstring.value = fenced(obj.docstring.value)
-        if isinstance(obj, griffe.Attribute) and isinstance(obj.value, griffe.ExprCall):
-            call = obj.value
-            if str(call.function) == "parameter":
-                obj.value = call.arguments[0]
 
 
 def fenced(text: str) -> str:
