@@ -1,7 +1,7 @@
 """What mkdocs.yml needs beside the pages of docs/: hooks of MkDocs, called while `make docs` builds the site.
 
 * README.md is the home page. A file of the repository that a page links to (`../CONTRIBUTING.md`) becomes a page or a
-  file of the site, and the link leads there, so that links work on the site and where the repository is browsed.
+  file of the site, and the link leads there: links work on the site, and where the repository is browsed.
 * A notebook of docs/notebooks becomes a page, and stays there to be downloaded.
 * Each module of docs/api.md gets a page with the docstrings of its names, read by mkdocstrings without an import.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,86 +31,77 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made from something else, and the files that pages link to."""
     for notebook in [file for file in files if file.src_uri.endswith(".ipynb")]:
         page = f"{notebook.src_uri.removesuffix('.ipynb')}.md"
-        files.append(File.generated(config, page, content=notebook_page(notebook.src_uri, notebook.content_string)))
-    pages = api_pages(files.get_file_from_path(API).content_string)
+        files.append(File.generated(config, page, content=notebook_page(notebook)))
+    _bring([DOCS + file.src_uri for file in files.documentation_pages()], files, config)
+    pages = api_pages(files.src_uris[API].content_string)
     for uri, text in pages.items():
         files.append(File.generated(config, uri, content=text))
-    in_nav(config.nav, API).extend(pages)
-    _bring(["README.md", "CHANGELOG.md"], files, config)
+    _section(config.nav, API).extend(pages)
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let links lead to where things are on the site, and the names of the API to their docstrings."""
-    if page.file.src_uri == API:
+    uri = page.file.src_uri
+    if uri == API:
         markdown = MODULE.sub(lambda found: NAME.sub(rf"| [\1][{found[1]}.\2]", found[0]), markdown)
-    here = _place(page.file.src_uri)
+    here = next((path for path in (DOCS + uri, uri) if (ROOT / path).exists()), DOCS + uri)
+    here = "README.md" if uri == "index.md" else here
 
     def moved(link: re.Match[str]) -> str:
-        there = posixpath.normpath(posixpath.join(posixpath.dirname(here), link[1]))
-        return posixpath.relpath(_uri(there), posixpath.dirname(page.file.src_uri) or ".")
+        path = _target(here, link[1])
+        return posixpath.relpath(_uri(path), posixpath.dirname(uri) or ".") if (ROOT / path).is_file() else link[1]
 
     return LINK.sub(moved, markdown)
 
 
-def _bring(paths: list[str], files: Files, config: MkDocsConfig) -> None:
-    """Add files of the repository, and all that they and the pages of docs/ link to outside of docs/."""
-    wanted = paths + [path for file in files.documentation_pages() for path in _outside(_place(file.src_uri), file.content_string)]
+def _bring(pages: Iterable[str], files: Files, config: MkDocsConfig) -> None:
+    """Add README.md, CHANGELOG.md, and all files outside of docs/ that are linked to, by paths in the repository."""
+    wanted, seen = [*pages, "README.md", "CHANGELOG.md"], set[str]()
     while wanted:
         path = wanted.pop()
-        if not files.get_file_from_path(_uri(path)) and (ROOT / path).is_file():
+        if path in seen or not (ROOT / path).is_file():
+            continue
+        seen.add(path)
+        if not path.startswith(DOCS):
             files.append(File.generated(config, _uri(path), abs_src_path=str(ROOT / path)))
-            if path.endswith(".md"):
-                wanted += _outside(path, (ROOT / path).read_text(encoding="utf-8"))
+        if path.endswith(".md"):
+            wanted += [_target(path, link) for link in LINK.findall((ROOT / path).read_text(encoding="utf-8"))]
 
 
-def _outside(here: str, markdown: str) -> Iterator[str]:
-    """The paths outside of docs/ that a page at `here` links to."""
-    for target in LINK.findall(markdown):
-        there = posixpath.normpath(posixpath.join(posixpath.dirname(here), target))
-        if not there.startswith(DOCS):
-            yield there
+def _target(here: str, link: str) -> str:
+    """Where a link of the page at `here` leads, as a path in the repository."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(here), link))
 
 
 def _uri(path: str) -> str:
-    """Where a path of the repository is on the site."""
+    """What a file of the repository is on the site."""
     if path == "README.md":
         return "index.md"
-    named = path.removeprefix(DOCS)
-    return named if Path(named).suffix else f"{named}.txt"  # NOTICE: browsers show it as text
+    return path.removeprefix(DOCS) if Path(path).suffix else f"{path}.txt"  # NOTICE: browsers show it as text
 
 
-def _place(uri: str) -> str:
-    """The path in the repository of what is `uri` on the site; of a page that was made, one beside its source."""
-    if uri == "index.md":
-        return "README.md"
-    return uri if not (ROOT / DOCS / uri).exists() and (ROOT / uri).exists() else DOCS + uri
-
-
-def notebook_page(uri: str, text: str) -> str:
+def notebook_page(notebook: File) -> str:
     """A notebook as Markdown: its texts, its code and what the code printed."""
-    parts = [f"[This notebook as a file]({posixpath.basename(uri)})"]
-    for cell in json.loads(text)["cells"]:
+    parts = []
+    for cell in json.loads(notebook.content_string)["cells"]:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         parts += [f"```text\n{''.join(output['text']).rstrip()}\n```" for output in cell.get("outputs", [])]
-    title = parts.pop(1)  # a notebook begins with its heading
-    return "\n\n".join([title, *parts])
+    title, *rest = parts
+    return "\n\n".join([title, f"[This notebook as a file]({notebook.name}.ipynb)", *rest])
 
 
 def api_pages(markdown: str) -> dict[str, str]:
     """A page for each module of the list of public names, by its place."""
-    return {
-        f"api/{module}.md": "\n\n".join([f"# {module}", about, *(f"::: {module}.{name}" for _, name in NAME.findall(table))])
-        for module, about, table in MODULE.findall(markdown)
-    }
+    pages = {}
+    for module, about, table in MODULE.findall(markdown):
+        names = [f"::: {module}.{name}" for _, name in NAME.findall(table)]
+        pages[f"api/{module}.md"] = "\n\n".join([f"# {module}", about, *names])
+    return pages
 
 
-def in_nav(nav: Any, uri: str) -> list[Any]:
-    """The section of the nav that begins with a page."""
-    for entry in nav:
-        section = next(iter(entry.values())) if isinstance(entry, dict) else None
-        if isinstance(section, list):
-            if uri in section:
-                return section
-    raise LookupError(f"no section of the nav has {uri}")
+def _section(nav: list[Any], uri: str) -> list[Any]:
+    """The section of the nav that has a page."""
+    sections = [section for entry in nav if isinstance(entry, dict) for section in entry.values()]
+    return next(section for section in sections if isinstance(section, list) and uri in section)

@@ -1,4 +1,4 @@
-"""Commands and Python snippets of README, guide and how-to pages are run, and their output compared (`...` is anything)."""
+"""Commands and snippets of README, guide and how-to pages are run, and their output compared (`...` is anything)."""
 
 import doctest
 import os
@@ -44,7 +44,12 @@ def test_commands(page, command, output, playgrounds):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "COLUMNS": "150", "NO_COLOR": "1"}
     run = subprocess.run(
-        ["bash", "-c", command], cwd=playgrounds[page], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ["bash", "-c", command],
+        cwd=playgrounds[page],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert run.returncode == 0, run.stdout
     got = "\n".join(line.rstrip() for line in run.stdout.splitlines()) + "\n"
