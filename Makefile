@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCKED ?= $(shell $(PYTHON) -c "import sys, sysconfig as s; print(*['yes'] * (sys.version_info[:2] == (3, 11) and s.get_platform() == 'linux-x86_64'))")
 PINS := $(if $(LOCKED),--constraint constraints.txt)
 
-.PHONY: demo serve test lint pytest sbom figures clean
+.PHONY: demo serve test lint pytest docs sbom figures clean
 
 demo: $(VENV)/core
 	$(BIN)/outword demo
@@ -29,6 +29,10 @@ lint: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The docs as a site, in site/; `make docs SERVE=1` shows it at http://127.0.0.1:8001 and follows changes
+docs: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(if $(SERVE),serve --dev-addr 127.0.0.1:8001,build --strict)
 
 # What the locked versions are, as a bill of materials
 sbom: $(VENV)/dev
@@ -50,12 +54,17 @@ $(VENV)/serve: pyproject.toml constraints.txt
 	$(PIP) install --quiet --no-compile $(PINS) --editable ".[serve]"
 	touch $@ $(VENV)/core
 
+$(VENV)/docs: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --no-compile $(PINS) --editable ".[docs]"
+	touch $@ $(VENV)/core
+
 # First what has hashes, the tools that build the package among it, then torch and Triton, whose builds differ by machine
 $(VENV)/dev: pyproject.toml constraints.txt requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(if $(LOCKED),$(PIP) install --quiet --no-compile --no-deps --require-hashes --requirement requirements.lock)
 	$(PIP) install --quiet --no-compile $(PINS) $(if $(LOCKED),--no-build-isolation) --editable ".[dev]"
-	touch $@ $(VENV)/core $(VENV)/serve
+	touch $@ $(VENV)/core $(VENV)/serve $(VENV)/docs
 
 clean:
 	rm -rf $(VENV)

@@ -13,37 +13,46 @@ import pytest
 from conftest import PHOTOS
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+TRIED = [README, *(page for page in sorted(DOCS.rglob("*.md")) if page.name != "serving.md")]  # tests/serve tries that
 CHECK = doctest.OutputChecker()
 
 
-def blocks(language, text=README):
-    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def playground(tmp_path_factory):
-    """A folder with the photos that the README speaks of, and the installed command on the path."""
-    folder = tmp_path_factory.mktemp("readme")
-    shutil.copytree(PHOTOS, folder / "photos")
-    return folder
+def playgrounds(tmp_path_factory):
+    """By page, a folder with the photos that the pages speak of."""
+    photos = shutil.copytree(PHOTOS, tmp_path_factory.mktemp("docs") / "photos")
+    folders = {page: tmp_path_factory.mktemp(page.stem) for page in TRIED}
+    for folder in folders.values():
+        (folder / "photos").symlink_to(photos)
+    return folders
 
 
 def commands():
-    for block in blocks("console"):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, output = part.partition("\n")
-            yield pytest.param(command, output, id=command[:40])
+    for page in TRIED:
+        for block in blocks(page, "console"):
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                command, _, output = part.partition("\n")
+                if not command.startswith(("make ", "source ")):  # run by hand and by CI itself
+                    yield pytest.param(page, command, output, id=f"{page.stem}: {command[:40]}")
 
 
-@pytest.mark.parametrize(("command", "output"), list(commands()))
-def test_readme_commands(command, output, playground):
-    if command.startswith(("make ", "source ")):
-        pytest.skip("run by hand and by CI itself")
+@pytest.mark.parametrize(("page", "command", "output"), list(commands()))
+def test_commands(page, command, output, playgrounds):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "COLUMNS": "150", "NO_COLOR": "1"}
     run = subprocess.run(
-        ["bash", "-c", command], cwd=playground, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ["bash", "-c", command],
+        cwd=playgrounds[page],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert run.returncode == 0, run.stdout
     got = "\n".join(line.rstrip() for line in run.stdout.splitlines()) + "\n"
@@ -51,21 +60,20 @@ def test_readme_commands(command, output, playground):
     assert CHECK.check_output(wanted, got, doctest.ELLIPSIS), f"wanted:\n{wanted}\ngot:\n{got}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
-def test_python_on_a_page(page, playground, monkeypatch):
-    monkeypatch.chdir(playground)
-    found = blocks("pycon", (ROOT / page).read_text())
-    assert found
+@pytest.mark.parametrize("page", [page for page in TRIED if blocks(page, "pycon")], ids=lambda page: page.stem)
+def test_python(page, playgrounds, monkeypatch):
+    monkeypatch.chdir(playgrounds[page])
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    runner.run(parser.get_doctest("\n".join(found), {}, page, page, 0))
+    runner.run(parser.get_doctest("\n".join(blocks(page, "pycon")), {}, page.stem, page.name, 0))
     assert runner.summarize(verbose=False).failed == 0
 
 
 def test_the_first_thirty_lines_give_a_result():
-    top = "\n".join(README.splitlines()[:30])
+    top = "\n".join(README.read_text().splitlines()[:30])
     assert "make demo" in top
-    assert "make test" in top
-    assert "cat.jpg: in, as cat" in top and "fits better than" in top and "looks like" in top
+    assert '$ outword score --labels "cat, dog' in top
+    assert re.search(r"^photos/cat.jpg,.*,in,.*cat", top, flags=re.MULTILINE) and "images: 2 in" in top
+    assert re.search(r"!\[.+\]\(docs/images/page.png\)", top)
 
 
 def test_every_photo_has_its_licence():
@@ -76,7 +84,7 @@ def test_every_photo_has_its_licence():
 
 
 def test_links_in_the_docs_lead_somewhere():
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [README, ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
@@ -103,3 +111,9 @@ def test_a_stale_page_of_methods_is_noticed(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "argv", ["build_methods.py", "--check"])
     assert build_methods.main() == 1
     assert "methods.md is stale" in capsys.readouterr().err
+
+
+def test_notebooks_print_what_they_show():
+    run = [sys.executable, "-W", "error", ROOT / "tools" / "run_notebooks.py", "--check"]
+    done = subprocess.run(run, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -21,7 +21,9 @@ from outword.metrics import fpr_at_tpr  # noqa: E402
 from outword.testing import planted_world  # noqa: E402
 from short_lists import printed  # noqa: E402
 
-PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")]}
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+}
 FIGURES = read_figures()
 OTHERS = tomllib.loads((ROOT / "benchmarks/figures.toml").read_text())["other"]
 PAGE = """Words.

@@ -72,7 +72,9 @@ def load(
         path: the directory that `Detector.save` wrote, or a zip file of it, such as the page of "outword serve" gives.
         encoder: the name of its encoder here, where that lies elsewhere or was exported ("onnx:/path").
         trust_encoder: fetch its encoder where that is not on this machine, as if you had named it.
-        device, precision, batch_size: of the encoder (see `get_encoder`).
+        device: of the encoder (see `get_encoder`).
+        precision: of the encoder.
+        batch_size: of the encoder.
     """
     saved = artifact.load(path)
     if encoder is not None:

@@ -56,7 +56,8 @@ def grouped_logsumexp(
         groups: (n_groups + 1,) offsets, where each run of rows begins and where the last one ends; or the rows of each
             group, as arrays of indices or slices.
         temperature: divisor of cosines.
-        backend, precision: see `chosen`.
+        backend: see `chosen`.
+        precision: see `chosen`.
 
     Returns:
         (n_images, n_groups) float64.

@@ -27,7 +27,8 @@ class CoOp(PromptedMCM):
     Args: as for MCM and GL-MCM, whose score it has with `weight=1`, and of the learning:
         shots: photos of each class that are learned from, at most; the published values are 1 to 16.
         epochs: how often each is seen; with 0 it is MCM with the prompt that it begins as.
-        rate, batch: of a step; published are 0.002 and 32.
+        rate: of a step; the published value is 0.002.
+        batch: photos of a step; the published value is 32.
         context: M, where the tokens begin at random; the published value is 16.
         start: words to begin as; "a photo of a" is the published other choice, with M = 4.
         by_class: whether each class has tokens of its own, as published too; they do not move to other labels.
