@@ -11,7 +11,12 @@ from pathlib import Path
 from common import table
 
 RESULTS = Path(__file__).parent / "results"
-WHERE = {"performance-cuda.json": "H200", "performance-cpu.json": "CPU", "performance-100k.json": "CPU"}
+WHERE = {
+    "performance-cuda.json": "H200",
+    "performance-cpu.json": "CPU",
+    "performance-100k.json": "CPU",
+    "performance-cores.json": "16 cores",
+}
 
 
 def main() -> None:

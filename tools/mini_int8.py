@@ -86,7 +86,7 @@ def cuttings() -> NDArray[np.uint8]:
     return np.stack(found)
 
 
-def in_integers(model: ModelProto, options: Options = Options()) -> ModelProto:  # noqa: B008
+def in_integers(model: ModelProto, options: Options = Options()) -> ModelProto:
     """The tower as the photos that come with outword set it."""
     with threadpool_limits(1):  # sums in several threads round otherwise from run to run
         return quantised(model, watch(model, cuttings()), options)
