@@ -1,5 +1,7 @@
 """A photo's vector, score, evidence and verdict are the same bits alone, in any list, and beside damaged files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -131,7 +133,8 @@ def test_damaged_neighbours_and_stores(detector, alone, tmp_path):
     assert [rows[str(path)].score for path in FILES[:5]] == alone[:5].tolist()
     embed(detector.encoder, FILES[:5], tmp_path / "store")
     stored = {row.path: row for row, _ in score_source(detector, open_source(detector, [tmp_path / "store"]))}
-    assert [stored[str(path)] for path in FILES[:5]] == [rows[str(path)] for path in FILES[:5]]
+    wanted = [replace(rows[str(path)], notes=[]) for path in FILES[:5]]  # a store has no pixels to note anything of
+    assert [stored[str(path)] for path in FILES[:5]] == wanted
 
 
 def test_twelve_calibrations_accept_the_photo_that_they_were_set_at(detector, pixels, alone):

@@ -12,6 +12,7 @@ from PIL import Image
 from conftest import PHOTOS, call, rows_of
 from helpers.bad_images import ORIENTATION, encoded, picture
 from helpers.cameras import box, dng, grid, heic, jpeg, with_sizes
+from outword.base.extras import install
 from outword.errors import ImageError
 from outword.photos import raw
 from outword.photos.budget import Budget
@@ -217,4 +218,4 @@ def test_without_the_extra_the_row_says_what_brings_it(saved, tmp_path, monkeypa
     assert [row["label"] for row in rows] == ["tabby cat"] * 2 and not any(row["error"] for row in rows)
     monkeypatch.setitem(sys.modules, package, None)
     wrong = [row["error"] for row in rows_of(call("score", saved, tmp_path).stdout) if row["error"]]
-    assert wrong == [f'{name} is not read without an extra: pip install "outword[{extra}]"']
+    assert wrong == [f"{name} is not read without an extra: {install(extra)}"]

@@ -27,6 +27,6 @@ def test_a_listing_counts_and_nothing_is_told_of_nothing(tmp_path):
     passed = PassedOver()
     (tmp_path / "a.jpg").touch()
     assert len(list(find_pieces([tmp_path], passed_over=passed))) == 1 and passed.told() == ""
-    (tmp_path / "b.raf").touch()
+    (tmp_path / "b.psd").touch()
     list(find_pieces([f"file://{tmp_path}", tmp_path], passed_over=passed))
-    assert passed.told() == "2 .raf files are not read: see docs/scale.md"
+    assert passed.told() == "2 .psd files are not read: see docs/scale.md"

@@ -17,7 +17,7 @@ from outword.base.processors import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
 from outword.photos.ahead import attempt, decode_ahead, grouped
 from outword.photos.decode import ImageLike, with_image
-from outword.photos.quality import Look, look_at
+from outword.photos.quality import UNSEEN, Look, look_at
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -74,9 +74,12 @@ class Loader:
 
 
 def seen(preprocess: Callable[[Image.Image], Pixels], image: Image.Image) -> Seen:
-    """What an encoder reads of an RGB image, by its own `preprocess`, and what there is to note of it."""
+    """What an encoder reads of an RGB image, by its own `preprocess`, and what there is to note of it.
+
+    Of several cuttings of an image nothing is noted: they are not the image.
+    """
     pixels = preprocess(image)
-    return Seen(pixels, look_at(image, pixels))
+    return Seen(pixels, look_at(image, pixels) if pixels.ndim == 3 else UNSEEN)
 
 
 def stacked(rows: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], list[ImageError | None]]:

@@ -1,6 +1,6 @@
 """The pictures of docs/performance.md that show what more cores bring, from the committed results.
 
-python benchmarks/plot_cores.py docs/images
+python tools/build_plots.py docs/images
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 
 def main() -> None:
