@@ -33,6 +33,7 @@ lint: $(VENV)/dev
 # The docs as a site, in site/; `make docs SERVE=1` shows it at http://127.0.0.1:8001 and follows changes
 docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(if $(SERVE),serve --dev-addr 127.0.0.1:8001,build --strict)
+	@$(if $(SERVE),,echo "site/ is to be served; make docs SERVE=1 does so here")
 
 # What the locked versions are, as a bill of materials
 sbom: $(VENV)/dev

@@ -15,12 +15,14 @@ from outword._version import __version__
 from outword.errors import MissingExtraError, OutwordError
 
 if TYPE_CHECKING:
+    from outword.benchmark.run.tune import tune
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
     from outword.detector.predictions import Prediction, Predictions
     from outword.vectors.photo_words import read_words_per_image
+    from outword.words.labels import read_labels
 
 __all__ = [
     "Detector",
@@ -32,7 +34,9 @@ __all__ = [
     "__version__",
     "fit",
     "load",
+    "read_labels",
     "read_words_per_image",
+    "tune",
 ]
 
 
@@ -44,7 +48,9 @@ _HOMES = {
     "Predictions": "detector.predictions",
     "fit": "detector.fitting",
     "load": "detector.loading",
+    "read_labels": "words.labels",
     "read_words_per_image": "vectors.photo_words",
+    "tune": "benchmark.run.tune",
 }
 _MODULES = (
     "client",

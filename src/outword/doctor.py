@@ -30,9 +30,13 @@ if TYPE_CHECKING:
     from outword.encoders import Encoder
 
 CORE = ("numpy", "pillow", "onnxruntime", "safetensors", "click", "jinja2", "threadpoolctl")
-INSTALLED_AS = {"open_clip": "open_clip_torch"}  # what brings a package, where it is called otherwise
+INSTALLED_AS = {
+    "open_clip": "open_clip_torch",
+    "sklearn": "scikit-learn",
+}  # what brings a package, where it is called otherwise
 NVJPEG = ("nvidia-nvjpeg", "nvidia-nvjpeg-cu12")
-HUB, PATIENCE = "https://huggingface.co", 1.5  # seconds until the hub, or a driver, is given up
+HUB, PATIENCE = "https://huggingface.co", 1.5  # seconds until the hub is given up
+DRIVER = 10  # seconds for nvidia-smi, which may have to wake a driver
 SHOWN = {"cell": "cell under the microscope", "shuttle": "space shuttle"}  # where a demo photo's name says too little
 FEWEST = 5  # demo photos whose names an encoder must know to be judged by them
 
@@ -162,7 +166,7 @@ def _gpus() -> list[str]:
     if (tool := shutil.which("nvidia-smi")) is None:
         return []
     asked = [tool, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=DRIVER, check=False)
     if done.returncode:
         raise InputError(f"nvidia-smi says: {(done.stderr or done.stdout).strip()}", hint="see to the driver")
     return done.stdout.strip().splitlines()
@@ -212,7 +216,7 @@ def _hub() -> dict[str, Any]:
         with urlopen(Request(address, method="HEAD"), timeout=PATIENCE):
             return {"address": address, "answers": True, "told": "answers"}
     except HTTPError as error:
-        return {"address": address, "answers": False, "told": f"answers with HTTP {error.code}"}
+        return {"address": address, "answers": False, "told": f"out of order: HTTP {error.code}"}
     except (OSError, ValueError) as error:  # ValueError: no address at all
         return {"address": address, "answers": False, "told": f"does not answer: {getattr(error, 'reason', error)}"}
 

@@ -146,7 +146,7 @@ def hub():
 def test_whether_the_hub_answers(served, monkeypatch):
     assert hub()["answers"] and hub()["told"] == "answers"
     served[0] = 503
-    assert not hub()["answers"] and hub()["told"] == "answers with HTTP 503"
+    assert not hub()["answers"] and hub()["told"] == "out of order: HTTP 503"
     served[0] = 0.5
     monkeypatch.setattr(doctoring, "PATIENCE", 0.1)
     assert not hub()["answers"] and "answer" in hub()["told"]

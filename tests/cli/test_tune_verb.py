@@ -33,8 +33,9 @@ def test_the_path_is_printed_and_the_rest_is_told(folder):
     head = next(place for place, line in enumerate(lines) if line.startswith("method"))
     assert lines[head].split("  ")[0] == "method" and lines[head].endswith("TPR %  TNR %")
     assert {line.split()[0] for line in lines[head + 1 : head + 4]} == {"mcm", "knn", "mahalanobis"}
-    assert "no photos of other things were given: " in lines[head + 4] and "stand in" in lines[head + 4]
-    assert "is chosen from 3 methods" in lines[head + 5]
+    assert lines[head + 4].startswith("(each method by itself")
+    assert "no photos of other things were given: " in lines[head + 5] and "stand in" in lines[head + 5]
+    assert "is chosen from 3 methods" in lines[head + 6]
     assert any(line.startswith("warning: 10 photos leave the threshold uncertain") for line in lines)
     made = outword.load(folder / "best.outword")
     assert made.method == lines[head + 1].split()[0] and made.basis == "calibrated"
@@ -61,3 +62,12 @@ def test_what_is_wrong_is_said(folder, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a.txt").write_text("mine")
     assert "is not a saved detector" in run(folder, "-o", tmp_path / "full", code=2).stderr
+
+
+def test_a_class_that_no_photo_shows_is_named(folder):
+    photos = [part for name in NAMES[:10] for part in ("--id", PHOTOS / f"{name}.jpg")]  # of two of them
+    told = call("tune", "cat, sea lion", *photos, "-o", folder / "three.outword", "--methods", "knn").stderr
+    assert "no photo of yours shows sea lion: what is chosen here" in told
+    assert "of your 10 photos look like none of your classes" in told
+    told = call("explain", folder / "three.outword", PHOTOS / "brick.jpg").stdout
+    assert "the nearest names, which have no part in the score:" in told and "what decided" not in told

@@ -68,3 +68,10 @@ def test_a_method_without_a_threshold_cannot_guard_until_it_has_one(no_reference
         guard(CAT)
     guard.detector = guard.detector.with_threshold(by_hand(-1.0))
     assert guard(CAT) == "mine"
+
+
+@pytest.mark.parametrize("answers", [np.array(3), "ab", {"a": 1, "b": 2}, None])
+def test_what_is_no_list_of_answers_is_said(detector, answers):
+    guard = outword.Guard(lambda photos: answers, detector, batch=True)
+    with pytest.raises(InputError, match="must give an answer a photo, got 0 for 2"):
+        guard([PHOTOS / "cat.jpg", PHOTOS / "coffee.jpg"])

@@ -159,3 +159,8 @@ def test_a_csv_file_appears_whole_or_not_at_all(tmp_path):
         Predictions([]).to_csv(tmp_path)
     with pytest.raises(InputError, match="is a folder"):
         Predictions([]).to_csv("")
+
+
+def test_an_open_file_is_refused_and_not_read_line_by_line(detector):
+    with (PHOTOS / "cat.jpg").open("rb") as file, pytest.raises(InputError, match=r"an open file is no image.*read"):
+        detector.predict(file)

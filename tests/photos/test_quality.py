@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image, ImageDraw, ImageFilter
 
 from conftest import PHOTOS
 from outword.base.files import sha256_bytes
@@ -12,7 +12,7 @@ from outword.encoders import get_encoder
 from outword.encoders.base import Loader
 from outword.encoders.preprocess import Preprocess
 from outword.photos.decode import open_image
-from outword.photos.quality import fingerprint
+from outword.photos.quality import Fingerprint, fingerprint
 from outword.photos.twins import DIFFERENT, Twins
 
 DEMO = {path.stem: Image.open(path).convert("RGB") for path in sorted(PHOTOS.glob("*.jpg"))}
@@ -35,7 +35,7 @@ def saved(image, quality=60, scale=1.0):
 
 
 def distance(one, other):
-    return (one ^ other).bit_count()
+    return (one.bits ^ other.bits).bit_count()
 
 
 def test_real_photos_are_neither_blurred_nor_empty():
@@ -83,26 +83,44 @@ def test_fingerprints_are_of_the_photo_and_not_of_the_file():
         assert sum(bits < DIFFERENT for bits in far) >= 17, (again, far)
 
 
+def test_another_colour_or_a_small_thing_makes_another_photo():
+    scene = DEMO["grass"].resize((400, 300))
+    with_cat, with_raccoon = scene.copy(), scene.copy()
+    with_cat.paste(DEMO["cat"].resize((90, 70)), (150, 100))
+    with_raccoon.paste(DEMO["raccoon"].resize((90, 70)), (150, 100))
+    discs = [Image.new("RGB", (300, 300), "white") for _ in range(3)]
+    for disc, colour in zip(discs, ("blue", "red", "green"), strict=True):
+        ImageDraw.Draw(disc).ellipse((80, 80, 220, 220), fill=colour)
+    with Twins() as twins:
+        for number, image in enumerate([scene, with_cat, with_raccoon, *discs]):
+            assert twins.first(str(number), fingerprint(image)) is None
+        assert twins.first("again", fingerprint(saved(with_raccoon, quality=40))) == "2"
+
+
+def bits(number):
+    return Fingerprint(number, bytes(432))
+
+
 def test_twins_are_found_in_order_whatever_their_names():
     names = ["caf\udce9.jpg", "b; c.jpg", "=d.jpg", "\ud800", ""]
     with Twins() as twins:
         for number, name in enumerate(names):
-            assert twins.note(name, 0b1111111 << 9 * number) == []
+            assert twins.note(name, bits(0b1111111 << 9 * number)) == []
         assert twins.note("none", None) == twins.note("nor this", None) == []
         for number, name in enumerate(names):
-            for bits in (0, 1, 1 << 127, 1 << 64 | 1 << 65 | 1 << 66):
-                assert twins.note("again", (0b1111111 << 9 * number) ^ bits) == [f"the same as {name}"]
-        assert twins.note("other", 0b1111111 ^ 0b1111 << 60) == []
+            for flips in (0, 1, 1 << 127, 1 << 64 | 1 << 65 | 1 << 66):
+                assert twins.note("again", bits((0b1111111 << 9 * number) ^ flips)) == [f"the same as {name}"]
+        assert twins.note("other", bits(0b1111111 ^ 0b1111 << 60)) == []
 
 
 def test_twins_by_bits_that_lie_anywhere():
     rng = np.random.default_rng(0)
     with Twins() as twins:
         for number in range(200):
-            bits = int.from_bytes(rng.bytes(16), "big")
-            assert twins.first(str(number), bits) is None
+            found = int.from_bytes(rng.bytes(16), "big")
+            assert twins.first(str(number), bits(found)) is None
             flips = sum(1 << int(place) for place in rng.choice(128, DIFFERENT - 1, replace=False))
-            assert twins.first("copy", bits ^ flips) == str(number)
+            assert twins.first("copy", bits(found ^ flips)) == str(number)
 
 
 def test_where_the_disk_is_full_the_run_goes_on():
@@ -110,5 +128,5 @@ def test_where_the_disk_is_full_the_run_goes_on():
         twins._known.execute("pragma max_page_count = 4")
         with pytest.warns(UserWarning, match="not looked for any more: database or disk is full"):
             for number in range(1000):
-                assert twins.note("x" * 500, int(sha256_bytes(b"%d" % number)[:32], 16)) == []
-        assert twins.note("y", 0) == []
+                assert twins.note("x" * 500, bits(int(sha256_bytes(b"%d" % number)[:32], 16))) == []
+        assert twins.note("y", bits(0)) == []

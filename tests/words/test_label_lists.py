@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+import outword
 from outword.errors import InputError
 from outword.words import label_lists
 from outword.words.labels import read_labels
@@ -243,3 +244,29 @@ def test_a_list_has_an_end(read, monkeypatch):
     monkeypatch.setattr(label_lists, "LARGEST", 1 << 20)
     with pytest.raises(InputError, match="is too large for a list of labels: over 1 MB"):
         read("l.txt", b"cat\n" * (1 << 18) + b"x")
+
+
+def test_a_table_on_standard_input_is_one(monkeypatch):
+    table = b"id,name,count\n1,cat,5\n2,dog,7\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(table)))
+    assert [*read_labels("-")] == ["cat", "dog"]
+
+
+def test_several_prompts_in_one_line_are_refused():
+    with pytest.raises(InputError, match="a typed list takes one prompt, got several"):
+        read_labels("cat: a cat, dog: a dog")
+    assert read_labels("crane: a crane, the bird")["crane"].prompt == "a crane, the bird"
+
+
+def test_python_is_told_how_a_file_is_read(tmp_path):
+    (tmp_path / "l.txt").write_text("cat\ndog\n")
+    with pytest.raises(InputError, match=r"outword\.read_labels\("):
+        outword.fit(str(tmp_path / "l.txt"))
+    assert [*outword.read_labels(tmp_path / "l.txt")] == ["cat", "dog"]
+
+
+def test_lines_without_end_are_refused_early(read, monkeypatch):
+    monkeypatch.setattr(label_lists, "LINES", 100)
+    with pytest.raises(InputError, match="more than 100 lines"):
+        read("l.txt", "cat\n" * 101)
+    assert read("l.txt", "cat\n" * 100) == ["cat"]

@@ -57,6 +57,7 @@ def command(
     """
     from outword.detector.artifact import finite
     from outword.detector.inputs import with_file
+    from outword.maths.methods import Need
     from outword.scoring.stream import open_source
     from outword.vectors.reader import read
 
@@ -66,6 +67,7 @@ def command(
     found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
     if audit:
         _audit(found, top, as_json)
+    by_names = bool({Need.LABELS, Need.ID_LABELS} & {*found.scorer.wants()})
     source, n_photos, n_errors = open_source(found, sources, column=column), 0, 0
     for chunk in read(source.jobs(), found.encoder.loader if source.has_photos else None, 1):
         seen = zip(chunk.values, chunk.looks, strict=True)
@@ -87,14 +89,14 @@ def command(
                 named = {"path": path, "label": told.label, "fits": told.fits, "notes": look.notes}
                 click.echo(json.dumps(finite({**named, **asdict(told)})))
             else:
-                _tell(path, told, look.notes)
+                _tell(path, told, look.notes, by_names)
     if passed_over := source.passed_over.told():
         say(passed_over)
     if sources:
         check_outcome(sources, n_photos, n_errors)
 
 
-def _tell(photo: str, told: Explanation, notes: Sequence[str]) -> None:
+def _tell(photo: str, told: Explanation, notes: Sequence[str], by_names: bool) -> None:
     from outword.detector.judge import UNCALIBRATED
 
     seen = f", as {told.named}" if told.verdict == "in" else f", nearest to {told.named}"
@@ -107,7 +109,7 @@ def _tell(photo: str, told: Explanation, notes: Sequence[str]) -> None:
         f"looks like: {', '.join(told.looks_like)}" if told.looks_like else "",
         f"the photo is {', '.join(notes)}" if notes else "",
         f"score {told.score:.4f}, threshold {threshold} ({told.cut}){used}",
-        "what decided:",
+        "what decided:" if by_names else "the nearest names, which have no part in the score:",
     ]
     for line in filter(None, lines):
         click.echo(visible(line))

@@ -131,6 +131,8 @@ def _warm(found: Detector) -> Detector:
     if Need.WORDS in found.scorer.wants():
         wrong = f"{found.method} needs {Need.WORDS.value}, and requests have none"
         raise InputError(wrong, hint="serve a detector of another method")
-    found.explain(np.zeros((64, 64, 3), np.uint8))
+    photo = np.zeros((64, 64, 3), np.uint8)
+    found.explain(photo)
+    found.encoder.encode_images([photo, photo])  # several have a session of their own
     found.encoder.encode_texts(["a photo"])
     return found

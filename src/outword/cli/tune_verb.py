@@ -70,8 +70,8 @@ def command(
 
     The photos are dealt into five folds: those of each are judged by the method that was chosen, fitted and cut on the
     others. Their shares are what to expect of new photos like these: TPR of yours that are in, TNR of other things that
-    are out. Prints the path of the detector; the table and the reason are on stderr. The first run encodes the words of
-    each method, which takes minutes; --methods leaves some out. See docs/tune.md.
+    are out. Prints the path of the detector; the table and the reason are on stderr. With another encoder than mini the
+    first run encodes the words of each method, which takes minutes; --methods leaves some out. See docs/tune.md.
 
     \b
     Example:
@@ -102,6 +102,7 @@ def _tell(found: Tuned) -> None:
     """The table of the methods, the reason, and what to beware of, on stderr."""
     rows = [(one.name, f"{one.auroc:.4f}", f"{100 * one.tpr:.1f}", f"{100 * one.tnr:.1f}") for one in found.candidates]
     print_table(TITLES, rows, right=TITLES[1:], err=True)
+    say("(each method by itself; what to expect, below, also counts that one had to be chosen)")
     if found.stand_in:
         say(f"no photos of other things were given: {found.tnr.n:,} ordinary photos without your classes stand in")
     say(found.reason)

@@ -54,6 +54,7 @@ def _key(names: dict[str, Label], encoder: Encoder) -> str:
         [asdict(label) for label in names.values()],
         resolve(encoder, METHOD, {}).card,
         None if reference is None else reference.fingerprint,
+        [str(getattr(encoder, part, "")) for part in ("device", "precision")],  # by which vectors of labels round
     ]
     return sha256_bytes(json.dumps(facts, sort_keys=True).encode())[:32]
 

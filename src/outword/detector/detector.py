@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.base.records import read_record
+from outword.base.wording import counted
 from outword.detector import artifact
 from outword.detector.batches import name_of
 from outword.detector.calibration import calibrated
 from outword.detector.judge import UNCALIBRATED, Explanation, Verdicts, judge, side, with_kind
+from outword.detector.positives import UNKNOWN
 from outword.detector.predictions import Predictions, predict
 from outword.detector.recipe import resolve_card
 from outword.encoders import Encoder
@@ -104,7 +106,9 @@ class Detector:
 
     def __repr__(self) -> str:
         threshold = f"{self.basis} threshold {self.cut.value:.4g}" if self.cut else UNCALIBRATED
-        return f"<outword.Detector: {self.method}, {len(self.labels)} labels, {len(self.wild)} wild words, {threshold}>"
+        unknown = sum(flag in UNKNOWN for flag in self.coverage.values())
+        labels = counted(len(self.labels), "label") + (f" ({unknown} unknown to the encoder)" if unknown else "")
+        return f"<outword.Detector: {self.method}, {labels}, {len(self.wild)} wild words, {threshold}>"
 
     @cached_property
     def encoder(self) -> Encoder:

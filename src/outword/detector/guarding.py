@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -87,8 +87,11 @@ class Guard:
     def _answers(self, photos: list[ImageLike]) -> list[Any]:
         if not self.batch:
             return [self.classifier(photo) for photo in photos]
-        found = self.classifier(photos) if photos else []
-        answers = list(found) if isinstance(found, Iterable) else []
+        found = self.classifier([*photos]) if photos else []  # a list that it may change
+        try:
+            answers = [] if isinstance(found, str | Mapping) else list(found)
+        except TypeError:  # it is no list
+            answers = []
         if len(answers) != len(photos):
             raise InputError(
                 f"the classifier must give an answer a photo, got {len(answers)} for {len(photos)}",

@@ -20,8 +20,8 @@ Run = TypeVar("Run")
 class ImageTower(Generic[Run]):
     """An image tower for processors: one image has all threads, and of several each has one.
 
-    The operations of an image are too small to be shared by many threads: on 8 cores they kept two thirds of them busy
-    with `mini`, and a third with CLIP. Vectors are the same bits either way.
+    The operations of an image are too small to be shared by many threads (docs/performance.md, "By cores"). Vectors are
+    the same bits either way. The weights are there twice where both ways are gone.
 
     Args:
         make: gives what runs the tower, with so many threads.

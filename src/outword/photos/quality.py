@@ -1,6 +1,6 @@
 """What a photo that can be read is like: small, blurred, empty, the same as another; notes, which change no score.
 
-All of it is told from what the encoder is given, and takes about 0.2 ms a photo. How the limits were chosen is in
+All of it is told from what the encoder is given, in some tenths of a millisecond. How the limits were chosen is in
 docs/notes.md.
 """
 
@@ -16,13 +16,26 @@ BLACK = 24  # of 255: nearly all pixels of a photo that is nearly black are dark
 FLAT = 8  # of 255: nearly all pixels of a photo of nearly one colour are within this of each other
 BLURRED = 0.1  # of the range of greys: the steepest steps from pixel to pixel of a blurred photo are lower
 _GRID = 9  # squares a side whose mean greys are compared
+_COLOURS = 12  # squares a side whose mean colours are
+
+
+class Fingerprint(NamedTuple):
+    """What tells photos that are the same, enlarged, shrunk or saved once more, from others.
+
+    Attributes:
+        bits: 128, which of neighbouring squares, of 9 x 9, is lighter; they are quick to look up.
+        colours: the mean colours of 12 x 12 squares, 432 bytes, to compare those whose bits are alike.
+    """
+
+    bits: int
+    colours: bytes
 
 
 class Look(NamedTuple):
-    """What is noted of a photo, and its fingerprint of 128 bits; None where it shows too little for one."""
+    """What is noted of a photo, and its fingerprint; None where it shows too little for one."""
 
     notes: tuple[str, ...] = ()
-    fingerprint: int | None = None
+    fingerprint: Fingerprint | None = None
 
 
 UNSEEN = Look()
@@ -30,7 +43,8 @@ UNSEEN = Look()
 
 def look_at(image: Image.Image, pixels: NDArray[np.uint8]) -> Look:
     """What there is to note of a photo, given as it was decoded, and as (height, width, 3) for an encoder."""
-    grey, (height, width) = Image.fromarray(pixels).convert("L"), pixels.shape[:2]
+    seen, (height, width) = Image.fromarray(pixels), pixels.shape[:2]
+    grey = seen.convert("L")
     notes = [f"smaller than {width} x {height} pixels"] if image.width < width or image.height < height else []
     low, high = _ends(grey)
     if empty := _empty(low, high):
@@ -38,16 +52,17 @@ def look_at(image: Image.Image, pixels: NDArray[np.uint8]) -> Look:
     enlarged = max(1.0, height / image.height, width / image.width)
     if _steepest(grey) * enlarged < BLURRED * (high - low):
         notes.append("blurred")
-    return Look(tuple(notes), _bits(grey))
+    return Look(tuple(notes), _fingerprint(seen, grey))
 
 
-def fingerprint(image: Image.Image) -> int | None:
-    """128 bits of a photo: which of neighbouring squares, of 9 x 9, is lighter; None where it is nearly empty.
-
-    Photos that differ in a few bits are the same, enlarged, shrunk or saved once more.
-    """
+def fingerprint(image: Image.Image) -> Fingerprint | None:
+    """That of an RGB photo; None where it is nearly empty."""
     grey = image.convert("L")
-    return None if _empty(*_ends(grey)) else _bits(grey)
+    return None if _empty(*_ends(grey)) else _fingerprint(image, grey)
+
+
+def _fingerprint(image: Image.Image, grey: Image.Image) -> Fingerprint:
+    return Fingerprint(_bits(grey), image.resize((_COLOURS, _COLOURS), Image.Resampling.BOX).tobytes())
 
 
 def _ends(grey: Image.Image) -> list[int]:

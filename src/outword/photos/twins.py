@@ -6,14 +6,19 @@ import sqlite3
 import warnings
 from types import TracebackType
 
+import numpy as np
+
+from outword.photos.quality import Fingerprint
+
 SAME_AS = "the same as "  # how the note begins that names the earlier photo
 DIFFERENT = 4  # bits of a fingerprint in which photos differ that are not the same
+OTHER_COLOUR = 24  # of 255: a mean colour of a square that differs by more is of another photo (docs/notes.md)
 _BANDS = DIFFERENT  # so one band at least of photos that are the same is the same
 _TRIED = 64  # photos that share a band and are compared: the frames of a film share one with thousands
 _TABLES = """
 pragma journal_mode = off;
 pragma synchronous = off;
-create table photos (place integer primary key, fingerprint blob, name blob);
+create table photos (place integer primary key, bits blob, colours blob, name blob);
 create table bands (band integer, place integer, primary key (band, place)) without rowid;
 """
 
@@ -21,7 +26,7 @@ create table bands (band integer, place integer, primary key (band, place)) with
 class Twins:
     """Photos that were seen; `with Twins() as twins`. Which is the same as which hangs on their order alone.
 
-    Memory stays flat. Each takes some 120 bytes in a temporary file. Where there is no room for that on the disk, there
+    Memory stays flat. Each takes some 550 bytes in a temporary file. Where there is no room for that on the disk, there
     is a warning, and no photo is told to be the same as another from then on.
     """
 
@@ -38,7 +43,7 @@ class Twins:
     ) -> None:
         self._known.close()
 
-    def first(self, name: str, fingerprint: int | None) -> str | None:
+    def first(self, name: str, fingerprint: Fingerprint | None) -> str | None:
         """The name of the first photo that was the same as this one; None for a new one, which is kept in mind."""
         if fingerprint is None or self._is_full:
             return None
@@ -49,27 +54,33 @@ class Twins:
             warnings.warn(f"the same photos are not looked for any more: {error}", stacklevel=2)
             return None
 
-    def note(self, name: str, fingerprint: int | None) -> list[str]:
+    def note(self, name: str, fingerprint: Fingerprint | None) -> list[str]:
         """The same as a note, or none: ["the same as cat.jpg"]."""
         known = self.first(name, fingerprint)
         return [] if known is None else [SAME_AS + known]
 
-    def _first(self, name: str, fingerprint: int) -> str | None:
+    def _first(self, name: str, fingerprint: Fingerprint) -> str | None:
         found: dict[int, bytes] = {}
-        for band in _bands(fingerprint):
-            query = "select place, fingerprint from bands join photos using (place) where band = ? order by place limit"
+        for band in _bands(fingerprint.bits):
+            query = "select place, bits from bands join photos using (place) where band = ? order by place limit"
             found |= self._known.execute(f"{query} {_TRIED}", [band])
-        for place, other in sorted(found.items()):
-            if (fingerprint ^ int.from_bytes(other, "big")).bit_count() < DIFFERENT:
-                ((known,),) = self._known.execute("select name from photos where place = ?", [place])
-                return str(known, "utf-8", "surrogatepass")
-        row = [fingerprint.to_bytes(16, "big"), name.encode("utf-8", "surrogatepass")]
-        new = self._known.execute("insert into photos (fingerprint, name) values (?, ?)", row).lastrowid
-        self._known.executemany("insert into bands values (?, ?)", ((band, new) for band in _bands(fingerprint)))
+        for place, bits in sorted(found.items()):
+            if (fingerprint.bits ^ int.from_bytes(bits, "big")).bit_count() < DIFFERENT:
+                ((colours, known),) = self._known.execute("select colours, name from photos where place = ?", [place])
+                if _alike(fingerprint.colours, colours):
+                    return str(known, "utf-8", "surrogatepass")
+        row = [fingerprint.bits.to_bytes(16, "big"), fingerprint.colours, name.encode("utf-8", "surrogatepass")]
+        new = self._known.execute("insert into photos (bits, colours, name) values (?, ?, ?)", row).lastrowid
+        self._known.executemany("insert into bands values (?, ?)", ((band, new) for band in _bands(fingerprint.bits)))
         return None
 
 
-def _bands(fingerprint: int) -> list[int]:
+def _alike(colours: bytes, others: bytes) -> bool:
+    one, other = (np.frombuffer(part, np.uint8).astype(np.int16) for part in (colours, others))
+    return bool(np.abs(one - other).max() <= OTHER_COLOUR)
+
+
+def _bands(bits: int) -> list[int]:
     """Every fourth bit, from the first, second, third or fourth on, with which it is: numbers of 34 bits."""
-    digits = f"{fingerprint:0128b}"
+    digits = f"{bits:0128b}"
     return [int(digits[start::_BANDS], 2) << 2 | start for start in range(_BANDS)]

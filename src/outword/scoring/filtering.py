@@ -41,7 +41,7 @@ from outword.errors import ImageError, InputError, OutwordError, unknown
 from outword.photos.ahead import decode_ahead, weight
 from outword.photos.decode import read_bytes, with_image
 from outword.photos.formats import FORMATS, HEAD, SUFFIXES, format_of
-from outword.photos.quality import fingerprint
+from outword.photos.quality import Fingerprint, fingerprint
 from outword.photos.sources import tar
 from outword.photos.sources.base import PART, Files, Item, Piece
 from outword.photos.sources.filesystems import Link, fetched, is_remote
@@ -168,7 +168,7 @@ def _drop(scoring: Scoring, parts: Parts, path: Path) -> Sequence[int]:
     A photo that cannot be read any more is the same as no other. 8 bytes are in memory for each that is dropped.
     """
 
-    def seen(wanted: tuple[Row, Item]) -> int | None:
+    def seen(wanted: tuple[Row, Item]) -> Fingerprint | None:
         return with_image(wanted[1], fingerprint, min_side=SIDE)
 
     dropped = array("q")

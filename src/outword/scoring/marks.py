@@ -18,13 +18,18 @@ from outword.scoring.rows import csv_cell
 from outword.vectors.id_images import a_few
 
 IN, OUT = "in", "out"
+LARGEST = 64 << 20  # bytes of a file of marks
 
 
 def read_marks(path: str | os.PathLike[str]) -> dict[str, str]:
     """The marks of a file, `in` or `out` by path; raises where there are none, or they contradict each other."""
     hint = 'it is a CSV file with the columns "path" and "mark", which is "in" or "out"; the page exports one'
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST >> 20} MB")
+        text = data.decode("utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"the marks {path} cannot be read: {error}", hint=hint) from None

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from outword.base.files import parse_json
+from outword.base.html import visible
 from outword.errors import InputError
 from outword.words.forms import squeeze
 from outword.words.nouns import nouns
 
 STDIN = "-"
-LARGEST = 64 << 20  # bytes of a list; 50,000 labels of 200 characters have a sixth of that
+LARGEST = 16 << 20  # bytes of a list; 50,000 labels of 200 characters have 10 MB
+LINES = 1_000_000  # of a list, comments and repeats among them
 TITLES = (  # of the column with the labels, without case and underscores, the likeliest first
     *("label", "labelname", "class", "classname", "category", "categoryname", "name"),
     *("labels", "classes", "categories", "names"),
@@ -92,6 +94,8 @@ def _typed(text: str, column: str | None, say: Say) -> LabelList:
     is_word = not any(sign in text for sign in (",", ": ", "\n")) and not text.lstrip().startswith(JSON)
     if is_word and _LIKE_A_PATH.search(text.strip()):
         raise _missing(text)
+    if "\n" not in text and not text.lstrip().startswith(JSON) and text.count(": ") > 1:
+        raise InputError("a typed list takes one prompt, got several", hint="write a file, one NAME: PROMPT a line")
     return _of_text(text, "what was typed", "", column, say, comments="\n" in text)
 
 
@@ -134,16 +138,18 @@ def _of_folder(folder: Path) -> LabelList:
             f'name a folder of folders, one a class, or a file; a label of that name has a comma behind it: "{folder},"'
         )
         raise InputError(f"{folder} has no class folders in it", hint=hint)
-    return LabelList(str(folder), "folder", [Entry(name, words_of(name)) for name in names])
+    return LabelList(visible(str(folder)), "folder", [Entry(visible(name), words_of(name)) for name in names])
 
 
 def _of_text(text: str, where: str, suffix: str, column: str | None, say: Say, *, comments: bool = True) -> LabelList:
     """What a text has: a table by its suffix or where a column is named, JSON by its suffix or its beginning, lines."""
-    is_table = suffix in (".csv", ".tsv")
+    is_table = suffix in (".csv", ".tsv") or (not suffix and _has_header(text))
     if suffix in (".json", ".jsonl") or (not is_table and text.lstrip().startswith(JSON)):
         return _of_json(text, where, suffix == ".jsonl", column, say)
     if is_table or column is not None:
         return _of_table(text, where, suffix, column, say)
+    if text.count("\n") + text.count("\r") > LINES:
+        raise InputError(f"{where} has more than {LINES:,} lines", hint="a list has at most 50,000 labels")
     found = [(str(number), line) for number, line in enumerate(_LINES.split(text), start=1)]
     lines = [(number, _COMMENT.sub("", line) if comments else line) for number, line in found]
     lines = [(number, line.strip()) for number, line in lines if line.strip()]
@@ -152,6 +158,13 @@ def _of_text(text: str, where: str, suffix: str, column: str | None, say: Say, *
     pairs = [(number, f"{line.rstrip(',')} ".partition(": ")) for number, line in lines]
     entries = [Entry(number, _by_wnid(name.strip()), prompt.strip()) for number, (name, _, prompt) in pairs]
     return LabelList(where, "line", entries)
+
+
+def _has_header(text: str) -> bool:
+    """Whether several lines begin with one that has the title of labels among others, as a table without a name has."""
+    first, *rest = [line for line in _LINES.split(text) if line.strip()] or [""]
+    cells = re.split("[,;\t]", first)
+    return bool(rest) and len(cells) > 1 and any(squeeze(cell.strip().strip('"')) in TITLES for cell in cells)
 
 
 def _of_cells(cells: Iterable[str], where: str) -> LabelList:

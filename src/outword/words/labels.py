@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -120,9 +121,9 @@ def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) ->
     ('cat', 'hamster')
     """
     if isinstance(labels, str):
-        raise InputError(
-            f"labels must be a list of names, got the text {labels!r}", hint=f"write {re.split(', *', labels)}"
-        )
+        write = f"write {re.split(', *', labels)}"
+        hint = f"outword.read_labels({labels!r}) reads a file" if os.path.exists(labels) else write  # noqa: PTH110
+        raise InputError(f"labels must be a list of names, got the text {labels!r}", hint=hint)
     if not isinstance(labels, Iterable):
         raise InputError(f"labels must be a list of names, got {labels!r}", hint='write ["cat", "dog"]')
     given = labels.items() if isinstance(labels, Mapping) else ((name, "") for name in labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,19 +14,21 @@ from outword.benchmark.run.compare import Tell, applicable, none_applies, read_s
 from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.suite import Entry
-from outword.detector.calibration import check_apart
+from outword.detector.calibration import STRANGE, check_apart
 from outword.detector.cuts import FEWEST as FEWEST_UNRELATED
 from outword.detector.cuts import shown_in
 from outword.detector.detector import Detector
-from outword.detector.fitting import prepare
+from outword.detector.fitting import fit, prepare
+from outword.detector.judge import judge
 from outword.detector.recipe import PathLike, Recipe, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError, unknown
 from outword.maths.methods import DETECTORS, Need
+from outword.maths.reference import look_unrelated
 from outword.photos.sources.patterns import is_there
 from outword.vectors.fitted import hashes_of_vectors, short
-from outword.vectors.id_images import IdImages, find_stray, read_id_images
+from outword.vectors.id_images import IdImages, a_few, find_stray, read_id_images
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.wild import Report, quiet
 from outword.words.labels import Given, Label, check_labels
@@ -98,7 +100,9 @@ def tune(
         encoder: a name, or what `get_encoder` gave.
         methods: the names of those that may be chosen; by default all but those that learn prompts, which take long.
             Those that look at more of a photo than its vector, or at photos before it, take no part.
-        corpus, words, kinds: as for `outword.benchmark.run.compare.applicable` and `outword.fit`.
+        corpus: where wild words come from, by name or a text file; by default what each method was published with.
+        words: a word list of yours, for the methods that want one.
+        kinds: whether labels stand for their kinds, as for `outword.fit`.
         tpr: the share of the photos to accept; None balances both errors.
         report: called with (task, done, total) during long work.
         tell: called with a line for each method that is left out, and why.
@@ -118,7 +122,8 @@ def tune(
     _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
     others = unrelated(used, reference, typed, own) if reference else _outside(used, other_paths, report, tell)
     check_apart({*own.contents}, {*map(short, others.contents)})
-    return tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
+    found = tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
+    return replace(found, warnings=(*_strange(found.detector, typed, own), *found.warnings))
 
 
 def tune_vectors(
@@ -148,12 +153,28 @@ def tune_vectors(
 
 
 def _open(tnr: Share) -> Iterator[str]:
-    """What few photos of other things leave open, if there are few; the threshold says it of those of the classes."""
+    """What is left open of the photos of other things, if it is much; the threshold says it of those of the classes."""
     if tnr.high - tnr.low > WIDE:
         yield (
-            f"{tnr.n} photos of other things leave the expected TNR uncertain: it lies between {tnr.low:.2f} and "
-            f"{tnr.high:.2f} with 90 % confidence"
+            f"the expected TNR is uncertain: it lies between {tnr.low:.2f} and {tnr.high:.2f} with 90 % confidence; "
+            "more photos of either kind narrow it"
         )
+
+
+def _strange(detector: Detector, labels: Mapping[str, Label], own: IdImages) -> Iterator[str]:
+    """What is odd about photos without classes, as the names alone judge them, where the method takes any photos."""
+    if Need.LABELS in detector.scorer.wants() or own.classes is not None:
+        return  # what the calibration tells is by the names, or the folders tell
+    by_names = fit(labels, encoder=detector.encoder)
+    if by_names.reference_scores is None:
+        return
+    verdicts = [*judge(by_names, own.vectors, 1)]
+    strange = int(look_unrelated([one.score for one in verdicts], by_names.reference_scores).sum())
+    if strange > STRANGE * len(verdicts):
+        yield f"{strange:,} of your {len(verdicts):,} photos look like none of your classes"
+    shown = {one.label for one in verdicts if one.verdict == "in"}
+    if lacking := [label for label in labels if label not in shown]:
+        yield f"no photo of yours shows {a_few(lacking)}: what is chosen here, and told of it, may not hold there"
 
 
 def _there(paths: PathLike | Iterable[PathLike]) -> list[str]:
