@@ -27,9 +27,10 @@ export function addFiles(files, { folder = false, demo = false } = {}) {
     keepDemo(false);
   }
   for (const file of chosen) {
-    const unknown = { hash: "", result: null, embedding: null, notes: [], picture: null, pixels: null };
-    const wellSoFar = { sent: false, error: "", again: false };
-    const photo = { name: file.webkitRelativePath || file.path || file.name, file, demo, ...unknown, ...wellSoFar };
+    const photo = {
+      name: file.webkitRelativePath || file.path || file.name, file, demo, sent: false, hash: "", result: null,
+      embedding: null, notes: [], error: "", again: false, picture: null, pixels: null,
+    };
     photo.card = makeCard(photo);
     state.photos.push(photo);
   }
