@@ -623,7 +623,7 @@ def test_borderline_page(tmp_path):
         sample.add(page_row(number / 10, f"{HOSTILE}{number}", label=HOSTILE, words=[(HOSTILE, 0.5)]))
     sample.add(PageRow(HOSTILE, None, "", "", [], HOSTILE, b""))
     sample.illustrate(lambda paths: dict.fromkeys(paths, b"jpeg"))
-    write_page(tmp_path / "p.html", sample, title=HOSTILE, summary=Summary(2, "mini", "debiased", 0.45))
+    write_page(tmp_path / "p.html", sample, title=HOSTILE, summary=Summary([HOSTILE, "cat"], "mini", "debiased", 0.45))
     text = (tmp_path / "p.html").read_text()
     page = Page(text)
     assert not {"script", "link", "iframe", "form", "object"} & set(page.tags) and page.tags.count("img") == 4

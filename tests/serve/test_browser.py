@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import shutil
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -27,6 +28,7 @@ from outword.maths.thresholds import fit_marks, fit_reference, measured
 from outword.scoring.rows import COLUMNS
 from outword.serve.app import create_app
 from outword.vectors.vocabulary import Vocabulary
+from outword.words.label_lists import read_list
 
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 DRIVER = shutil.which("chromedriver")
@@ -145,7 +147,7 @@ const {createObjectURL, revokeObjectURL} = URL;
 URL.createObjectURL = (blob) => { const url = createObjectURL.call(URL, blob); made.add(url); return url; };
 URL.revokeObjectURL = (url) => { released.add(url); revokeObjectURL.call(URL, url); };
 const result = {verdict: "in", basis: "reference", threshold: 0, p: 0.5, fits: "", label: "cat", kind: "",
-  looks_like: [], labels: [], words: [], error: "", embedding: [1]};
+  looks_like: [], labels: [], words: [], notes: [], error: "", embedding: [1]};
 let count = 0;
 window.fetch = async (path) => Response.json({results: [{...result, score: score + (count++ % 40) / 4}]});
 const canvas = document.createElement("canvas");
@@ -164,6 +166,20 @@ import("./static/axis.js").then(({axisOf}) => {
     rises: wide.every((at, i) => !i || score(at) > score(wide[i - 1])), steps: (high - low) / step,
     texts: ticks.map(({text}) => text ?? ""), all: [score(low), score(high)]});
 });
+"""
+PARSE = """
+const [texts, done] = arguments;
+import("./static/judging.js").then(({parseLabels}) => done(texts.map(parseLabels)));
+"""
+LABEL_TEXT = """
+const [typed, prompts, done] = arguments;
+import("./static/state.js").then(({labelText}) => done(labelText({labels: typed, typed, prompts})));
+"""
+TICKS = """
+const [done] = arguments;
+const shown = (tick) => getComputedStyle(tick).visibility === "visible";
+requestAnimationFrame(() => setTimeout(() => done([...document.querySelectorAll("#ticks span")].filter(shown)
+  .map((tick) => [tick.textContent, tick.getBoundingClientRect().left, tick.getBoundingClientRect().right]))));
 """
 GO_AWAY = "window.real = fetch; window.fetch = () => Promise.reject(new TypeError('no network'));"
 COME_BACK = "window.fetch = window.real;"
@@ -390,7 +406,7 @@ def test_what_it_looks_like_and_how_well_it_fits_are_said(browser, detector):
             "In is what fits better than 93.6 % of unrelated photos. Threshold 1.2, lets in 5% of 124 unrelated photos."
         )
         assert page["threshold-text"].text == text
-        assert page["ticks"].text.split("\n") == ["50 %", "90 %", "all 124"]
+        assert page["ticks"].text.split("\n") == ["90 %", "all 124"]  # 50 % is 6 pixels beside 90 %
         page["threshold"].send_keys(Keys.HOME)
         assert page.cards()["brick.jpg"]["label"] == "space shuttle"  # as that, now that it is in
         rows = page.rows()
@@ -470,6 +486,37 @@ def test_wrong_class_names_are_said_beside_the_field_and_the_last_ones_stay(page
     page.labels("tabby cat", "dog")
     page.judged_by(2)
     assert page["labels-error"].text == ""
+
+
+def test_class_names_are_read_as_in_a_file_of_labels(page):
+    texts = [
+        "cat # my pet\ndog",
+        "# mine\ncat,\ncrane#bird,,\nC#\n",
+        "# mine\ncat, dog,",
+        "crane: a crane, the bird, # not the machine\ncat",
+        "crane: a crane, the bird,",
+        "cat,\n",
+        "track #5, cat",  # in a single line, it is a name
+    ]
+    for text, got in zip(texts, page.driver.execute_async_script(PARSE, texts), strict=True):
+        entries = read_list(text, None, pytest.fail).entries
+        prompts = {entry.text: entry.extra for entry in entries}
+        assert got == (prompts if any(prompts.values()) else [entry.text for entry in entries])
+
+
+@pytest.mark.parametrize(
+    ("typed", "prompts"),
+    [
+        (["cat", "crane#bird"], {}),
+        (["crane", "cat"], {"crane": "a crane, the bird"}),
+        (["track #5", "cat"], {}),
+        (["#hashtag"], {}),
+    ],
+)
+def test_class_names_in_the_field_are_those_of_the_detector(page, typed, prompts):
+    text = page.driver.execute_async_script(LABEL_TEXT, typed, prompts)
+    wanted = {name: prompts.get(name, "") for name in typed} if prompts else typed
+    assert page.driver.execute_async_script(PARSE, [text]) == [wanted]
 
 
 def test_a_late_answer_to_older_class_names_is_dropped(page):
@@ -658,6 +705,24 @@ def test_a_phone_shows_all_of_it(page):
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_ticks_whose_texts_would_overlap_are_left_out(page):
+    page.choose("cat", "raccoon").settled()
+    every = [text for text, _, _ in page.driver.execute_async_script(TICKS)]
+    assert every[:4] == ["50 %", "90 %", "99 %", "99.9 %"] and every[4].startswith("all ")
+    try:
+        for width in (500, 390, 320):
+            size = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": True}
+            page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            ticks = page.driver.execute_async_script(TICKS)
+            assert all(before[2] < after[1] for before, after in pairwise(ticks))
+            texts = [text for text, _, _ in ticks]
+            assert texts[-1] == every[-1] and len(texts) > 1
+            assert len(texts) < len(every) or width > 400
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    page.wait(lambda: [text for text, _, _ in page.driver.execute_async_script(TICKS)] == every)
+
+
 def under_prefix(app):
     """What a proxy does that has the service at /outword/."""
 
@@ -831,8 +896,10 @@ def test_folders_are_chosen_and_dropped_and_what_is_no_photo_is_passed_over(page
     lay_out(tmp_path / "mine", {"pets": ["cat"], "things": ["clock"]})
     (tmp_path / "mine" / "notes.txt").write_text("no photo")
     (tmp_path / "mine" / "._cat.jpg").write_bytes(b"of macOS")
+    (tmp_path / "mine" / "CAT.RW2").write_bytes(photo("cat"))  # browsers have no type for it
+    assert ",.rw2," in page["files"].get_attribute("accept")
     page["folder"].send_keys(str(tmp_path / "mine"))
-    assert set(page.settled().cards()) == {"mine/pets/cat.jpg", "mine/things/clock.jpg"}
+    assert set(page.settled().cards()) == {"mine/pets/cat.jpg", "mine/things/clock.jpg", "mine/CAT.RW2"}
     assert page["passed-over"].text == "2 files of the folder passed over: no photos."
     page["clear"].click()
     files = [str(tmp_path / "mine" / "pets"), str(PHOTOS / "coffee.jpg")]
@@ -917,6 +984,13 @@ def test_notes_of_the_service_are_shown_as_text(page):
     page.labels("tabby cat", "pizza")
     page.judged_by(2)
     assert page.settled().cards()["cat.jpg"]["notes"] == "<i>blurred</i>"
+    page["clear"].click()
+    page.labels("tabby cat", "pizza", "dog")
+    page.judged_by(3)
+    page.posted()
+    page["undo"].click()
+    assert page.settled().cards()["cat.jpg"]["notes"] == page.rows()[0]["notes"] == "<i>blurred</i>"
+    assert page.posted() == ["application/json"]  # only its embedding
 
 
 def test_hundreds_of_photos_leave_no_address_behind(page):

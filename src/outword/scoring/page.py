@@ -28,6 +28,7 @@ from outword.errors import ImageError, OutwordError
 from outword.photos.decode import thumbnail, with_image
 from outword.scoring.rows import Row, label_of
 
+_NAMED = 8  # labels that the head of the page names
 _BINS = 48
 _FINE = 4096  # bins in which scores are counted that are too many to be kept
 _Heap = list[tuple[float, int, "PageRow"]]
@@ -38,7 +39,7 @@ class PageRow(Row):
     """A row as the page shows it: with a thumbnail, JPEG bytes or b"", and a remark on its label."""
 
     thumbnail: bytes = b""
-    note: str = ""
+    remark: str = ""
 
     @property
     def seen(self) -> tuple[str, str]:
@@ -57,8 +58,8 @@ def page_row(detector: Detector, row: Row, pixels: Pixels | None = None) -> Page
     """What the page shows of a row; the remark is on how well the encoder knows the label."""
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
     made = PageRow(**vars(row), thumbnail=view)
-    note = detector.coverage.get(label_of(row.label, detector.coverage), "")
-    return replace(made, note=note) if made.seen[1] == row.label else made
+    remark = detector.coverage.get(label_of(row.label, detector.coverage), "")
+    return replace(made, remark=remark) if made.seen[1] == row.label else made
 
 
 def thumbnails(photos: Iterable[tuple[str, bytes | ImageError]]) -> dict[str, bytes]:
@@ -75,7 +76,7 @@ def thumbnails(photos: Iterable[tuple[str, bytes | ImageError]]) -> dict[str, by
 class Summary:
     """What the head of the page says about the detector."""
 
-    labels: int  # how many
+    labels: Sequence[str]  # all of them; the first are named
     encoder: str
     method: str
     threshold: float | None  # the score at which "in" begins; None while the method has none
@@ -85,7 +86,7 @@ class Summary:
     def of(cls, detector: Detector) -> Summary:
         """What there is to say of a detector."""
         how = detector.cut.told if detector.cut else ""
-        return cls(len(detector.labels), detector.card["encoder"]["name"], detector.method, detector.threshold, how)
+        return cls(detector.labels, detector.card["encoder"]["name"], detector.method, detector.threshold, how)
 
 
 def histogram(
@@ -275,6 +276,7 @@ def write_page(path: Path, sample: Sample | Borderline, *, title: str, summary: 
         "scoring/page.html",
         title=title,
         summary=summary,
+        named=_NAMED,
         sample=sample,
         histogram=sample.histogram(summary.threshold),
         sections=[(kind, list(group)) for kind, group in groupby(sample.rows(), key=attrgetter("verdict"))],

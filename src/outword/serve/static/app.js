@@ -7,11 +7,13 @@
  * axis.js      the axis of the plot            exports.js         what can be taken home
  */
 
-import { draw, render, say } from "./draw.js";
+import { draw, render, say, thinTicks } from "./draw.js";
 import { download, exportMarks, exportTable } from "./exports.js";
 import { forgetMarks, mark, relabel, switchKind } from "./judging.js";
 import { keepList, recalledLabels, recallList, remembered, wantsDemo } from "./memory.js";
-import { addDemo, addDropped, addFiles, addPasted, removePhotos, sendPhotos, undoRemoval } from "./photos.js";
+import {
+  addDemo, addDropped, addFiles, addPasted, removePhotos, sendPhotos, SUFFIXES, undoRemoval,
+} from "./photos.js";
 import { askJson, trouble } from "./service.js";
 import { $, labelText, state } from "./state.js";
 import { view, viewNext, visiblePhotos } from "./view.js";
@@ -63,6 +65,7 @@ $("download").addEventListener("click", download);
 
 // Photos
 
+$("files").accept = ["image/*", ...SUFFIXES].join();
 for (const id of ["files", "folder"]) {
   $(id).addEventListener("change", () => {
     addFiles($(id).files, { folder: id === "folder" });
@@ -131,6 +134,7 @@ $("threshold").addEventListener("input", () => {
   render();
 });
 $("threshold").addEventListener("change", keepList);
+new ResizeObserver(thinTicks).observe($("ticks"));
 $("own-threshold").addEventListener("click", () => {
   $("threshold").focus();
   forgetMarks();

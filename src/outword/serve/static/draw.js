@@ -9,6 +9,7 @@ import { besides, KINDS, number, plural, seen, tally, thresholdText, thresholdTe
 
 const LATEST = 250; // milliseconds until a change is drawn where there are no frames, in a tab in the background
 const BINS = 48;
+const APART = 6; // pixels between the texts of two ticks
 const NAMED = 8; // labels that are named; the others are counted
 
 let frame = 0;
@@ -253,6 +254,18 @@ function renderTicks() {
     tick.classList.toggle("start", at === 0);
     return tick;
   }));
+  thinTicks();
+}
+
+/** Leave out ticks whose texts would run into the next one; the last has the most to say. */
+export function thinTicks() {
+  let room = Infinity;
+  for (const tick of [...$("ticks").children].reverse()) {
+    const { left, right } = tick.getBoundingClientRect();
+    const fits = right + APART <= room;
+    tick.classList.toggle("crowded", !fits);
+    if (fits) room = left;
+  }
 }
 
 function renderLine(counts) {
@@ -312,7 +325,7 @@ export function makeCard(photo) {
 
 /** Draw what has changed of a card; with hundreds of them, nothing else may be touched. */
 function renderCard(photo) {
-  const { card, result, error, again, picture } = photo;
+  const { card, result, error, again, notes, picture } = photo;
   renderVerdict(photo);
   if (card.hidden === shown(photo)) card.hidden = !shown(photo);
   const box = part(card, ".open");
@@ -323,16 +336,16 @@ function renderCard(photo) {
   part(card, ".again").hidden = !again;
   part(card, ".label").hidden = part(card, ".besides").hidden = part(card, ".marks").hidden = !result;
   part(card, ".fits").textContent = result?.fits ?? "";
-  renderNotes(part(card, ".notes"), result?.notes);
+  renderNotes(part(card, ".notes"), notes);
   for (const button of card.querySelectorAll(".marks button")) {
     button.setAttribute("aria-pressed", String(mark === button.value));
   }
 }
 
 /** What the service noticed about a photo, if it did. */
-export function renderNotes(list, notes = []) {
-  list.hidden = !notes?.length;
-  list.replaceChildren(...(notes ?? []).map((note) => element("li", visible(note))));
+export function renderNotes(list, notes) {
+  list.hidden = !notes.length;
+  list.replaceChildren(...notes.map((note) => element("li", visible(note))));
 }
 
 function renderVerdict(photo) {

@@ -23,12 +23,12 @@ export function exportMarks() {
 
 function cells(photo) {
   if (photo.error) return COLUMNS.map((name) => csvText({ path: photo.name, error: photo.error }[name] ?? ""));
-  const { score, p, looks_like, words, notes } = photo.result;
+  const { score, p, looks_like, words } = photo.result;
   const fired = words.map(({ word, share }) => `${word} ${share.toFixed(2)}`).join("; ");
   const numbers = { score, threshold: Number.isFinite(threshold()) ? threshold() : null, p };
   const texts = {
     path: photo.name, verdict: side(photo), basis: basis(), label: named(photo.result), looks_like: looks_like[0] ?? "",
-    words: fired, notes: (notes ?? []).join("; "), error: "", mark: MARKS[markOf(photo)],
+    words: fired, notes: photo.notes.join("; "), error: "", mark: MARKS[markOf(photo)],
   };
   return COLUMNS.map((name) => (name in texts ? csvText(texts[name]) : String(numbers[name] ?? "")));
 }
@@ -39,7 +39,7 @@ function csv(columns, rows) {
   return new Blob(lines, { type: "text/csv" });
 }
 
-// A quote before what a spreadsheet would take for a formula, as outword/scoring/rows.py has it
+// A quote before what a spreadsheet would take for a formula, as outword/base/cells.py has it
 function csvText(text) {
   return text.replace(/(?<![^;\t\r\n])(?=[' ]*[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20])/g, "'");
 }

@@ -5,7 +5,7 @@ import { withKind } from "./kinds.js";
 import { keepLabels, keepList, recallList } from "./memory.js";
 import { resume, scoreEmbeddings, sendPhotos } from "./photos.js";
 import { askDetector, askJson, Refused, trouble } from "./service.js";
-import { $, calibrated, countMarks, labelText, markedScores, state, waiting } from "./state.js";
+import { $, calibrated, COMMENT, countMarks, labelText, markedScores, state, waiting } from "./state.js";
 import { tally, thresholdText } from "./words.js";
 
 /** Class names as the service takes them: a list, or an object where one has a prompt (`name: prompt text`). */
@@ -21,11 +21,14 @@ export function parseLabels(text) {
   return Object.fromEntries(pairs);
 }
 
-/** One label a line; a single line may have several, with commas between them. */
+/** One label a line, as in a file of labels; a single line may have several, with commas between them. */
 function linesOf(text) {
-  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  const found = text.split("\n");
+  const bare = found.length > 1 ? found.map((line) => line.replace(COMMENT, "")) : found;
+  const lines = bare.map((line) => line.trim()).filter(Boolean);
   const several = lines.length === 1 && !lines[0].includes(": ");
-  return several ? lines[0].split(",").map((name) => name.trim()).filter(Boolean) : lines;
+  if (several) return lines[0].split(",").map((name) => name.trim()).filter(Boolean);
+  return lines.map((line) => line.replace(/,+$/, ""));
 }
 
 const same = (labels, detector) => JSON.stringify(labels) === JSON.stringify(parseLabels(labelText(detector)));

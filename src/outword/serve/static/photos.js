@@ -9,7 +9,12 @@ import { megabytes, tally, visible } from "./words.js";
 
 const PARALLEL = 4; // photos on their way at a time
 const TOP = 5; // labels, words and names that are told of a photo
-const PHOTO = /\.(avif|bmp|cr2|dng|gif|heic|heif|jfif|jpe?g|jpe|nef|arw|png|ppm|tiff?|webp)$/i;
+
+/** How photos are called, as outword/photos/formats.py has it. */
+export const SUFFIXES = [
+  ".apng", ".arw", ".avif", ".bmp", ".cr2", ".cr3", ".dib", ".dng", ".gif", ".heic", ".heif", ".jfif", ".jpe", ".jpeg",
+  ".jpg", ".nef", ".orf", ".pbm", ".pfm", ".pgm", ".png", ".pnm", ".ppm", ".raf", ".rw2", ".tif", ".tiff", ".webp",
+];
 
 // Coming in
 
@@ -22,8 +27,10 @@ export function addFiles(files, { folder = false, demo = false } = {}) {
     keepDemo(false);
   }
   for (const file of chosen) {
-    const unknown = { hash: "", result: null, embedding: null, error: "", again: false, picture: null, pixels: null };
-    const photo = { name: file.webkitRelativePath || file.path || file.name, file, demo, sent: false, ...unknown };
+    const photo = {
+      name: file.webkitRelativePath || file.path || file.name, file, demo, sent: false, hash: "", result: null,
+      embedding: null, notes: [], error: "", again: false, picture: null, pixels: null,
+    };
     photo.card = makeCard(photo);
     state.photos.push(photo);
   }
@@ -32,7 +39,10 @@ export function addFiles(files, { folder = false, demo = false } = {}) {
   render();
 }
 
-const isPhoto = (file) => !file.name.startsWith(".") && (file.type.startsWith("image/") || PHOTO.test(file.name));
+function isPhoto({ name, type }) {
+  const called = SUFFIXES.some((suffix) => name.toLowerCase().endsWith(suffix));
+  return !name.startsWith(".") && (called || type.startsWith("image/"));
+}
 
 /** What was dropped: files as they are, and folders with all that is in them. */
 export async function addDropped(data) {
@@ -161,7 +171,8 @@ async function scoreFile(detector, photo) {
   form.append("images", photo.file, photo.file.name);
   const query = `top=${TOP}&embeddings=${detector.takes_embeddings}`;
   const { results } = await askDetector(detector, (id) => askJson(`v1/score?detector=${id}&${query}`, form));
-  photo.embedding = results[0].embedding;
+  const [{ embedding, notes }] = results;
+  Object.assign(photo, { embedding, notes }); // both stay when it is judged by other class names
   return results;
 }
 
@@ -173,8 +184,7 @@ export async function scoreEmbeddings(detector, photos) {
     const some = photos.slice(first, first + most);
     const embeddings = some.map((photo) => photo.embedding);
     const answer = await askDetector(detector, (id) => askJson(`v1/score?detector=${id}&top=${TOP}`, { embeddings }));
-    // notes are about the photo, which the service does not see this time
-    results.push(...answer.results.map((result, place) => ({ ...result, notes: some[place].result?.notes })));
+    results.push(...answer.results);
   }
   return results;
 }

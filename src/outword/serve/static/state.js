@@ -14,6 +14,7 @@ const STEPS = 200; // of the line across the plot, about
  * @property {string} hash of its content; empty until it is known
  * @property {?object} result what the service says of it, by the detector of the page
  * @property {?number[]} embedding to score it again without sending it again
+ * @property {string[]} notes on its quality, from when it was sent
  * @property {string} error why there is no result
  * @property {boolean} again whether to send it again may help
  * @property {?HTMLImageElement} picture
@@ -56,9 +57,15 @@ export const waiting = (photo) => !photo.result && !photo.error;
 
 export const markOf = (photo) => state.list.marks[photo.hash] ?? "";
 
-/** The class names of a detector as the field has them; marks are kept under this. */
-export const labelText = ({ labels, typed, prompts }) =>
-  labels.map((name, place) => (prompts[name] ? `${typed[place]}: ${prompts[name]}` : typed[place])).join("\n");
+/** What is no part of a class name where there are several lines, as in files; `crane#bird` and `C#` have none. */
+export const COMMENT = /(?:^|\s)#.*/;
+
+/** The class names of a detector as the field has them; marks are kept under this. `track #5` needs a single line. */
+export function labelText({ labels, typed, prompts }) {
+  const lines = labels.map((name, place) => (prompts[name] ? `${typed[place]}: ${prompts[name]}` : typed[place]));
+  const single = lines.some((line) => COMMENT.test(line)) && !lines.some((line) => /,|: /.test(line));
+  return lines.join(single ? ", " : "\n");
+}
 
 /** The threshold that the page judges by; minus infinity takes everything, null is none. */
 export function threshold() {

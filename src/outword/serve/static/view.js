@@ -69,7 +69,7 @@ function renderFacts(photo) {
   $("view-verdict").className = kind;
   $("view-verdict").textContent = KINDS[kind];
   $("view-sense").textContent = result ? visible(seen(photo).join(" ")) : error;
-  renderNotes($("view-notes"), result?.notes);
+  renderNotes($("view-notes"), photo.notes);
   $("view-facts").replaceChildren(...(result ? judged(photo) : []), ...fileFacts(photo));
   $("view-labels").parentElement.hidden = !result;
   $("view-words").parentElement.hidden = !result?.words.length;
