@@ -98,7 +98,7 @@ def test_a_path_that_does_not_exist_is_1_and_its_row_is_written(saved, path):
     found = call("score", saved, PHOTOS / "cat.jpg", path, code=1)
     first, *others = rows_of(found.stdout)
     assert first["verdict"] == "in" and others and all("no such file" in row["error"] for row in others)
-    assert f"error: there is nothing at {path}\nhint: check the name" in found.stderr
+    assert f"error: there is nothing at {path}\nhint: check the path" in found.stderr
     alone = call("score", saved, path, code=1)
     assert rows_of(alone.stdout) == others
     assert f"there is nothing at {path}" in call("explain", saved, path, PHOTOS / "cat.jpg", code=1).stderr

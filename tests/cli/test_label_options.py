@@ -64,7 +64,7 @@ def test_an_encoder_for_labels(tmp_path):
     again = call(
         "score", "--labels", "cat, dog", "--encoder", "mini-float", PHOTOS / "cat.jpg", "-o", f"{tmp_path}/out/"
     )
-    assert "1 rows are there already" in again.stderr
+    assert "1 row is there already" in again.stderr
 
 
 def test_fit_takes_typed_labels_and_says_what_was_merged(tmp_path, monkeypatch):
@@ -132,8 +132,8 @@ def test_what_is_wrong_is_one_line(saved, args, message):
 def test_unknown_labels_are_warned_of_each_time():
     for _ in range(2):
         told = call("score", "--labels", "cat, quasiparticle flumph", PHOTOS / "cat.jpg").stderr
-        assert "WARNING: 1 of 2 labels are unknown" in told
-        assert "outword fit 'cat, quasiparticle flumph' --encoder clip-vit-b-16" in told
+        assert "WARNING: 1 of 2 labels is unknown" in told
+        assert "outword score --labels 'cat, quasiparticle flumph' --encoder clip-vit-b-16 ..." in told
 
 
 def test_verdicts_are_columns_before_any_calibration(tmp_path):

@@ -260,7 +260,7 @@ def test_duplicates_are_dropped_and_listed(judge, tmp_path, how):
     arguments = ["filter", folder, folder / "a.tar", folder / "1-cat.jpg", "--detector", judge, "-o", kept, "--as", how]
     result = call(*arguments, "--drop-duplicates")
     assert (kept / "kept.txt").read_text().splitlines() == first
-    assert "kept 2 of 11 images, 1 errors" in result.stderr and "; 5 were the same as others" in result.stderr
+    assert "kept 2 of 11 images, 1 error," in result.stderr and "; 5 were the same as others" in result.stderr
     dropped = list(csv.DictReader(io.StringIO((kept / "duplicates.csv").read_text())))
     names = ["3-cat.webp", "=2-cat.jpg", "=2-coffee.jpg", "a.tar/coffee.jpg", "1-cat.jpg"]
     assert [row["path"] for row in dropped] == [str(folder / name) for name in names]
@@ -442,7 +442,7 @@ def test_path_that_cannot_be_listed(judge, tmp_path):
         shutil.copy(PHOTOS / "cat.jpg", folder / name)
     result = call("filter", folder, "--detector", judge, "-o", tmp_path / "kept")
     assert "a\\nb.jpg' is kept, but cannot stand in kept.txt" in result.stderr
-    assert "1 of the kept are not in kept.txt" in result.stderr
+    assert "1 kept photo is not in kept.txt" in result.stderr
     listed = (tmp_path / "kept" / "kept.txt").read_bytes().splitlines()
     assert listed == [os.fsencode(folder / " c.jpg"), os.fsencode(folder) + b"/\xe9.jpg"]
     assert contents(tmp_path / "kept") == original("cat", "cat", "cat")

@@ -14,7 +14,7 @@ from outword.benchmark.run.compare import Tell, applicable, none_applies, read_s
 from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.suite import Entry
-from outword.detector.calibration import check_apart
+from outword.detector.calibration import check_disjoint
 from outword.detector.cuts import FEWEST as FEWEST_UNRELATED
 from outword.detector.cuts import shown_in
 from outword.detector.detector import Detector
@@ -117,7 +117,7 @@ def tune(
     own = own.some(_once(own.contents, own.vectors, tell), names)
     _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
     others = unrelated(used, reference, typed, own) if reference else _outside(used, other_paths, report, tell)
-    check_apart({*own.contents}, {*map(short, others.contents)})
+    check_disjoint({*own.contents}, {*map(short, others.contents)})
     return tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
 
 
