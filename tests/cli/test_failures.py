@@ -45,6 +45,12 @@ def test_help_is_never_cut(width, monkeypatch):
         (["fit"], "missing argument 'LABELS'", 'see "main fit --help"'),
         (["score", "a", "b", "--format", "cvs"], "invalid value for '--format': 'cvs' is not one of", "see "),
         (["score", "a", "b", "-o"], "option '-o' requires an argument", 'see "main score --help"'),
+        (
+            ["tune", "cat", "--id", "a.jpg", "b.jpg"],
+            "got unexpected extra argument (b.jpg)",
+            'an option is given once for each path: --id A --id B; see "main tune --help"',
+        ),
+        (["fit", "cat", "dog"], "got unexpected extra argument (dog)", 'see "main fit --help"'),
         (["explain", "a", "b", "--top", "0"], "invalid value for '--top': 0 is not in the range 1<=x<=1000", "see "),
     ],
 )

@@ -66,9 +66,9 @@ def command(
     """Keep the photos of SOURCES that are in-distribution, and print label, kept, left_out.
 
     SOURCES are all that "outword score" takes. The folder gets images/LABEL/ with the photos, kept.txt with their
-    paths, detector.outword if it was made of --labels, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all;
-    with --drop-duplicates also duplicates.csv, with what was dropped and what it is the same as. Exits with 1 if no
-    images were found, or none of them could be read.
+    paths, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all; with
+    --labels also the detector that was made of them, and with --drop-duplicates duplicates.csv, with what was dropped
+    and what it is the same as. Exits with 1 if no images were found, or none of them could be read.
 
     \b
     Example:

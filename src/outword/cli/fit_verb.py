@@ -261,12 +261,14 @@ def check_detector(verb: str, paths: Sequence[str]) -> None:
     """
     from outword.detector.artifact import is_saved
     from outword.photos.formats import SUFFIXES
+    from outword.photos.sources import ARCHIVES
 
     first, *rest = paths
     if is_saved(first) or first.lower().endswith(".zip"):  # what is wrong with one is said when it is read
         return
     there = os.path.exists(first)  # noqa: PTH110  # what is typed may be too long for a path
-    are_labels = os.path.isfile(first) and not first.lower().endswith(SUFFIXES) if there else "," in first  # noqa: PTH113
+    photos_end = *SUFFIXES, *ARCHIVES
+    are_labels = os.path.isfile(first) and not first.lower().endswith(photos_end) if there else "," in first  # noqa: PTH113
     labels, photos = (shlex.quote(first), rest) if are_labels else (EXAMPLE, paths if there else ["photos/"])
     shown = "" if verb == "serve" else f" {_quoted(photos or ['photos/'])}"
     hint = f"outword {verb} --labels {labels}{shown}"
