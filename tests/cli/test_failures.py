@@ -110,6 +110,13 @@ def test_a_path_that_does_not_exist_is_1_and_its_row_is_written(saved, path):
     assert f"there is nothing at {path}" in call("explain", saved, path, PHOTOS / "cat.jpg", code=1).stderr
 
 
+def test_of_several_paths_with_nothing_the_first_is_named(saved, tmp_path):
+    told = "there is nothing at nope.jpg, and at 1 more\nhint: check the path"
+    assert told in call("score", saved, "nope.jpg", PHOTOS / "cat.jpg", "none.jpg", code=1).stderr
+    assert told in call("score", saved, "nope.jpg", "none.jpg", "-o", f"{tmp_path}/rows/", code=2).stderr
+    assert told in call("filter", "nope.jpg", "none.jpg", "--detector", saved, "-o", tmp_path / "x", code=2).stderr
+
+
 def test_rows_with_errors_among_others_are_0(saved, tmp_path):
     (tmp_path / "bad.jpg").write_bytes(b"junk")
     assert "2 images: 1 error, 1 in" in call("score", saved, PHOTOS / "cat.jpg", tmp_path / "bad.jpg").stderr
@@ -135,7 +142,8 @@ def test_files_that_are_passed_over_are_counted(saved, tmp_path, monkeypatch, ou
     assert told in call("score", saved, "photos", *output).stderr
     if not output:
         assert told in call("explain", saved, "photos").stderr
-        assert told in call("embed", "photos", "-o", "store").stderr
+        embedded = call("embed", "photos", "-o", "store").stderr
+        assert told in embedded and "1 image: 1 encoded, 0 reused, 0 errors; the store has 1" in embedded
         assert "not read" not in call("score", saved, "photos/cat.jpg").stderr
 
 

@@ -99,7 +99,7 @@ def test_what_is_in_is_kept(photos, fitted):
     assert list(counts) == LABELS and result.stdout == (kept / "counts.csv").read_text()
     assert (counts["tabby cat"][0], counts["espresso"][0]) == (1, 1)
     assert (sum(n for n, _ in counts.values()), sum(n for _, n in counts.values())) == (2, 3)
-    assert f"kept 2 of 6 images, 1 errors, in {kept}" in result.stderr
+    assert f"kept 2 of 6 images, 1 error, in {kept}" in result.stderr
     assert "unrelated photos" in result.stderr
     assert (kept / "kept.txt").read_text().splitlines() == [str(photos / "coffee.jpg"), str(photos / "more/cat.jpg")]
     found = {path.parent.name: path for path in (kept / "images").rglob("*.jpg")}
