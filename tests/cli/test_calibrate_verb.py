@@ -142,3 +142,40 @@ def test_a_mark_that_may_be_of_two_photos_is_refused(saved, mine, tmp_path):
     told = call("calibrate", saved, tmp_path / "a", "--marks", file, code=2).stderr
     assert "at least 5 readable ID photos, got 1" in told
     assert "and --not too" in call("calibrate", saved, PHOTOS, "--marks", file, "--not", PHOTOS, code=2).stderr
+
+
+def test_it_says_what_was_written_and_what_has_changed(saved, mine, tmp_path):
+    before = outword.load(saved).threshold
+    result = call("calibrate", saved, *mine, "--tpr", "1", "-o", tmp_path / "new.outword")
+    told = f"new.outword: in from a score of {float(result.stdout):.4g} on (it was {before:.4g}): 6 of your 6 photos"
+    assert told in result.stderr and outword.load(saved).threshold == before
+    result = call("calibrate", saved, *mine, "--tpr", "0.1")
+    assert f"{saved}: in from" in result.stderr and "1 of your 6 photos is in\n" in result.stderr
+
+
+def test_marks_of_photos_in_a_column(saved, mine, ranked, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    photos = [{"bytes": path.read_bytes(), "path": path.name} for _, path in ranked]
+    others = [{**photo, "path": f"other-{photo['path']}"} for photo in photos]
+    parquet.write_table(pyarrow.table({"front": photos, "back": others}), tmp_path / "t.parquet")
+    names = [
+        json.loads(line)["path"]
+        for line in call(
+            "score", saved, tmp_path / "t.parquet", "--column", "back", "--format", "jsonl"
+        ).stdout.splitlines()
+    ]
+    file = marks(
+        tmp_path / "marks.csv", *(f"{name},{mark}" for name, mark in zip(names, ["out", *["in"] * 6], strict=True))
+    )
+    args = ["calibrate", saved, tmp_path / "t.parquet", "--marks", file, "--column"]
+    assert call(*args, "back").stdout and "not among the photos given" in call(*args, "front", code=2).stderr
+
+
+def test_what_is_not_read_is_said_once(saved, ranked, tmp_path):
+    for _, path in ranked:
+        shutil.copy(path, tmp_path)
+    (tmp_path / "notes.mov").touch()
+    rows = [f"{path.name},{'in' if place else 'out'}" for place, (_, path) in enumerate(ranked)]
+    told = call("calibrate", saved, tmp_path, "--marks", marks(tmp_path / "marks.csv", *rows)).stderr
+    assert told.count("are not read") == 1

@@ -45,6 +45,12 @@ def test_help_is_never_cut(width, monkeypatch):
         (["fit"], "missing argument 'LABELS'", 'see "main fit --help"'),
         (["score", "a", "b", "--format", "cvs"], "invalid value for '--format': 'cvs' is not one of", "see "),
         (["score", "a", "b", "-o"], "option '-o' requires an argument", 'see "main score --help"'),
+        (
+            ["tune", "cat", "--id", "a.jpg", "b.jpg"],
+            "got unexpected extra argument (b.jpg)",
+            'an option is given once for each path: --id A --id B; see "main tune --help"',
+        ),
+        (["fit", "cat", "dog"], "got unexpected extra argument (dog)", 'see "main fit --help"'),
         (["explain", "a", "b", "--top", "0"], "invalid value for '--top': 0 is not in the range 1<=x<=1000", "see "),
     ],
 )
@@ -98,10 +104,17 @@ def test_a_path_that_does_not_exist_is_1_and_its_row_is_written(saved, path):
     found = call("score", saved, PHOTOS / "cat.jpg", path, code=1)
     first, *others = rows_of(found.stdout)
     assert first["verdict"] == "in" and others and all("no such file" in row["error"] for row in others)
-    assert f"error: there is nothing at {path}\nhint: check the name" in found.stderr
+    assert f"error: there is nothing at {path}\nhint: check the path" in found.stderr
     alone = call("score", saved, path, code=1)
     assert rows_of(alone.stdout) == others
     assert f"there is nothing at {path}" in call("explain", saved, path, PHOTOS / "cat.jpg", code=1).stderr
+
+
+def test_of_several_paths_with_nothing_the_first_is_named(saved, tmp_path):
+    told = "there is nothing at nope.jpg, and at 1 more\nhint: check the path"
+    assert told in call("score", saved, "nope.jpg", PHOTOS / "cat.jpg", "none.jpg", code=1).stderr
+    assert told in call("score", saved, "nope.jpg", "none.jpg", "-o", f"{tmp_path}/rows/", code=2).stderr
+    assert told in call("filter", "nope.jpg", "none.jpg", "--detector", saved, "-o", tmp_path / "x", code=2).stderr
 
 
 def test_rows_with_errors_among_others_are_0(saved, tmp_path):
@@ -129,7 +142,8 @@ def test_files_that_are_passed_over_are_counted(saved, tmp_path, monkeypatch, ou
     assert told in call("score", saved, "photos", *output).stderr
     if not output:
         assert told in call("explain", saved, "photos").stderr
-        assert told in call("embed", "photos", "-o", "store").stderr
+        embedded = call("embed", "photos", "-o", "store").stderr
+        assert told in embedded and "1 image: 1 encoded, 0 reused, 0 errors; the store has 1" in embedded
         assert "not read" not in call("score", saved, "photos/cat.jpg").stderr
 
 

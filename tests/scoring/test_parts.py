@@ -160,7 +160,7 @@ def test_source_that_changed_is_refused(tmp_path):
     for pieces in ([Named("a", 26), *PIECES[1:]], PIECES[1:]):
         with pytest.raises(InputError, match="not what it was when the run began"):
             run(tmp_path / "s", pieces)
-    with pytest.raises(InputError, match="c is not in the source any more"):
+    with pytest.raises(InputError, match="not in it any more: c"):
         run(tmp_path / "s", PIECES[:3])
     assert run(tmp_path / "s")[1].rows == 48
 

@@ -100,8 +100,10 @@ def main() -> None:
     \b
     Exit codes:
       0    done; photos that could not be read are rows with an error
-      1    nothing could be read, nothing is at a path, or a check failed
-      2    the command or its input is wrong
+      1    no photo could be read, or a check failed; of score, explain and embed
+           also if nothing is at a path: the other photos are done all the same
+      2    the command or its input is wrong; of all other verbs, and of score
+           with -o FOLDER/, also if nothing is at a path: nothing is begun
       130  interrupted by Ctrl-C (143: terminated)
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row

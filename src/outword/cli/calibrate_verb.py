@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.wording import be, counted
 from outword.cli.options import column_option, load_options, words_option
 from outword.cli.progress import Progress, note_order, say, warn
 
@@ -91,12 +92,16 @@ def command(
     check_unfitted(found, source)
     inside = _scores(found, source, "calibrate")
     outside = _scores(found, rest, "photos of other things") if rest else {}
+    for one in (source, rest if others else None):  # both are of the same folders where there are marks
+        if one and (passed_over := one.passed_over.told()):
+            say(passed_over)
     if rest and not outside:
         which = "of --not" if others else "that is marked out"
         raise InputError(f"no photo {which} can be read", hint="name photos of other things, or leave it away")
     threshold, warnings = calibrated(inside, outside, tpr, method, found.reference_scores)
-    found.calibration_ = threshold
+    before, found.calibration_ = found.threshold, threshold
     found.save(output or detector)
+    _tell_cut(output or detector, threshold.value, before, list(inside.values()))
     if outside:
         _tell_others(threshold.value, list(inside.values()), list(outside.values()))
     for warning in warnings:
@@ -115,7 +120,7 @@ def _sources(
     if marks is None:
         rest = open_source(detector, others, column=column) if others else None
         return open_source(detector, photos, column=column), rest
-    marked = find_marked(read_marks(marks), find_names(photos))
+    marked = find_marked(read_marks(marks), find_names(photos, column=column))
     inside, outside = (open_source(detector, photos, column=column, only=marked[m].__contains__) for m in (IN, OUT))
     return inside, outside if marked[OUT] else None
 
@@ -141,11 +146,15 @@ def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]
                     say(f"left out {row.path!r}: {row.error}")
             done, readable = done + len(rows), readable + len(good)
             meter(task, done, source.total())
-    if passed_over := source.passed_over.told():
-        say(passed_over)
     if repeats := readable - len(scores):
         say(f"{repeats:,} of {readable:,} photos are there more than once, and count once")
     return scores
+
+
+def _tell_cut(path: str, cut: float, before: float | None, inside: Sequence[float]) -> None:
+    """Say what was written, and what has changed."""
+    was, n_in = "" if before is None else f" (it was {before:.4g})", sum(score >= cut for score in inside)
+    say(f"{path}: in from a score of {cut:.4g} on{was}: {n_in:,} of your {counted(len(inside), 'photo')} {be(n_in)} in")
 
 
 def _tell_others(cut: float, inside: Sequence[float], outside: Sequence[float]) -> None:

@@ -21,7 +21,6 @@ from outword.cli.options import (
     words_option,
 )
 from outword.cli.progress import Progress, say, warn
-from outword.errors import InputError
 
 if TYPE_CHECKING:
     from outword.benchmark.run.results import Row
@@ -91,7 +90,7 @@ def command(
     from outword.benchmark.run.compare import applicable, compare, open_sets
     from outword.encoders import get_encoder
     from outword.maths.methods import DETECTORS
-    from outword.photos.sources.patterns import is_there
+    from outword.photos.sources.patterns import check_there
     from outword.vectors.id_images import find_stray
     from outword.vectors.photo_words import read_words_per_image
     from outword.words.corpora import get_corpus
@@ -99,9 +98,7 @@ def command(
 
     names = read_labels(labels, column=label_column, say=say)
     chosen = list(DETECTORS) if methods is None else named(methods, DETECTORS, "method", "outword list methods")
-    for path in (*inside, *outside, *id_images):
-        if not is_there(path):
-            raise InputError(f"there is nothing at {path}", hint="check the path")
+    check_there((*inside, *outside, *id_images))
     for given in filter(None, (corpus, words)):
         get_corpus(given)
     named_words = read_words_per_image(words_per_image) if words_per_image else None

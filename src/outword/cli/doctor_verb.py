@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
+from outword.base.wording import a_few
 from outword.cli.choices import Named
 from outword.cli.progress import print_table, say
-
-NAMED = 3  # photos that are named as wrong
 
 
 @click.command("doctor")
@@ -98,5 +97,5 @@ def _hub(found: dict[str, Any]) -> str:
 
 def _checked(found: dict[str, Any]) -> str:
     taken = [f"{photo} is taken for {name}" for photo, name in found["wrong"].items()]
-    wrong = "; ".join([*taken[:NAMED], *([f"and {len(taken) - NAMED} more"] if len(taken) > NAMED else [])])
+    wrong = a_few(taken, between="; ")
     return f"{found['setting']}: {found['told']}{f' ({wrong})' * bool(wrong)}, {found['seconds']:.1f} s"

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from outword.base.wording import counted
 from outword.cli.choices import Named
 from outword.cli.failures import check_outcome
 from outword.cli.options import column_option, encoder_options, verbose_option
@@ -70,8 +71,8 @@ def command(
     for path, error in summary.failed:
         say(f"{path!r}: {error}")
     seen = summary.encoded + summary.reused + summary.errors
-    counts = f"{summary.encoded:,} encoded, {summary.reused:,} reused, {summary.errors:,} errors"
+    counts = f"{summary.encoded:,} encoded, {summary.reused:,} reused, {counted(summary.errors, 'error')}"
     if seen:
-        say(f"{seen:,} images: {counts}; the store has {summary.rows:,}")
+        say(f"{counted(seen, 'image')}: {counts}; the store has {summary.rows:,}")
     click.echo(json.dumps({"path": folder, **asdict(summary)}) if as_json else folder)
     check_outcome(sources, seen, summary.errors)

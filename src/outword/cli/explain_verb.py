@@ -12,7 +12,7 @@ import click
 from outword.base.html import visible
 from outword.cli.failures import check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
-from outword.cli.options import column_option, label_column_option, labels_option, load_options, words_option
+from outword.cli.options import column_option, judge_options, label_column_option, labels_option, words_option
 from outword.cli.progress import print_table, say
 from outword.errors import ImageError, InputError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each photo.")
 @column_option
 @words_option
-@load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
+@judge_options
 def command(
     sources: tuple[str, ...],
     labels: str | None,

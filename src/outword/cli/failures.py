@@ -57,7 +57,15 @@ def _told(error: click.UsageError, verb: str) -> ParameterError:
         known = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
         return unknown("option", error.option_name, [name for name in known if name.startswith("-")], see)
     message = " ".join(error.format_message().split()).rstrip(".")
-    return ParameterError(message[:1].lower() + message[1:], hint=f'see "{see}"')
+    again = _repeated(error.ctx) if error.ctx and "unexpected extra argument" in message else None
+    hint = f"an option is given once for each path: {again} A {again} B; " if again else ""
+    return ParameterError(message[:1].lower() + message[1:], hint=f'{hint}see "{see}"')
+
+
+def _repeated(ctx: click.Context) -> str | None:
+    """An option of the command line that may be given more than once, if there is one."""
+    options = (option for option in ctx.command.get_params(ctx) if isinstance(option, click.Option))
+    return next((option.opts[0] for option in options if option.multiple and ctx.params.get(option.name or "")), None)
 
 
 class Group(click.Group):
@@ -81,15 +89,15 @@ class Group(click.Group):
 
 def check_outcome(paths: Sequence[str], n_images: int, n_errors: int) -> None:
     """Raise, with the exit code 1, if no image was found or could be read, or nothing is behind one of the paths."""
-    from outword.photos.sources.patterns import is_there
+    from outword.photos.sources.patterns import check_there
 
     if not n_images:
         hint = "name photos, or folders of photos; a file counts by its suffix (docs/scale.md)"
         raise Unread(InputError("no images found", hint=hint))
-    missing = [path for path in paths if not is_there(path)] if n_errors else []
-    if missing:
-        more = f", and at {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise Unread(InputError(f"there is nothing at {missing[0]}{more}", hint="check the name"))
+    try:
+        check_there(paths if n_errors else ())
+    except InputError as error:
+        raise Unread(error) from error
     if n_errors == n_images:
         told = "the image could not be judged" if n_images == 1 else f"none of {n_images:,} images could be judged"
         raise Unread(InputError(told, hint="what is said of each tells why"))

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.wording import counted
 from outword.cli.failures import check_outcome
-from outword.cli.fit_verb import fit_plainly
+from outword.cli.fit_verb import check_either, fit_plainly
 from outword.cli.options import (
     column_option,
     engine_options,
+    judge_options,
     label_column_option,
-    load_options,
+    labels_option,
     raw_csv_option,
     words_option,
 )
@@ -29,12 +31,7 @@ if TYPE_CHECKING:
 
 @click.command("filter")
 @click.argument("sources", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--labels",
-    metavar="LABELS",
-    type=click.Path(),
-    help='Class names, as for fit, or "cat, dog": a detector is made of them, and kept too.',
-)
+@labels_option
 @label_column_option
 @click.option("--detector", type=click.Path(), help="A detector to use, in place of --labels.")
 @click.option("-o", "--output", required=True, type=click.Path(), help="A folder; a second run goes on in it.")
@@ -53,7 +50,7 @@ if TYPE_CHECKING:
 @column_option
 @words_option
 @engine_options
-@load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
+@judge_options
 def command(
     sources: tuple[str, ...],
     labels: str | None,
@@ -69,9 +66,9 @@ def command(
     """Keep the photos of SOURCES that are in-distribution, and print label, kept, left_out.
 
     SOURCES are all that "outword score" takes. The folder gets images/LABEL/ with the photos, kept.txt with their
-    paths, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all;
-    with --drop-duplicates also duplicates.csv, with what was dropped and what it is the same as. Exits with 1 if no
-    images were found, or none of them could be read.
+    paths, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all; with
+    --labels also the detector that was made of them, and with --drop-duplicates duplicates.csv, with what was dropped
+    and what it is the same as. Exits with 1 if no images were found, or none of them could be read.
 
     \b
     Example:
@@ -83,9 +80,7 @@ def command(
     from outword.scoring.filtering import filter
     from outword.words.labels import read_labels
 
-    if (labels is None) == (detector is None):
-        got = "neither" if labels is None else "both"
-        raise InputError(f"filter takes either --labels or --detector, got {got}", hint="name one of them")
+    check_either("filter", detector, labels, " photos/ -o kept/", detector_as="--detector")
     encoder = options.get("encoder") if detector else options.pop("encoder", None)
     options["trust_encoder"] |= encoder is not None
     names = read_labels(labels, column=label_column, say=say) if labels is not None else {}
@@ -102,8 +97,10 @@ def command(
         given |= engine
         tally = filter(judge, sources, output, raw_csv=raw_csv, options=options, report=progress, say=say, **given)
     click.echo(tally.csv(raw=raw_csv), nl=False)
-    counts = f"kept {tally.kept.total():,} of {tally.rows:,} images, {tally.errors:,} errors, in {Path(output)}"
-    counts += f"; {tally.duplicates:,} were the same as others" if given["drop_duplicates"] else ""
+    counts = f"kept {tally.kept.total():,} of {counted(tally.rows, 'image')}, {counted(tally.errors, 'error')}"
+    counts += f", in {Path(output)}"
+    if given["drop_duplicates"]:
+        counts += f"; {tally.duplicates:,} {'was' if tally.duplicates == 1 else 'were'} the same as others"
     lost = f"; {tally.missed:,} of the kept could not be read any more" if tally.missed else ""
     if tally.rows:
         say(counts + lost)
@@ -121,7 +118,9 @@ def _made(path: Path, names: dict[str, Label], labels: str, encoder: str | None,
         return _checked(made, str(path))
     found = load(path, **options)
     prompts = {name: label.prompt for name, label in names.items() if label.prompt}
-    if (found.labels, found.card.get("label_prompts", {})) != (list(names), prompts):
+    typed = [label.text for label in names.values()]  # its kinds too
+    made_for = found.labels, found.card.get("label_prompts", {}), [meaning.text for meaning in found.meanings]
+    if made_for != (list(names), prompts, typed):
         raise InputError(f"{path} was made for other labels than those of {labels}", hint="choose another folder")
     if encoder and canonical(encoder) != (used := found.card["encoder"]["name"]):
         raise InputError(f"{path} was made with the encoder {used}, not {encoder}", hint="choose another folder")

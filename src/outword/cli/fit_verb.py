@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,22 @@ from click.core import ParameterSource
 
 from outword.base.extras import install
 from outword.base.files import parse_json
+from outword.base.wording import a_few, be
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, own_column_option
 from outword.cli.progress import Progress, coloured, say
 from outword.errors import InputError, ParameterError
+from outword.words.label_lists import STDIN
 
 MINER = "miner."  # what the parameters of the miner begin with
 NAMED = 20  # labels that something is said of
+SHOWN = 8  # labels that a line names
+EXAMPLE = '"cat, dog"'  # of labels
+WEAK = {  # by how a flag of coverage begins
+    "through": "known through a broader word only",
+    "head": "known by the last word only",
+    "unknown": "not known",
+}
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -99,7 +109,7 @@ def command(
       outword fit labels.txt --method fa --id-images my-photos/ --encoder clip-vit-b-16
       outword fit other-labels.txt --contexts labels.outword
     """
-    from outword.detector.artifact import check_target
+    from outword.detector.artifact import CARD, check_target
     from outword.detector.fitting import fit
     from outword.encoders import get_encoder
     from outword.maths.methods import Need
@@ -113,7 +123,7 @@ def command(
         option = f"--{key.replace('_', '-')}"
         raise ParameterError(f"{key} is no parameter of the method", hint=f'see {option} in "outword fit --help"')
     target = output or f"{_stem(labels)}.outword"
-    check_target(target)
+    replaces = (check_target(target) / CARD).is_file()
     with Progress("steps" if id_images else "words") as meter:
         if contexts:
             named = click.get_current_context().get_parameter_source("encoder") is not ParameterSource.DEFAULT
@@ -130,6 +140,8 @@ def command(
                 **parameters,
             )
     detector.save(target)
+    if replaces:
+        say(f"{target}: the detector that was there is replaced")
     if learned := detector.card.get("learned"):
         say(_learned(learned))
     if Need.LABELS in detector.scorer.wants():
@@ -191,18 +203,17 @@ def fit_plainly(
 ) -> Detector:
     """A detector of the names in `labels` with all defaults; the encoder runs as the options of `outword.load` say.
 
-    `in_short` says in a line what was done, and warns of labels that are not known.
+    `in_short` says in a line what was done, and which labels are not known as such.
     """
     from outword.detector.cached import fit_cached
 
     runtime = {key: value for key, value in options.items() if key not in ("encoder", "trust_encoder")}
     with Progress("words") as meter:
         made, was_there = fit_cached(names, encoder or "mini", report=meter, **runtime)
-    shown = ", ".join(made.labels[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
     done = "fitted before, and taken from the cache" if was_there else "fitted"
-    say(f"{shown}: {done} ({made.card['encoder']['name']}, {made.method})")
+    say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card['encoder']['name']}, {made.method})")
     if in_short:
-        _warn_of_unknown(made.coverage, labels, made.card["encoder"]["name"])
+        _tell_coverage(made, labels, in_short=True)
     else:
         tell(made, labels)
     return made
@@ -223,16 +234,50 @@ def find_judge(detector: str | None, labels: str | None, label_column: str | Non
 
 def split_detector(verb: str, paths: tuple[str, ...], labels: str | None) -> tuple[str | None, tuple[str, ...]]:
     """The detector, which is the first of some paths unless there are labels instead, and the other paths."""
-    from outword.detector.artifact import CARD
+    from outword.detector.artifact import is_saved
 
-    example = f'for example: outword {verb} --labels "cat, dog" photos/'
-    if labels is None:
-        if not paths:
-            raise InputError(f"{verb} takes a DETECTOR or --labels, got neither", hint=example)
-        return paths[0], paths[1:]
-    if paths and os.path.isfile(os.path.join(paths[0], CARD)):  # noqa: PTH113, PTH118  # one may be too long to be a path
-        raise InputError(f"{verb} takes a DETECTOR or --labels, got both: {paths[0]}", hint=example)
-    return None, paths
+    first = paths[0] if paths and (labels is None or is_saved(paths[0])) else None
+    check_either(verb, first, labels, " photos/")
+    if first is None:
+        return None, paths
+    check_detector(verb, paths)
+    return first, paths[1:]
+
+
+def check_either(
+    verb: str, detector: str | None, labels: str | None, after: str = "", *, detector_as: str = "a DETECTOR"
+) -> None:
+    """Raise unless there is a detector or labels, and not both; `after` is the rest of a command that is right."""
+    if (detector is None) == (labels is None):
+        got = "neither" if labels is None else f"both: {detector}"
+        hint = f"for example: outword {verb} --labels {EXAMPLE}{after}"
+        raise InputError(f"{verb} takes {detector_as} or --labels, got {got}", hint=hint)
+
+
+def check_detector(verb: str, paths: Sequence[str]) -> None:
+    """Raise if the first of what a verb was given is no detector, as where `--labels` was forgotten.
+
+    It may be the labels themselves, a file of them, a photo, or a folder of photos.
+    """
+    from outword.detector.artifact import is_saved
+    from outword.photos.formats import SUFFIXES
+    from outword.photos.sources import ARCHIVES
+
+    first, *rest = paths
+    if is_saved(first) or first.lower().endswith(".zip"):  # what is wrong with one is said when it is read
+        return
+    there = os.path.exists(first)  # noqa: PTH110  # what is typed may be too long for a path
+    photos_end = *SUFFIXES, *ARCHIVES
+    are_labels = os.path.isfile(first) and not first.lower().endswith(photos_end) if there else "," in first  # noqa: PTH113
+    labels, photos = (shlex.quote(first), rest) if are_labels else (EXAMPLE, paths if there else ["photos/"])
+    shown = "" if verb == "serve" else f" {_quoted(photos or ['photos/'])}"
+    hint = f"outword {verb} --labels {labels}{shown}"
+    hint = hint if there or are_labels else f'make one with "outword fit", or name the classes: {hint}'
+    raise InputError(f"{first} is not a saved detector, and {verb} takes a DETECTOR or --labels", hint=hint)
+
+
+def _quoted(paths: Sequence[str]) -> str:
+    return " ".join(map(shlex.quote, paths[:2])) + " ..." * (len(paths) > 2)
 
 
 def tell(detector: Detector, labels: str) -> None:
@@ -246,7 +291,7 @@ def tell(detector: Detector, labels: str) -> None:
             say(line)
     if len(detector.meanings) > NAMED and not by_photos:
         say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
-    tell_coverage(detector.coverage, labels, detector.card["encoder"]["name"])
+    _tell_coverage(detector, labels)
     if detector.card["kinds"] == "auto" and mostly_unknown(detector.coverage):
         say("labels stand for themselves, without kinds, since half of them or more are not known as such")
     if detector.cut:
@@ -290,25 +335,51 @@ def _expected(detector: Detector) -> str:
     return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {cut.told})"
 
 
-def tell_coverage(coverage: dict[str, str], labels: str, encoder: str) -> None:
-    """Say how well the encoder knows each label, and loudly which it does not know."""
-    for flag in dict.fromkeys(sorted(coverage.values())):
-        named = [label for label, got in coverage.items() if got == flag]
-        shown = ", ".join(named[:8]) + (f" and {len(named) - 8:,} more" if len(named) > 8 else "")
-        say(f"{flag}: {shown}")
-    _warn_of_unknown(coverage, labels, encoder)
+def _tell_coverage(detector: Detector, labels: str, *, in_short: bool = False) -> None:
+    """Say how well the encoder knows each label, or in short which it does not know as such; loudly what is unknown."""
+    coverage = detector.coverage
+    for flag in dict.fromkeys(sorted(coverage.values())) if not in_short else ():
+        say(f"{flag}: {a_few([label for label, got in coverage.items() if got == flag], SHOWN)}")
+    for flag, told in WEAK.items() if in_short else ():
+        if weak := [label for label, got in coverage.items() if got.startswith(flag)]:
+            say(f"{told}: {a_few(weak, SHOWN)}")
+    _hint_at_commas(detector, labels)
+    _warn_of_unknown(detector, labels)
 
 
-def _warn_of_unknown(coverage: dict[str, str], labels: str, encoder: str) -> None:
+def _hint_at_commas(detector: Detector, labels: str) -> None:
+    """Say it where a typed label seems to be several: "cat dog", whose words are known by themselves."""
+    from outword.vectors.names import coverage
+
+    if labels == STDIN or os.path.exists(labels):  # noqa: PTH110  # what is typed may be too long for a path
+        return
+    for label in [label for label, flag in detector.coverage.items() if flag == "head noun only"][:SHOWN]:
+        words = label.split()
+        if len(words) > 1 and all(one.flag == "known" for one in coverage(detector.encoder, words)):
+            say(f'hint: commas separate labels: "{", ".join(words)}"')
+            return
+
+
+def _warn_of_unknown(detector: Detector, labels: str) -> None:
     from outword.encoders.names import WORLD
 
-    unknown = [label for label, flag in coverage.items() if flag == "unknown"]
-    if unknown:
-        which = "the label is" if len(coverage) == 1 else f"{len(unknown)} of {len(coverage)} labels are"
+    encoder, n_labels = detector.card["encoder"]["name"], len(detector.coverage)
+    if unknown := sum(flag == "unknown" for flag in detector.coverage.values()):
+        which = "the label is" if n_labels == 1 else f"{unknown} of {n_labels} labels {be(unknown)}"
         told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."
         if encoder in WORLD:
             say(coloured(f"{told} {encoder} knows a rendered world and nothing else (docs/world.md)", "red", bold=True))
             return
         say(coloured(f"{told} It is not CLIP; real work wants:", "red", bold=True))
-        say(coloured(f"  outword fit {shlex.quote(labels)} --encoder clip-vit-b-16", "red", bold=True))
+        say(coloured(f"  {_with_clip(detector, labels)}", "red", bold=True))
         say(coloured(f"  ({install('clip')} first; docs/encoders.md)", "red"))
+
+
+def _with_clip(detector: Detector, labels: str) -> str:
+    """The command that runs, with another encoder; labels of standard input are gone, so that they are typed."""
+    verb = click.get_current_context().info_name
+    if labels == STDIN:
+        typed = [meaning.text for meaning in detector.meanings]
+        labels = ", ".join(typed) if len(typed) <= SHOWN else "labels.txt"
+    given = f"{'' if verb == 'fit' else '--labels '}{shlex.quote(labels)}"
+    return f"outword {verb} {given} --encoder clip-vit-b-16{'' if verb in ('fit', 'serve') else ' ...'}"

@@ -37,7 +37,7 @@ labels_option = click.option(
     "--labels",
     metavar="LABELS",
     type=click.Path(),
-    help='Class names in place of a DETECTOR: "cat, dog", a file as for fit, or - for standard input.',
+    help='Class names in place of a detector: "cat, dog", a file as for fit, or - for standard input.',
 )
 raw_csv_option = click.option(
     "--raw-csv",
@@ -103,6 +103,9 @@ def load_options(about: str = "Where its encoder is now, e.g. onnx:DIR.  [defaul
     return _together("options", encoder=encoder, trust_encoder=trust_option, **_RUNTIME)
 
 
+judge_options = load_options(  # for verbs that take a detector or labels
+    "With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]"
+)
 encoder_options = _together("runtime", resize=resize_option, **_RUNTIME)  # what `get_encoder` takes
 engine_options = _together(
     "engine",

@@ -13,9 +13,9 @@ from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import (
     column_option,
     engine_options,
+    judge_options,
     label_column_option,
     labels_option,
-    load_options,
     raw_csv_option,
     verbose_option,
     words_option,
@@ -45,7 +45,7 @@ from outword.errors import ImageError, InputError
 @words_option
 @verbose_option
 @engine_options
-@load_options("With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]")
+@judge_options
 def command(
     paths: tuple[str, ...],
     labels: str | None,

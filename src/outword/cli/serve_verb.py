@@ -6,15 +6,13 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import is_zipfile
 
 import click
 
 from outword.base.extras import require
-from outword.cli.fit_verb import fit_plainly
-from outword.cli.options import load_options, own_column_option
+from outword.cli.fit_verb import check_detector, check_either, fit_plainly
+from outword.cli.options import judge_options, labels_option, own_column_option
 from outword.cli.progress import say
 from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
@@ -42,12 +40,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("serve")
 @click.argument("detector", type=click.Path(), required=False)
-@click.option(
-    "--labels",
-    metavar="LABELS",
-    type=click.Path(),
-    help='Labels in place of a DETECTOR: "cat, dog", or a file as for fit.',
-)
+@labels_option
 @own_column_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
@@ -55,7 +48,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--token", envvar="OUTWORD_TOKEN", help="What clients must show. Better in OUTWORD_TOKEN: others see commands."
 )
 @click.option("--insecure", is_flag=True, help="Listen for other machines without a token.")
-@load_options("With --labels; or where DETECTOR's encoder is now.")
+@judge_options
 @limit_options
 def command(
     detector: str | None,
@@ -102,11 +95,9 @@ def check_source(detector: str | None, labels: str | None, column: str | None = 
     """Raise unless there is one thing to serve, and it looks like it; gives the labels, if it is these."""
     from outword.words.labels import read_labels
 
-    if (detector is None) == (labels is None):
-        both, hint = ", not both" if labels is not None else "", "for example: outword serve --labels labels.txt"
-        raise InputError(f"serve takes a DETECTOR or --labels{both}", hint=hint)
-    if detector is not None and Path(detector).is_file() and not is_zipfile(detector):
-        raise InputError(f"{detector} is a file, no detector", hint=f"outword serve --labels {detector}")
+    check_either("serve", detector, labels)
+    if detector is not None:
+        check_detector("serve", (detector,))
     return read_labels(labels, column=column, say=say) if labels is not None else {}
 
 

@@ -83,6 +83,18 @@ def load(path: str | os.PathLike[str]) -> Saved:
     return _load_zip(source) if source.is_file() else read_folder(source, _load)
 
 
+def is_saved(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a detector at a path, or a zip file of one; nothing of it is checked."""
+    source = Path(path)
+    try:
+        if not source.is_file():
+            return read_folder(source, lambda folder: (folder / CARD).is_file())
+        with zipfile.ZipFile(source) as file:
+            return any(PurePosixPath(name).name == CARD for name in file.namelist())
+    except (*NO_ZIP, OSError):  # or no path at all
+        return False
+
+
 def finite(values: dict[str, Any]) -> dict[str, Any]:
     """The same with None for infinity, which JSON does not have."""
     return {key: None if isinstance(v, float) and math.isinf(v) else v for key, v in values.items()}

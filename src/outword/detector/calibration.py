@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Set
 from typing import TypeVar
 
+from outword.base.wording import be, counted
 from outword.errors import InputError
 from outword.maths.numerics import Array
 from outword.maths.reference import look_unrelated
@@ -30,7 +31,7 @@ def calibrated(
         method: see `outword.maths.thresholds.fit_threshold`.
         reference: what unrelated photos score, (n,), sorted, or None where that is not known.
     """
-    check_apart(inside.keys(), outside.keys())
+    check_disjoint(inside.keys(), outside.keys())
     scores = list(inside.values())
     threshold = measured(fit_threshold(scores, tpr, method, list(outside.values())), reference)
     strange = 0 if reference is None else int(look_unrelated(scores, reference).sum())
@@ -40,9 +41,9 @@ def calibrated(
     return threshold, warnings
 
 
-def check_apart(inside: Set[Hashable], outside: Set[Hashable]) -> None:
+def check_disjoint(inside: Set[Hashable], outside: Set[Hashable]) -> None:
     """Raise if a photo of the classes is among those of other things, by what tells a photo from others."""
     if both := inside & outside:
-        count = f"{len(both):,} photo{'s are' if len(both) > 1 else ' is'}"
+        count = f"{counted(len(both), 'photo')} {be(len(both))}"
         hint = "leave out one of the two"
         raise InputError(f"{count} both among those of the classes and among those of other things", hint=hint)

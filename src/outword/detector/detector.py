@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.base.records import read_record
-from outword.base.wording import counted
+from outword.base.wording import a_few, counted
 from outword.detector import artifact
 from outword.detector.batches import name_of
 from outword.detector.calibration import calibrated
@@ -35,7 +35,6 @@ from outword.maths.reference import p_values
 from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.fitted import Hashes, any_of, hashes_of_files, hashes_of_vectors
-from outword.vectors.id_images import a_few
 from outword.vectors.photo_words import WordSource, WordVectors
 from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet

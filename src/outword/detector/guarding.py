@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from outword.base.wording import a_few
 from outword.detector.detector import Detector
 from outword.detector.judge import UNCALIBRATED
 from outword.detector.predictions import Prediction
 from outword.encoders.base import as_list, is_one
 from outword.errors import InputError
 from outword.photos.decode import ImageLike
-from outword.vectors.id_images import a_few
 
 
 @dataclass(frozen=True)

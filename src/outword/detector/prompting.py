@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.wording import a_few
 from outword.detector.recipe import PathLike, Recipe
 from outword.errors import InputError, ParameterError
 from outword.maths.methods import Need
 from outword.maths.methods.prompted import Prompted
-from outword.vectors.id_images import IdImages, a_few, read_id_images
+from outword.vectors.id_images import IdImages, read_id_images
 from outword.vectors.wild import Report, quiet
 from outword.words.forms import fold
 from outword.words.labels import Label

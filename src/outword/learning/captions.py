@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from outword.base.files import parse_json
 from outword.base.processors import usable_cpus
+from outword.base.wording import a_few
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import ImageError, InputError, OutwordError
@@ -21,7 +22,6 @@ from outword.photos.ahead import decode_ahead
 from outword.photos.sources import read_items
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.rendered import is_rendered
-from outword.vectors.id_images import a_few
 from outword.vectors.wild import Report, quiet
 
 Captions = list[tuple[str, str]]  # the name of a photo, and what is said of it

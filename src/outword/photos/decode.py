@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image, JpegImagePlugin
 from PIL.ImageFile import ImageFile
 
-from outword.base.extras import lacking
+from outword.base.extras import EXTRAS, lacking
 from outword.base.files import sha256_file
 from outword.errors import ImageError, InputError, LargeImageError, OutwordError
 from outword.photos.budget import SMALL, decoding
@@ -47,7 +47,7 @@ _OWN = {  # readers in place of Pillow's
     "Heif": ("outword.photos.heif", "open_heif"),
     "Raw": ("outword.photos.raw", "Raw"),
 }
-_EXTRAS = {"Heif": ("pillow_heif", "HEIC"), "Raw": ("rawpy", "RAW")}  # the package for it, and what people call it
+_PACKAGES = {"Heif": "pillow_heif", "Raw": "rawpy"}  # that a format is read with
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -265,9 +265,11 @@ def _kind(file: IO[bytes], head: bytes) -> str:
     kind = format_of(head).name
     if kind == "Tiff" and is_raw(file):
         kind = "Raw"
-    package, name = _EXTRAS.get(kind, ("", ""))
+    package = _PACKAGES.get(kind)
     if package and (lack := lacking(package)):
-        raise ImageError(f"{name} is not read without an extra: {lack.hint}", hint="or save it as JPEG or PNG first")
+        raise ImageError(
+            f"{EXTRAS[package][1]} is not read without an extra: {lack.hint}", hint="or save it as JPEG or PNG first"
+        )
     return kind
 
 

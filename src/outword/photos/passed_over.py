@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from outword.base.wording import be, counted
+
 KINDS = 1000  # that are told apart; memory does not grow with the files
 LONGEST = 12  # characters of a suffix; what is longer is part of a name
 SHOWN = 5  # kinds that are named
@@ -36,16 +38,8 @@ class PassedOver:
         '2 .mov files, 1 .txt file, 1 file without a suffix are not read: see docs/scale.md'
         """
         named = sorted((kind for kind in self.counts if kind not in ("", ".")), key=lambda kind: -self.counts[kind])
-        parts = [f"{_files(self.counts[kind], kind + ' ')}" for kind in named[:SHOWN]]
-        parts += [f"{_files(self.counts[''])} without a suffix"] if self.counts[""] else []
+        parts = [counted(self.counts[kind], f"{kind} file") for kind in named[:SHOWN]]
+        parts += [f"{counted(self.counts[''], 'file')} without a suffix"] if self.counts[""] else []
         if others := sum(self.counts[kind] for kind in (*named[SHOWN:], ".")):
-            parts.append(_files(others, "other "))
-        return f"{', '.join(parts)} {_be(self.counts.total())} not read: see docs/scale.md" if parts else ""
-
-
-def _files(count: int, kind: str = "") -> str:
-    return f"{count:,} {kind}file{'' if count == 1 else 's'}"
-
-
-def _be(count: int) -> str:
-    return "is" if count == 1 else "are"
+            parts.append(counted(others, "other file"))
+        return f"{', '.join(parts)} {be(self.counts.total())} not read: see docs/scale.md" if parts else ""

@@ -35,6 +35,7 @@ from outword.base.cells import csv_text
 from outword.base.files import sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
 from outword.base.processors import usable_cpus
+from outword.base.wording import be, counted
 from outword.detector.batches import is_wanted
 from outword.detector.detector import Detector
 from outword.errors import ImageError, InputError, OutwordError, unknown
@@ -45,6 +46,7 @@ from outword.photos.quality import Fingerprint, fingerprint
 from outword.photos.sources import tar
 from outword.photos.sources.base import PART, Files, Item, Piece
 from outword.photos.sources.filesystems import Link, fetched, is_remote
+from outword.photos.sources.patterns import check_there
 from outword.photos.sources.rendered import is_rendered
 from outword.photos.twins import Twins
 from outword.scoring import runs
@@ -60,7 +62,7 @@ LIST, COUNTS, PAGE, DUPLICATES = "kept.txt", "counts.csv", "borderline.html", "d
 WAYS = ("copy", "link", "list")
 IT = "the detector"  # what it is called where it has no path
 SAID = 10  # photos that cannot be copied or listed are named up to here, and counted from there on
-NAMES = {DETECTOR, SCORES, IMAGES, LIST, COUNTS, PAGE}
+NAMES = {DETECTOR, SCORES, IMAGES, LIST, COUNTS, PAGE, DUPLICATES}
 DUPLICATE = "duplicate"  # in place of the verdict of a row that is in, and dropped
 SIDE = 128  # pixels that photos may be decoded at to be compared
 AHEAD = 64  # photos that are decoded before they are compared
@@ -101,7 +103,7 @@ def filter(
     if how not in WAYS:
         raise unknown("way to keep photos", how, WAYS, "outword filter --help")
     runs.check_apart(folder, given)
-    runs.check_there(given)
+    check_there(given)
     if how == "link":
         for path in given:
             if is_remote(path) or is_rendered(path) or tar.KIND.takes(path):  # a table may hold paths
@@ -220,7 +222,7 @@ def _count(scoring: Scoring, parts: Judged, folder: Path, *, missed: int) -> Tal
                 if unlisted <= SAID:
                     scoring.say(f"warning: {row.path!r} is kept, but cannot stand in {LIST}")
     if unlisted:
-        scoring.say(f"{unlisted:,} of the kept are not in {LIST}: a path there is one line")
+        scoring.say(f"{counted(unlisted, 'kept photo')} {be(unlisted)} not in {LIST}: a path there is one line")
     scoring.write_page(folder / PAGE, sample, "outword: borderline cases")
     return tally
 
@@ -409,7 +411,7 @@ def claimed(folder: Path) -> Iterator[None]:
     check_place(folder)
     begun = (folder / SCORES / MANIFEST).is_file()
     names = {entry.name for entry in folder.iterdir() if entry.name[0] != "."} if folder.is_dir() else set()
-    if others := names - ({*NAMES, DUPLICATES} if begun else {DETECTOR, SCORES}):
+    if others := names - (NAMES if begun else {DETECTOR, SCORES}):
         message = f"{folder} holds what is not of a run of this kind ({min(others)})"
         raise InputError(message, hint="choose another folder")
     folder.mkdir(exist_ok=True)

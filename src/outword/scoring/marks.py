@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from outword.base.wording import a_few
 from outword.errors import InputError
 from outword.scoring.rows import csv_cell
-from outword.vectors.id_images import a_few
 
 IN, OUT = "in", "out"
 LARGEST = 64 << 20  # bytes of a file of marks

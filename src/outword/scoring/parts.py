@@ -144,7 +144,7 @@ class Parts:
         """Put the manifest in order, with the totals at its end; an error unless all rows of all pieces have come."""
         if any(number >= pieces for number in self._known):
             name = next(part.name for part in self.parts() if part.piece >= pieces)
-            raise _changed(name, "is not in the source any more")
+            raise _changed(f"not in it any more: {name}")
         if len(self._known) < pieces or not all(piece.last for piece in self._known.values()):
             raise ArtifactError("some rows of the source have not come", hint="run the same command again")
         totals = {"complete": True, "pieces": pieces, **asdict(self.totals())}
@@ -273,13 +273,13 @@ def left_over(pieces: Iterable[Piece | Stored], progress: Progress) -> Iterator[
     for number, piece in enumerate(pieces):
         version, (before, done) = piece.version(), progress.get(number, (None, 0))
         if before not in (None, version):
-            raise _changed(piece.name, "has changed, or another one is in its place")
+            raise _changed(f"changed, or in the place of another: {piece.name}")
         if done is not None:
             yield Job(number, piece, done, version)
 
 
-def _changed(name: str, how: str) -> InputError:
-    message = f"the source is not what it was when the run began: {name} {how}"
+def _changed(how: str) -> InputError:
+    message = f"the source is not what it was when the run began: {how}"
     return InputError(message, hint="score it into another folder")
 
 

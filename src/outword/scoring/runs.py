@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from outword.base.files import check_outputs, whole_file
-from outword.base.wording import counted
+from outword.base.wording import be, counted
 from outword.detector import batches
 from outword.detector.detector import Detector
 from outword.encoders.packed import decoder_on_nodes
@@ -23,7 +23,7 @@ from outword.errors import ArtifactError, ImageError, InputError, unknown
 from outword.photos.budget import decoding
 from outword.photos.sources import read_items
 from outword.photos.sources.filesystems import is_remote
-from outword.photos.sources.patterns import braced, is_there
+from outword.photos.sources.patterns import braced, check_there
 from outword.photos.sources.rendered import is_rendered
 from outword.photos.twins import Twins
 from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnails, write_page
@@ -94,7 +94,7 @@ def run(
     if path and (in_parts or path.lower().endswith(".parquet")):
         check_apart(Path(path), given)
     if in_parts:
-        check_there(given)
+        check_there(given)  # a run in parts would keep the slip for good
     opened = open_source(detector, given, column=column)
     engine_there = engine_of(engine, address, options or {}, say)
     scoring = Scoring(detector, opened, engine_there, options or {}, strict, report, say)
@@ -187,7 +187,7 @@ class Scoring:
         for name in parts.redone:
             self.say(f"warning: {name} was lost or damaged, and is made again")
         if before := parts.totals().rows:
-            self.say(f"{before:,} rows are there already")
+            self.say(f"{counted(before, 'row')} {be(before)} there already")
         done = 0
         for scored in (self.engine or _here)(self.detector, self.source, parts.progress()):
             for row in scored.rows:
@@ -306,13 +306,6 @@ def check_resumable(detector: Detector, *, hint: str) -> None:
     if detector.scorer.sees_order:
         message = f"{detector.method} learns from the images that it scores, so a run cannot go on where it was"
         raise InputError(message, hint=hint)
-
-
-def check_there(given: Iterable[str]) -> None:
-    """Raise if there is nothing behind a path of this machine: a run in parts would keep the slip for good."""
-    for path in given:
-        if not is_there(path):
-            raise InputError(f"there is nothing at {path}", hint="check the name")
 
 
 def check_apart(folder: Path, given: Iterable[str]) -> None:

@@ -116,7 +116,7 @@ def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
     verdicts, lacks = iter(judged or ()), iter(() if judged is None else judged.errors)
     rows, seen, looks = list[Row](), iter(chunk.looks), list[Look]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
-        look, wrong = UNSEEN if error else next(seen, UNSEEN), error or next(lacks)
+        look, wrong = UNSEEN if error else next(seen), error or next(lacks)
         rows.append(Row(path, error=wrong) if wrong else Row.of(path, next(verdicts), look.notes))
         looks.append(UNSEEN if wrong else look)
     if chunk.values.ndim != 4 or judged is None:

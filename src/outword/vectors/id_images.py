@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.wording import a_few
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError
@@ -30,7 +31,6 @@ from outword.words.forms import fold
 from outword.words.label_lists import words_of
 
 Parts = tuple[str, ...]  # of a path
-NAMED = 3  # photos or labels that a message names
 
 
 @dataclass(frozen=True)
@@ -250,9 +250,3 @@ def _stray(path: str, folders: Sequence[str], labels: Sequence[str]) -> InputErr
         hint = f"the labels are {a_few(labels)}"
     rule = "the class of an ID image is the nearest folder above it with the name of a label"
     return InputError(f"{rule}, and {path!r} is in none", hint=hint)
-
-
-def a_few(items: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
-    more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
-    return ", ".join(items[:NAMED]) + more

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -53,7 +53,7 @@ class Chunk:
     # and this one is to gather
     values: Any
     digests: list[bytes]  # of the good ones, sha256 of their files; b"" where nobody asked
-    looks: list[Look] = field(default_factory=list)  # of the good ones, what to note; nothing of stores, or of a device
+    looks: list[Look]  # of the good ones, what to note; nothing of stores, or of a device
 
 
 @dataclass(frozen=True)

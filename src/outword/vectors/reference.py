@@ -23,11 +23,11 @@ from safetensors.numpy import load_file, save_file
 
 from outword.base.files import cache_dir, parse_json, sha256_bytes, whole_file
 from outword.base.records import mistyped
+from outword.base.wording import NAMED, a_few
 from outword.encoders import Encoder
 from outword.errors import InputError
 from outword.maths.numerics import matrix
 from outword.vectors.fitted import hashes_of_vectors
-from outword.vectors.id_images import NAMED, a_few
 from outword.vectors.reader import vectors_of
 from outword.vectors.shards import UNIT_TOLERANCE
 from outword.vectors.source import PathLike, find_source

@@ -178,13 +178,16 @@ def find_source(
     return source
 
 
-def find_names(given: Iterable[PathLike]) -> Iterator[str]:
-    """The names of the photos behind paths, whichever encoder stores have vectors of; damage is passed over."""
+def find_names(given: Iterable[PathLike], *, column: str | None = None) -> Iterator[str]:
+    """The names of the photos behind paths, whichever encoder stores have vectors of; damage is passed over.
+
+    `column` is that of tables which has the photos.
+    """
     for stored, group in groupby(given, key=_is_store):
         if stored:
             yield from chain.from_iterable(map(any_paths, group))
         else:
-            yield from photos.find_names(group)
+            yield from photos.find_names(group, column=column)
 
 
 def _is_store(path: PathLike) -> bool:

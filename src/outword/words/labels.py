@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from outword.base.wording import a_few
 from outword.errors import InputError
 from outword.words.forms import fold
-from outword.words.label_lists import STDIN, Entry, LabelList, PathLike, Say, read_list
+from outword.words.label_lists import Entry, LabelList, PathLike, Say, read_list
 from outword.words.nouns import nouns
 
-__all__ = ["STDIN", "Given", "Label", "check_labels", "parse", "read_labels"]
+__all__ = ["Given", "Label", "check_labels", "parse", "read_labels"]
 
 FEWEST, MOST, LONGEST = 1, 50_000, 200
 SHOWN = 4  # labels, and places of a label, that a note names
@@ -101,12 +102,10 @@ def _entered(entry: Entry, found: LabelList) -> Label:
 def _merged(merged: Sequence[tuple[Label, Sequence[Entry]]], found: LabelList) -> str:
     """Say which labels were named more than once, and where."""
     told = []
-    for label, own in merged[:SHOWN]:
+    for label, own in merged:
         names = " = ".join(dict.fromkeys([label.text, *(str(one.text) for one in own)]))
-        more = f" and {len(own) - SHOWN:,} more" if len(own) > SHOWN else ""
-        told.append(f"{names} ({PLURALS[found.unit]} {', '.join(one.place for one in own[:SHOWN])}{more})")
-    more = f" and {len(merged) - SHOWN:,} more labels" if len(merged) > SHOWN else ""
-    return f"{found.where}: what is named more than once is merged: {', '.join(told)}{more}"
+        told.append(f"{names} ({PLURALS[found.unit]} {a_few([one.place for one in own], SHOWN)})")
+    return f"{found.where}: what is named more than once is merged: {a_few(told, SHOWN, what='more labels')}"
 
 
 def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) -> dict[str, Label]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from outword.base.checks import number
+from outword.base.wording import a_few
 from outword.benchmark.run.catalogue import own_found, source_of
 from outword.benchmark.run.compare import Tell, applicable, none_applies, read_sets, silent
 from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.suite import Entry
-from outword.detector.calibration import STRANGE, check_apart
+from outword.detector.calibration import STRANGE, check_disjoint
 from outword.detector.cuts import FEWEST as FEWEST_UNRELATED
 from outword.detector.cuts import shown_in
 from outword.detector.detector import Detector
@@ -26,9 +27,9 @@ from outword.encoders.base import Vectors
 from outword.errors import InputError, unknown
 from outword.maths.methods import DETECTORS, Need
 from outword.maths.reference import look_unrelated
-from outword.photos.sources.patterns import is_there
+from outword.photos.sources.patterns import check_there
 from outword.vectors.fitted import hashes_of_vectors, short
-from outword.vectors.id_images import IdImages, a_few, find_stray, read_id_images
+from outword.vectors.id_images import IdImages, find_stray, read_id_images
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.wild import Report, quiet
 from outword.words.labels import Given, Label, check_labels
@@ -121,7 +122,7 @@ def tune(
     own = own.some(_once(own.contents, own.vectors, tell), names)
     _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
     others = unrelated(used, reference, typed, own) if reference else _outside(used, other_paths, report, tell)
-    check_apart({*own.contents}, {*map(short, others.contents)})
+    check_disjoint({*own.contents}, {*map(short, others.contents)})
     found = tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
     return replace(found, warnings=(*_strange(found.detector, typed, own), *found.warnings))
 
@@ -180,9 +181,7 @@ def _strange(detector: Detector, labels: Mapping[str, Label], own: IdImages) -> 
 def _there(paths: PathLike | Iterable[PathLike]) -> list[str]:
     """The paths, one or several, at each of which there must be something."""
     given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    for path in given:
-        if not is_there(path):
-            raise InputError(f"there is nothing at {path}", hint="check the path")
+    check_there(given)
     return given
 
 

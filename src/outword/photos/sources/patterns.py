@@ -49,6 +49,13 @@ def is_there(path: str) -> bool:
     return any(os.path.lexists(match) for match in matches(path) if isinstance(match, str))
 
 
+def check_there(paths: Iterable[str]) -> None:
+    """Raise `InputError` if there is nothing of this machine behind some of the paths or patterns."""
+    if missing := [path for path in paths if not is_there(path)]:
+        more = f", and at {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise InputError(f"there is nothing at {missing[0]}{more}", hint="check the path")
+
+
 def braced(path: str) -> Iterator[str]:
     """The paths that braces stand for, as WebDataset and the shell have them; numbers keep their zeros.
 
