@@ -42,7 +42,7 @@ class Setting:
     """
 
     batch: int = 4
-    apart: bool = False
+    apart: bool = True
     threads: int | None = None
     spinning: bool = False
     entries: dict[str, str] = field(default_factory=dict)
@@ -53,20 +53,19 @@ NOTE = (
     "A session has as many threads as the process may use processors, or as OMP_NUM_THREADS says where that is less. "
     "The ratio is that of one thread to all."
 )
-NOW = "as it is: batches of 4, one after the other"
+NOW = "as it is"
 
 
 def settings() -> dict[str, Setting]:
-    """All that are compared."""
+    """All that it is compared with."""
     import onnxruntime
 
     level = onnxruntime.GraphOptimizationLevel
     parallel = {"execution_mode": onnxruntime.ExecutionMode.ORT_PARALLEL}
     return {
-        NOW: Setting(),
-        **{f"batches of {size}": Setting(size) for size in (1, 2, 8, 16)},
-        **{f"a batch of {size} for each core": Setting(size, apart=True) for size in (1, 2, 4)},
-        "threads that spin": Setting(spinning=True),
+        **{f"batches of {size}, one after the other": Setting(size, apart=False) for size in (1, 2, 4, 8, 16)},
+        **{f"a batch of {size} for each core": Setting(size) for size in (1, 2, 8)},
+        "batches of 4, one after the other, threads that spin": Setting(apart=False, spinning=True),
         "no change of layout (extended optimisations)": Setting(
             options={"graph_optimization_level": level.ORT_ENABLE_EXTENDED}
         ),
@@ -90,7 +89,7 @@ def run(device: str) -> Iterator[Table]:
 
 def by_setting(mini: Mini, files: list[Path], pixels: np.ndarray) -> Table:
     """Each setting alone and while other threads decode."""
-    ways = {name: encoder(mini, setting) for name, setting in settings().items()}
+    ways = {NOW: mini.encode_pixels} | {name: encoder(mini, setting) for name, setting in settings().items()}
     alone = times({name: (lambda e=encode: e(pixels)) for name, encode in ways.items()}, ROUNDS)
     beside = times({name: (lambda e=encode: decoded(mini, files, e)) for name, encode in ways.items()}, ROUNDS)
     rows: list[dict[str, Cell]] = [
@@ -131,13 +130,13 @@ def crowded(mini: Mini, pixels: np.ndarray) -> Table:
         return {"": title, f"images/s, {cores} threads": speed["all"], "one thread": speed["one"], "ratio": ratio}
 
     def one(threads: int) -> Run:
-        return partial(encoder(mini, Setting(threads=threads)), parts[0])
+        return partial(encoder(mini, Setting(apart=False, threads=threads)), parts[0])
 
     def callers(threads: int) -> Run:
-        return partial(at_once, [encoder(mini, Setting(1, threads=threads))] * len(quarters), quarters)
+        return partial(at_once, [encoder(mini, Setting(1, apart=False, threads=threads))] * len(quarters), quarters)
 
     def actors(threads: int) -> Run:
-        return partial(at_once, [encoder(mini, Setting(threads=threads)) for _ in parts], parts)
+        return partial(at_once, [encoder(mini, Setting(apart=False, threads=threads)) for _ in parts], parts)
 
     with one_core():
         rows = [row("one core", len(parts[0]), one)]
