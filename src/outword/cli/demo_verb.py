@@ -47,4 +47,4 @@ def command(html: str) -> None:
     say(f"labels: {', '.join(detector.labels)}")
     say(f"the cut {detector.cut_told}; unrelated photos show none of the labels")
     say(f"page: {Path(html).resolve()}")
-    say("next: write your class names into labels.txt, one a line, and run: outword fit labels.txt")
+    say('next, with yours: outword score --labels "cat, dog" PHOTOS --html page.html')
