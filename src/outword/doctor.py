@@ -10,7 +10,6 @@ import os
 import platform
 import shutil
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -24,6 +23,7 @@ from outword._version import __version__
 from outword.base.extras import EXTRAS, missing, require
 from outword.base.files import cache_dir
 from outword.base.processors import usable_cpus
+from outword.base.waiting import Asked
 from outword.errors import InputError, OutwordError
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def doctor(encoder: str = "mini", *, imports: bool = False) -> dict[str, Any]:
     A part that cannot be told is `{"error": ...}`, perhaps with a "hint"; nothing is raised. `imports` also imports
     every extra, which takes seconds, and says what is wrong with it. An encoder that is not on this machine is fetched.
     """
-    hub = _Asked(_hub)
+    hub = _ask_hub()
     return {
         "versions": _told(_versions),
         "extras": _told(lambda: [*_extras(imports)]),
         "devices": {"processors": _told(_processors), "gpus": _told(_gpus), "decoders": _told(_decoders)},
         "caches": {"outword": _told(lambda: _cache(cache_dir())), "hub": _told(lambda: _cache(_hub_cache()))},
         "encoder": {"name": encoder, **_told(lambda: self_check(encoder))},
-        "hub": hub.answer(),
+        "hub": _heard(hub),
     }
 
 
@@ -202,12 +202,26 @@ def _hub_cache() -> Path:
     return Path(os.environ.get("HF_HOME") or caches / "huggingface").expanduser() / "hub"
 
 
+def _endpoint() -> str:
+    return os.environ.get("HF_ENDPOINT") or HUB
+
+
+def _ask_hub() -> Asked[dict[str, Any]]:
+    """Whether the hub answers, asked while the rest is looked at."""
+    return Asked(lambda: _told(_hub), PATIENCE)
+
+
+def _heard(hub: Asked[dict[str, Any]]) -> dict[str, Any]:
+    late = {"answers": False, "told": f"does not answer within {PATIENCE} s"}
+    return hub.answer() or {"address": _endpoint(), **late}
+
+
 def _hub() -> dict[str, Any]:
     """Whether the hub answers; to be offline is no fault."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    address = os.environ.get("HF_ENDPOINT") or HUB
+    address = _endpoint()
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return {"address": address, "answers": False, "told": "not asked: HF_HUB_OFFLINE is set"}
     if not address.startswith(("http://", "https://")):
@@ -219,18 +233,3 @@ def _hub() -> dict[str, Any]:
         return {"address": address, "answers": False, "told": f"out of order: HTTP {error.code}"}
     except (OSError, ValueError) as error:  # ValueError: no address at all
         return {"address": address, "answers": False, "told": f"does not answer: {getattr(error, 'reason', error)}"}
-
-
-class _Asked:
-    """A question asked meanwhile, and given up after `PATIENCE` seconds: a name is looked up without a limit."""
-
-    def __init__(self, question: Callable[[], dict[str, Any]]) -> None:
-        self._found: dict[str, Any] = {}
-        self._until = time.monotonic() + PATIENCE
-        self._thread = threading.Thread(target=lambda: self._found.update(_told(question)), daemon=True)
-        self._thread.start()
-
-    def answer(self) -> dict[str, Any]:
-        self._thread.join(max(0.0, self._until - time.monotonic()))
-        late = {"answers": False, "told": f"does not answer within {PATIENCE} s"}
-        return dict(self._found) or {"address": os.environ.get("HF_ENDPOINT") or HUB, **late}

@@ -72,7 +72,7 @@ def test_a_zip_file_that_is_no_detector_is_refused(tmp_path):
     whole = zipped(tmp_path / "x.zip", files.items()).read_bytes()
     for broken in (b"", b"PK", whole[:-40], whole[:-6] + b"\xff" * 4 + b"\0\0", whole.replace(b"cat", b"cow")):
         (tmp_path / "x.zip").write_bytes(broken)
-        with pytest.raises(ArtifactError, match=r"x\.zip (is not a saved detector|cannot be unpacked)"):
+        with pytest.raises(ArtifactError, match=r"x\.zip is not a saved detector"):
             artifact.load(tmp_path / "x.zip")
 
 

@@ -11,6 +11,7 @@ pets.outword/
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -108,12 +109,12 @@ def _load_zip(path: Path) -> Saved:
                 with file.open(entry) as packed, (Path(folder) / name).open("wb") as unpacked:
                     shutil.copyfileobj(packed, unpacked)  # which ends at the size that the entry announces
             return _load(Path(folder), path)
-    except NO_ZIP as error:
+    except (*NO_ZIP, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that is a place outside of a damaged file
+            raise ArtifactError(f"{path} cannot be unpacked: {error}", hint="check the path, and the disk") from error
         raise ArtifactError(
             f"{path} is not a saved detector: {error}", hint="name its folder, or a zip file of it"
         ) from error
-    except OSError as error:
-        raise ArtifactError(f"{path} cannot be unpacked: {error}", hint="check the path, and the disk") from error
 
 
 def _entries(path: Path, file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

@@ -205,9 +205,8 @@ class Encoder(ABC):
 
 def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
     """A list of images; a single one, or a file that is open, is a common slip."""
-    if hasattr(images, "read") or isinstance(
-        images, bytearray | memoryview
-    ):  # lines or bytes would be taken for images
+    # lines, or bytes, would be taken for images
+    if hasattr(images, "read") or isinstance(images, bytearray | memoryview):
         hint = "pass its path, or its content as bytes: file.read()"
         raise InputError(f"an open file is no image, nor is a {type(images).__name__}", hint=hint)
     if is_one(images) or not isinstance(images, Iterable):

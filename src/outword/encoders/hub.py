@@ -6,7 +6,6 @@ HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN and the proxy varia
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -16,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from outword.base.extras import quiet_logs, require
-from outword.base.waiting import waiting
+from outword.base.waiting import Asked, waiting
 from outword.encoders.base import in_short
 from outword.errors import InputError
 
@@ -136,16 +135,14 @@ def _check_reachable(repo: str, name: str, instead: str) -> None:
 
 def _answers(url: str) -> bool:
     """Whether a server says anything at all; the names of hosts are looked up in that time, too."""
-    answers: list[object] = []
 
-    def ask() -> None:
+    def ask() -> bool:
         with suppress(Exception):
-            answers.append(require("huggingface_hub.utils").get_session().head(url, timeout=PATIENCE))
+            require("huggingface_hub.utils").get_session().head(url, timeout=PATIENCE)
+            return True
+        return False
 
-    thread = threading.Thread(target=ask, name="outword-hub", daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    return bool(answers)
+    return bool(Asked(ask, PATIENCE).answer())
 
 
 def licence(card: Path | None) -> str:
