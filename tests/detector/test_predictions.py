@@ -122,7 +122,7 @@ def test_csv_has_the_columns_of_records_and_the_cells_of_score(detector, found, 
         header, *lines = csv.reader(file)
     assert header == [field.name for field in fields(Prediction)] == list(found.to_pandas().columns)
     told = detector.explain(CAT)
-    row = dict(zip(COLUMNS, next(csv.reader([csv_line(Row.of(str(CAT), told)).decode()])), strict=True))
+    row = dict(zip(COLUMNS, next(csv.reader([csv_line(Row.of(str(CAT), told, {told.label})).decode()])), strict=True))
     common = ["score", "verdict", "basis", "threshold", "p", "looks_like", "error"]
     assert [lines[0][header.index(name)] for name in common] == [row[name] for name in common]
     assert lines[2] == ["nope.jpg", *[""] * (len(header) - 2), "no such file"]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import shutil
 from pathlib import Path
@@ -28,7 +29,7 @@ from outword.scoring import runs
 from outword.scoring.filtering import Images, Judged, Tally, claimed, copy_kept, folder_names, link_kept, safe_name
 from outword.scoring.page import Borderline, PageRow, StreamingHistogram, Summary, write_page
 from outword.scoring.parts import Parts
-from outword.scoring.rows import Row
+from outword.scoring.rows import Row, label_of, named
 from outword.scoring.stream import Scored
 from outword.vectors.reader import Span
 from outword.vectors.source import Source
@@ -655,3 +656,19 @@ def test_spread_keeps_its_count(scores, most):
     assert counts.sum() == len(scores) and len(middles) <= max(most, 2)
     if len(set(scores)) <= most:
         assert np.repeat(middles, counts).tolist() == sorted(scores)
+
+
+def test_a_label_with_its_kind_is_not_taken_for_another_label(tmp_path):
+    labels = ["cat", "cat (Egyptian cat)"]
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    detector = outword.fit(labels)
+    found = detector.predict(PHOTOS / "cat.jpg")[0]
+    told = call("filter", PHOTOS / "cat.jpg", "--labels", tmp_path / "labels.json", "-o", tmp_path / "kept")
+    assert found.verdict == "in"
+    assert table(told.stdout) == {label: (int(label == found.label), 0) for label in labels}
+
+
+@given(st.lists(st.text("ab ()", min_size=1, max_size=8), min_size=1, max_size=5), st.text("ab ()", max_size=8))
+def test_the_label_of_a_row_can_always_be_read_back(labels, kind):
+    for label in labels:
+        assert label_of(named(label, kind, labels), labels) == label

@@ -12,16 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import sha256_bytes
-from outword.base.processors import usable_cpus
 from outword.base.wording import counted
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch
 from outword.encoders import Encoder
-from outword.encoders.base import Vectors
-from outword.errors import OutwordError
+from outword.encoders.base import Vectors, load_images
 from outword.maths.numerics import Array
 from outword.maths.thresholds import Threshold, read_threshold
-from outword.photos.ahead import decode_ahead, grouped
 from outword.photos.decode import ImageLike
 from outword.vectors.wild import Report, quiet
 
@@ -134,12 +131,11 @@ class Smallest(Generic[Value]):
 
 def vectors_of_readable(encoder: Encoder, photos: Iterable[ImageLike], report: Report = quiet) -> Vectors:
     """Vectors of the photos that can be read, (n, dim); threads decode ahead."""
-    ahead = decode_ahead(photos, encoder.loader, workers=usable_cpus(), ahead=2 * encoder.chunk)
-    good = (result for _, result in ahead if not isinstance(result, OutwordError))
     found, done = [np.zeros((0, encoder.dim), np.float32)], 0
-    for some in grouped(good, encoder.chunk):
-        found.append(encoder.encode_pixels(np.stack(some)))
-        done += len(some)
+    for loaded in load_images(encoder.loader, photos, encoder.chunk):
+        if loaded.looks:
+            found.append(encoder.encode_pixels(loaded.pixels))
+        done += len(loaded.looks)
         report("look", done, None)
     return np.concatenate(found)
 

@@ -12,21 +12,17 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from outword.base.cells import csv_text, line_of
 from outword.base.files import check_outputs, whole_file
 from outword.base.html import render, visible
-from outword.base.processors import usable_cpus
 from outword.base.wording import counted
 from outword.detector import batches
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST
 from outword.detector.judge import UNCALIBRATED, Verdict, in_words, judge, with_kind
 from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
-from outword.encoders.base import Seen, as_list, is_one
-from outword.errors import MissingExtraError, OutwordError
-from outword.photos.ahead import decode_ahead, grouped
+from outword.encoders.base import LoadedImages, as_list, is_one, load_images
+from outword.errors import MissingExtraError
 from outword.photos.decode import ImageLike
 from outword.photos.twins import Twins
 
@@ -194,25 +190,27 @@ def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
 
 
 def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
-    encoder = detector.encoder
-    loaded = enumerate(decode_ahead(photos, encoder.loader.see, workers=usable_cpus(), ahead=2 * encoder.chunk))
+    encoder, first = detector.encoder, 0
     with Twins() as twins:
-        for part in grouped(loaded, encoder.chunk):
-            named = [(batches.name_of(photo, place), result) for place, (photo, result) in part]
-            yield from _told(detector, named, twins)
+        for loaded in load_images(encoder.loader, photos, encoder.chunk):
+            names = [batches.name_of(photo, first + place) for place, photo in enumerate(loaded.images)]
+            first += len(names)
+            yield from _told(detector, names, loaded, twins)
 
 
-def _told(detector: Detector, part: list[tuple[str, Seen | OutwordError]], twins: Twins) -> Iterator[Prediction]:
-    """The records of some photos: names, and what could be read."""
-    good = [(name, result) for name, result in part if not isinstance(result, OutwordError)]
-    names, pixels = [name for name, _ in good], [result.pixels for _, result in good]
-    judged = judge(detector, np.stack(pixels), 1, names=names, lenient=True) if good else None
-    verdicts, errors = iter(judged or ()), iter(() if judged is None else judged.errors)
-    for name, result in part:
-        if isinstance(result, OutwordError):
-            yield Prediction(name, error=result.message)
-        elif error := next(errors):
-            yield Prediction(name, error=error)
+def _told(detector: Detector, names: list[str], loaded: LoadedImages, twins: Twins) -> Iterator[Prediction]:
+    """The records of some photos."""
+    readable = [name for name, error in zip(names, loaded.errors, strict=True) if error is None]
+    judged = judge(detector, loaded.pixels, 1, names=readable, lenient=True) if readable else None
+    verdicts, late = iter(judged or ()), iter(() if judged is None else judged.errors)
+    looks = iter(loaded.looks)
+    for name, error in zip(names, loaded.errors, strict=True):
+        if error is not None:
+            yield Prediction(name, error=error.message)
+            continue
+        look, no_words = next(looks), next(late)
+        if no_words:
+            yield Prediction(name, error=no_words)
         else:
-            same = twins.note(name, result.look.fingerprint)
-            yield Prediction.of(name, next(verdicts), (*result.look.notes, *same))
+            same = twins.note(name, look.fingerprint)
+            yield Prediction.of(name, next(verdicts), (*look.notes, *same))

@@ -15,8 +15,8 @@ from PIL import Image
 
 from outword.base.processors import usable_cpus
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
-from outword.photos.ahead import attempt, decode_ahead, grouped
-from outword.photos.decode import ImageLike, with_image
+from outword.photos.ahead import attempt, decode_ahead, grouped, sound, weight
+from outword.photos.decode import MAX_PIXELS, ImageLike, with_image
 from outword.photos.quality import UNSEEN, Look, look_at
 
 if TYPE_CHECKING:
@@ -56,9 +56,14 @@ class Loader:
         """Pixels (height, width, 3), or `ImageError` with a short reason."""
         return with_image(image, self.preprocess, min_side=self.min_side)
 
-    def see(self, image: ImageLike) -> Seen:
-        """The same, with what there is to note of the image."""
-        return with_image(image, partial(seen, self.preprocess), min_side=self.min_side)
+    def see(self, image: ImageLike, *, max_pixels: int = MAX_PIXELS, large: bool = True) -> Seen:
+        """The same, with what there is to note of the image; see `with_image` for the limits."""
+        use = partial(seen, self.preprocess)
+        return with_image(image, use, min_side=self.min_side, max_pixels=max_pixels, large=large)
+
+    def load_one(self, image: ImageLike, *, max_pixels: int = MAX_PIXELS, large: bool = True) -> Any:
+        """One image as `gather` wants it, or `ImageError`; see `with_image` for the limits."""
+        return self.see(image, max_pixels=max_pixels, large=large)
 
     def elsewhere(self) -> Loader:
         """What loads in a process that has no device; where it gathers nothing, this loader still has to."""
@@ -71,6 +76,53 @@ class Loader:
     def gather(self, loaded: Sequence[Any]) -> tuple[Any, list[ImageError | None]]:
         """Pixels (n, height, width, 3) of those that are good, and what is wrong with each, which shows only now."""
         return stacked([one.pixels for one in loaded])
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedImages:
+    """Images that were loaded together."""
+
+    images: list[ImageLike]
+    errors: list[OutwordError | None]  # what is wrong with each of them
+    pixels: Any  # (n, height, width, 3) of the n that nothing is wrong with, where the loader left them
+    looks: list[Look]  # what there is to note of these n
+
+
+def load_images(loader: Loader, images: Iterable[ImageLike], size: int) -> Iterator[LoadedImages]:
+    """Load a list of images, `size` at a time, in order; threads decode ahead.
+
+    This is how Python's calls read photos: by the same loader, and hence by the same decoder, as the command line.
+    """
+    groups = grouped(images, loader.together)
+    most = max(2, 2 * size // loader.together)
+    ahead = decode_ahead(groups, loader.load, workers=usable_cpus(), ahead=most, weigh=_group_weight)
+    for part in grouped(_each_image(ahead), size):
+        yield _gathered(loader, part)
+
+
+def _group_weight(group: Sequence[ImageLike]) -> int:
+    return sum(map(weight, group))
+
+
+def _each_image(
+    ahead: Iterable[tuple[list[ImageLike], list[Any] | OutwordError]],
+) -> Iterator[tuple[ImageLike, Any]]:
+    for group, loaded in ahead:
+        yield from zip(group, sound(loaded), strict=True)
+
+
+def _gathered(loader: Loader, part: Sequence[tuple[ImageLike, Any]]) -> LoadedImages:
+    """What was loaded as one array of pixels; an image may turn out to be damaged only now."""
+    errors = [value if isinstance(value, OutwordError) else None for _, value in part]
+    good = [place for place, error in enumerate(errors) if error is None]
+    values = [part[place][1] for place in good]
+    pixels, late = loader.gather(values) if values else (np.zeros((0, 0, 0, 3), np.uint8), [])
+    looks = []
+    for place, value, error in zip(good, values, late, strict=True):
+        errors[place] = error
+        if error is None:
+            looks.append(value.look if isinstance(value, Seen) else UNSEEN)
+    return LoadedImages([image for image, _ in part], errors, pixels, looks)
 
 
 def seen(preprocess: Callable[[Image.Image], Pixels], image: Image.Image) -> Seen:
@@ -197,10 +249,11 @@ class Encoder(ABC):
 
     def pixel_chunks(self, images: Iterable[ImageLike]) -> Iterator[Pixels]:
         """The pixels of images, `chunk` at a time; the first that cannot be read ends it, and the error names it."""
-        ahead = decode_ahead(as_list(images), self.loader, workers=usable_cpus(), ahead=2 * self.chunk)
-        pixels = (_checked(image, result) for image, result in ahead)
-        for part in grouped(pixels, self.chunk):
-            yield np.stack(part)
+        for loaded in load_images(self.loader, as_list(images), self.chunk):
+            for image, error in zip(loaded.images, loaded.errors, strict=True):
+                if error is not None:
+                    raise _naming(image, error)
+            yield loaded.pixels
 
 
 def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
@@ -237,10 +290,8 @@ def texts_of(texts: Iterable[str]) -> list[str]:
     return found
 
 
-def _checked(image: ImageLike, result: Pixels | OutwordError) -> Pixels:
-    """The pixels; an error names the file."""
-    if not isinstance(result, OutwordError):
-        return result
-    if isinstance(result, ImageError) and isinstance(image, str | os.PathLike):
-        raise ImageError(f"{os.fspath(image)!r}: {result.message}", hint=result.hint)
-    raise result
+def _naming(image: ImageLike, error: OutwordError) -> OutwordError:
+    """The error of an image with the name of its file, where it has one."""
+    if isinstance(error, ImageError) and isinstance(image, str | os.PathLike):
+        return ImageError(f"{os.fspath(image)!r}: {error.message}", hint=error.hint)
+    return error

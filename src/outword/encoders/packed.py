@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from outword.encoders.base import Loader, Pixels
 from outword.errors import ImageError, OutwordError, ParameterError
 from outword.photos.ahead import attempt
-from outword.photos.decode import Blob, ImageLike
+from outword.photos.decode import MAX_PIXELS, Blob, ImageLike, check_size
 from outword.photos.plain_jpeg import MOST_BYTES, PlainJpeg, plain_jpeg
 
 VARIABLE = "OUTWORD_DECODER"  # of the environment: which decoder is to make pixels of plain JPEGs
@@ -48,6 +48,17 @@ class Packer(Loader):
     def load(self, images: Sequence[ImageLike]) -> list[Any]:
         """Each image packed or, by Pillow, as pixels; or what is wrong with it."""
         return self._packed(images, PACKED)
+
+    def load_one(self, image: ImageLike, *, max_pixels: int = MAX_PIXELS, large: bool = True) -> Any:
+        """One image packed or, by Pillow, as pixels; or `ImageError`."""
+        return self._one_packed(image, PACKED, max_pixels, large)
+
+    def _one_packed(self, image: ImageLike, most: int, max_pixels: int, large: bool) -> Packed | Pixels:
+        data, header = _plain(image, most)
+        if header is None:
+            return self.see(image, max_pixels=max_pixels, large=large).pixels
+        check_size(header.width, header.height, max_pixels)
+        return Packed(data, header)
 
     def _packed(self, images: Sequence[ImageLike], most: int) -> list[Any]:
         """The same, where so many bytes are the most that a plain JPEG may have."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import parse_json
-from outword.base.processors import usable_cpus
 from outword.base.wording import a_few
 from outword.encoders import Encoder
-from outword.encoders.base import Vectors
-from outword.errors import ImageError, InputError, OutwordError
-from outword.photos.ahead import decode_ahead
+from outword.encoders.base import Vectors, load_images
+from outword.errors import InputError
+from outword.photos.decode import Blob
 from outword.photos.sources import read_items
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.rendered import is_rendered
@@ -81,22 +80,11 @@ def encode_captions(encoder: Encoder, captions: Captions, report: Report = quiet
 
 def _encoded(encoder: Encoder, wanted: Sequence[str]) -> Iterator[tuple[list[str], Vectors, list[tuple[str, str]]]]:
     """Names and vectors of photos, and what is wrong with others, some at a time."""
-    loader = encoder.loader
-
-    def load(item: tuple[str, bytes | ImageError]) -> Any:
-        if isinstance(item[1], ImageError):
-            raise item[1]
-        return loader(item[1])
-
-    size = encoder.chunk
-    ahead = decode_ahead(read_items(wanted), load, workers=usable_cpus(), ahead=2 * size, weigh=_weight)
-    while some := [(name, found) for (name, _), found in islice(ahead, size)]:
-        good = [(name, found) for name, found in some if not isinstance(found, OutwordError)]
-        bad = [(name, found.message) for name, found in some if isinstance(found, OutwordError)]
-        pixels = [found for _, found in good]
-        vectors = encoder.encode_pixels(np.stack(pixels)) if good else np.zeros((0, encoder.dim), np.float32)
-        yield [name for name, _ in good], vectors, bad
-
-
-def _weight(item: tuple[str, bytes | ImageError]) -> int:
-    return len(item[1]) if isinstance(item[1], bytes) else 0
+    photos = (Blob(name, data) for name, data in read_items(wanted))
+    for loaded in load_images(encoder.loader, photos, encoder.chunk):
+        names = [os.fspath(photo) for photo in loaded.images]  # type: ignore[arg-type]
+        pairs = list(zip(names, loaded.errors, strict=True))
+        good = [name for name, error in pairs if error is None]
+        bad = [(name, error.message) for name, error in pairs if error is not None]
+        vectors = encoder.encode_pixels(loaded.pixels) if good else np.zeros((0, encoder.dim), np.float32)
+        yield good, vectors, bad

@@ -229,7 +229,7 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile,
         reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
         scans = check_parts(file, kind)
         image = reader(file)
-        _check_size(image, max_pixels)
+        check_size(*image.size, max_pixels)
         check_proportion(image, size)
         if kind == "Raw" and (preview := _preview(image, min_side, max_pixels)):
             return preview
@@ -273,8 +273,8 @@ def _kind(file: IO[bytes], head: bytes) -> str:
     return kind
 
 
-def _check_size(image: Image.Image, max_pixels: int) -> None:
-    width, height = image.size
+def check_size(width: int, height: int, max_pixels: int) -> None:
+    """Raise `ImageError` for an image without pixels, or with too many."""
     if width * height > max_pixels:
         raise ImageError(f"too many pixels: {width} x {height} is over {max_pixels}", hint="shrink it first")
     if width * height == 0:
@@ -300,7 +300,7 @@ def _refusal(error: Exception) -> ImageError:
 
 def _finish(image: Image.Image, min_side: int, max_pixels: int) -> Image.Image:
     """Upright RGB of an image whose pixels may still have to be decoded; the image itself is left as it is."""
-    _check_size(image, max_pixels)
+    check_size(*image.size, max_pixels)
     try:
         image.load()
         turn = _TURNS.get(getattr(image, "orientation", 0) or exif_orientation(_exif(image)))

@@ -20,7 +20,7 @@ from typing import IO, Any
 from outword.base.cells import csv_text, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
 from outword.base.files import sha256_bytes
-from outword.detector.judge import Shares, Verdict
+from outword.detector.judge import Shares, Verdict, with_kind
 from outword.photos.twins import SAME_AS
 
 ROWS_A_GROUP = 10_000
@@ -49,8 +49,8 @@ class Row:
     error: str = ""
 
     @classmethod
-    def of(cls, path: str, found: Verdict, notes: Iterable[str] = ()) -> Row:
-        """What is said of an image."""
+    def of(cls, path: str, found: Verdict, labels: Container[str], notes: Iterable[str] = ()) -> Row:
+        """What is said of an image by a detector of these labels."""
         return cls(
             path,
             found.score,
@@ -58,7 +58,7 @@ class Row:
             found.basis,
             finite_or_none(found.threshold),
             found.p,
-            found.named,
+            named(found.label, found.kind, labels),
             next(iter(found.looks_like), ""),
             found.fired,
             list(notes),
@@ -123,8 +123,20 @@ class Writer:
         return Totals() + Totals(self._counts.total(), self._counts, f"{self._sum:x}")
 
 
+def named(label: str, kind: str, labels: Container[str]) -> str:
+    """The label of a row with the kind that matched, such as `dog (beagle)`, so that `label_of` gives the label back.
+
+    The kind is left out where the two together would be taken for another of the labels.
+
+    >>> named("cat", "tabby", {"cat", "cat (tabby)"}), named("cat", "lynx", {"cat", "cat (tabby)"})
+    ('cat', 'cat (lynx)')
+    """
+    text = with_kind(label, kind)
+    return text if label_of(text, labels) == label else label
+
+
 def label_of(text: str, labels: Container[str]) -> str:
-    """The label of a row, which may have a kind behind it; what is no label at all is left as it is.
+    """The label of a row, given as `named` has it; what is no label at all is left as it is.
 
     >>> [label_of(text, {"dog", "crane (bird)"}) for text in ("dog (beagle)", "crane (bird)", "dog (Rex (mine))")]
     ['dog', 'crane (bird)', 'dog']

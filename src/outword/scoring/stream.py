@@ -113,11 +113,12 @@ def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored
 
 
 def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
+    labels = frozenset(judged.detector.labels) if judged else frozenset[str]()
     verdicts, lacks = iter(judged or ()), iter(() if judged is None else judged.errors)
     rows, seen, looks = list[Row](), iter(chunk.looks), list[Look]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
         look, wrong = UNSEEN if error else next(seen), error or next(lacks)
-        rows.append(Row(path, error=wrong) if wrong else Row.of(path, next(verdicts), look.notes))
+        rows.append(Row(path, error=wrong) if wrong else Row.of(path, next(verdicts), labels, look.notes))
         looks.append(UNSEEN if wrong else look)
     if chunk.values.ndim != 4 or judged is None:
         return Scored(chunk.span, rows, looks=looks)

@@ -23,13 +23,13 @@ class Batcher(Generic[Item, Result]):
     While a batch is at work the next ones gather, so under load batches fill by themselves. An item that finds a
     thread idle waits for others only if they are on their way (`room` was made for them), and no longer than `wait`.
 
-    `work` makes of at most `most` items as many results, in order, and is called from `threads` at a time; `wait` is
-    in seconds; at most `queue` items may be on their way, waiting or at work.
+    `work` makes of at most `most` items as many results, or exceptions, in order, and is called from `threads` at a
+    time; `wait` is in seconds; at most `queue` items may be on their way, waiting or at work.
     """
 
     def __init__(
         self,
-        work: Callable[[Sequence[Item]], Sequence[Result]],
+        work: Callable[[Sequence[Item]], Sequence[Result | Exception]],
         *,
         most: int,
         wait: float,

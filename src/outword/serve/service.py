@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -21,11 +21,11 @@ from outword.base.processors import usable_cpus
 from outword.client import Info
 from outword.detector.detector import Detector
 from outword.detector.judge import Verdict, judge, takes_vectors
-from outword.encoders.base import Seen, seen
+from outword.encoders.base import Seen
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.maths.reference import ladder
-from outword.photos.decode import Blob, with_image
+from outword.photos.decode import Blob
 from outword.photos.quality import UNSEEN, Look
 from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
@@ -36,7 +36,6 @@ LOG = logging.getLogger("outword.serve")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-Pixels = NDArray[np.uint8]
 Vector = NDArray[np.float32]
 Judged = tuple[Verdict, Vector]  # with the vector that was scored
 Told = tuple[Verdict, Vector, Look]  # and what there is to note of the photo
@@ -112,25 +111,25 @@ class Service:
                 return *await self.batcher.submit(Job(detector, top, vector=item)), UNSEEN
             try:
                 async with turns:
-                    pixels, look = await self._seen(item)
+                    loaded = await self._loaded(item)
+                judged = await self.batcher.submit(Job(detector, top, loaded=loaded))
             except ImageError as error:
                 return error.bare()
-            return *await self.batcher.submit(Job(detector, top, pixels=pixels)), look
+            return *judged, loaded.look if isinstance(loaded, Seen) else UNSEEN
 
         with self.batcher.room(len(items)):
             return list(await asyncio.gather(*map(one, items)))
 
-    async def _seen(self, item: Blob) -> Seen:
-        """What the encoder reads; large images have threads of their own, so that others pass them."""
-        loop, encoder, most = asyncio.get_running_loop(), self._encoder, self.limits.pixels
-        use = partial(seen, encoder.preprocess)
-        decode = partial(with_image, item, use, min_side=encoder.min_side, max_pixels=most)
+    async def _loaded(self, item: Blob) -> Any:
+        """What the loader made of an image; large ones have threads of their own, so that others pass them."""
+        loop = asyncio.get_running_loop()
+        load = partial(self._encoder.loader.load_one, item, max_pixels=self.limits.pixels)
         try:
-            return await loop.run_in_executor(self._threads, partial(decode, large=False))
+            return await loop.run_in_executor(self._threads, partial(load, large=False))
         except LargeImageError:
-            return await loop.run_in_executor(self._large, partial(decode, large=True))
+            return await loop.run_in_executor(self._large, partial(load, large=True))
 
-    def _judge(self, jobs: Sequence[Job]) -> list[Judged]:
+    def _judge(self, jobs: Sequence[Job]) -> list[Judged | ImageError]:
         self.telemetry.batches.observe(len(jobs))
         return judge_jobs(jobs)
 
@@ -159,31 +158,58 @@ class Service:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One image for one detector: its pixels, or its vector where it was encoded before."""
+    """One image for one detector: what the encoder's loader made of it, or its vector where it was encoded before."""
 
     detector: Detector
     top: int
-    pixels: Pixels | None = None
+    loaded: Any = None  # as `Loader.gather` wants it
     vector: Vector | None = None
 
 
-def judge_jobs(jobs: Sequence[Job]) -> list[Judged]:
-    """Verdicts of a batch, in order: images are encoded at once, as the detectors share one encoder."""
-    vectors: dict[Job, Vector] = {job: job.vector for job in jobs if job.vector is not None}
-    plain = [job for job in jobs if job.pixels is not None and takes_vectors(job.detector)]
+def judge_jobs(jobs: Sequence[Job]) -> list[Judged | ImageError]:
+    """Verdicts of a batch, in order: images are encoded at once, as the detectors share one encoder.
+
+    An image may turn out to be damaged only here, where a device decodes it.
+    """
+    found: dict[Job, Judged | ImageError] = {}
+    vectors = {job: job.vector for job in jobs if job.vector is not None}
+    plain = [job for job in jobs if job.vector is None and takes_vectors(job.detector)]
     if plain:
-        encoded = plain[0].detector.encoder.encode_pixels(_stacked(plain))
-        vectors |= dict(zip(plain, encoded, strict=True))
-    found: dict[Job, Judged] = {}
+        good, pixels = _gathered(plain, found)
+        if good:
+            vectors |= dict(zip(good, good[0].detector.encoder.encode_pixels(pixels), strict=True))
     for detector in {id(job.detector): job.detector for job in jobs}.values():
-        own = [job for job in jobs if job.detector is detector]
-        images = np.stack([vectors[job] for job in own]) if takes_vectors(detector) else _stacked(own)
-        judged = judge(detector, images, max(job.top for job in own))
-        for job, verdict, vector in zip(own, judged, judged.vectors, strict=True):
-            shown = {name: getattr(verdict, name)[: job.top] for name in ("labels", "words", "looks_like")}
-            found[job] = replace(verdict, **shown), vector
+        own = [job for job in jobs if job.detector is detector and job not in found]
+        if own:
+            found |= _judged(detector, own, vectors, found)
     return [found[job] for job in jobs]
 
 
-def _stacked(jobs: Sequence[Job]) -> Pixels:
-    return np.stack([job.pixels for job in jobs if job.pixels is not None])
+def _judged(
+    detector: Detector, jobs: list[Job], vectors: Mapping[Job, Vector], failed: dict[Job, Judged | ImageError]
+) -> dict[Job, Judged]:
+    """Verdicts of jobs for one detector; what cannot be read is added to `failed`."""
+    if takes_vectors(detector):
+        images: Any = np.stack([vectors[job] for job in jobs])
+    else:
+        jobs, images = _gathered(jobs, failed)
+        if not jobs:
+            return {}
+    judged = judge(detector, images, max(job.top for job in jobs))
+    found = {}
+    for job, verdict, vector in zip(jobs, judged, judged.vectors, strict=True):
+        shown = {name: getattr(verdict, name)[: job.top] for name in ("labels", "words", "looks_like")}
+        found[job] = replace(verdict, **shown), vector
+    return found
+
+
+def _gathered(jobs: Sequence[Job], failed: dict[Job, Judged | ImageError]) -> tuple[list[Job], Any]:
+    """The jobs whose image is sound, with their pixels; those of the others are added to `failed`."""
+    pixels, errors = jobs[0].detector.encoder.loader.gather([job.loaded for job in jobs])
+    good = []
+    for job, error in zip(jobs, errors, strict=True):
+        if error is None:
+            good.append(job)
+        else:
+            failed[job] = error
+    return good, pixels

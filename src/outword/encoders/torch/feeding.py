@@ -22,13 +22,13 @@ from torch import Tensor
 
 from outword.base.extras import require
 from outword.encoders.base import Loader, Pixels
-from outword.encoders.packed import Packed, Packer
+from outword.encoders.packed import PACKED, Packed, Packer
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.torch import nvjpeg
 from outword.encoders.torch.triton_resize import Photo, resize
 from outword.errors import ImageError, OutwordError
 from outword.photos.ahead import attempt
-from outword.photos.decode import ImageLike
+from outword.photos.decode import MAX_PIXELS, ImageLike
 from outword.photos.plain_jpeg import MOST_BYTES, PlainJpeg
 
 TOGETHER = 16  # photos that a thread reads in one go: threads that meet less often wait less for each other
@@ -66,6 +66,15 @@ class DeviceLoader(Packer):
         if self.decoder == "simplejpeg":
             return self._unpacked(self._packed(images, MOST_BYTES))
         return super().load(images)
+
+    def load_one(self, image: ImageLike, *, max_pixels: int = MAX_PIXELS, large: bool = True) -> Loaded:
+        """One image as far as threads take it, or `ImageError`."""
+        if self.decoder != "simplejpeg":
+            return self._one_packed(image, PACKED, max_pixels, large)
+        (found,) = self._unpacked([self._one_packed(image, MOST_BYTES, max_pixels, large)])
+        if isinstance(found, OutwordError):
+            raise found
+        return found
 
     def gather(self, loaded: Sequence[Any]) -> tuple[Tensor, list[ImageError | None]]:
         """Pixels (n, side, side, 3) on the device of those that are good, and what is wrong with each."""
