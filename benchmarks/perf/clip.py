@@ -25,7 +25,7 @@ SHAPES = {  # patch, width, layers, heads, dimension of the shared space
 SMALL = {"image_size": 32, "layers": 1, "width": 64, "head_width": 32, "patch_size": 32}  # stands in for an image tower
 
 
-def open_clip_encoder(name: str, folder: Path, *, images: bool = True) -> Encoder:
+def open_clip_encoder(name: str, folder: Path, *, images: bool = True) -> Any:
     """A model of open_clip on the CPU in fp32; with a small image tower where this is about texts only."""
     library = require("open_clip", "this benchmark")
     config: dict[str, Any] = library.get_model_config(name)
@@ -39,7 +39,7 @@ def open_clip_encoder(name: str, folder: Path, *, images: bool = True) -> Encode
     return get_encoder(f"hf:{folder}", device="cpu")
 
 
-def exported(encoder: Encoder, folder: Path, precision: str) -> Encoder:
+def exported(encoder: Encoder, folder: Path, precision: str) -> Any:
     """The same encoder without torch, as `outword export` writes it."""
     from outword.encoders.onnx.export import export
 
@@ -48,7 +48,7 @@ def exported(encoder: Encoder, folder: Path, precision: str) -> Encoder:
 
 
 @torch.inference_mode()
-def padded(encoder: Encoder, texts: list[str]) -> np.ndarray:
+def padded(encoder: Any, texts: list[str]) -> np.ndarray:
     """What a plain loop does with texts: each at the full length of the context, 64 at a time."""
     ids = torch.from_numpy(encoder.model.tokenize(texts))
     parts = [encoder.model.text(ids[start : start + 64]) for start in range(0, len(ids), 64)]

@@ -9,6 +9,8 @@ import numpy as np
 from outword.detector.detector import Detector
 from outword.detector.judge import judge
 from outword.detectors import Debiased
+from outword.encoders.base import Encoder, Pixels
+from outword.photos.quality import UNSEEN
 from outword.scoring.stream import score_chunk, score_chunks
 from outword.vectors.reader import Chunk, Span
 from perf.tables import Goal, Table, times
@@ -26,7 +28,7 @@ def run(device: str) -> Iterator[Table]:
             yield judging(name)
 
 
-def detector_of(encoder) -> Detector:
+def detector_of(encoder: Encoder) -> Detector:
     """A detector with labels and words at random."""
     rng = np.random.default_rng(0)
     scorer = Debiased(temperature=encoder.temperature, sigma=0.0).fit(
@@ -35,6 +37,13 @@ def detector_of(encoder) -> Detector:
     about = {"name": "benchmark", "temperature": encoder.temperature, "fingerprint": encoder.fingerprint}
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
     return Detector(scorer, labels, words, {"encoder": about}, encoder=lambda: encoder)
+
+
+def chunk_of(pixels: Pixels) -> Chunk:
+    """Pixels as the reader hands them on, with nothing wrong and nothing noted."""
+    size = len(pixels)
+    paths = [f"shard.tar/{n:08d}.jpg" for n in range(size)]
+    return Chunk(Span(0, "", "", 0, False), paths, [""] * size, pixels, [b""] * size, [UNSEEN] * size)
 
 
 def judging(name: str, rounds: int = 3) -> Table:
@@ -46,8 +55,7 @@ def judging(name: str, rounds: int = 3) -> Table:
     size = encoder.chunk
     pixels = rng.integers(256, size=(CHUNKS * size, 224, 224, 3), dtype=np.uint8)
     parts = np.split(pixels, CHUNKS)
-    paths = [f"shard.tar/{n:08d}.jpg" for n in range(size)]
-    chunks = [Chunk(Span(0, "", "", 0, False), paths, [""] * size, part, [b""] * size) for part in parts]
+    chunks = [chunk_of(part) for part in parts]
     vectors = [encoder.encode_on_device(part) for part in parts]
     took = times(
         {
