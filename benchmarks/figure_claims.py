@@ -1,13 +1,14 @@
 """Sentences of the docs that quote a figure, and whether the table that they quote still says so.
 
-Behind such a sentence stands a comment, which readers of the site do not see; `;` separates several.
+Behind such a sentence stands a comment, which readers of the site do not see; `;` separates several claims.
 
-    `a` is 0.3 points ahead of `b`, and first. <!-- holds: methods 2 | AUROC | a - b = 0.3; methods 2 | AUROC | a - * > 0 -->
+    `a` is 0.3 points ahead of `b`, and first.
+    <!-- holds: methods 2 | AUROC | a - b = 0.3; methods 2 | AUROC | a - * > 0 -->
 
-That is a figure with the number of its table, a column, and what holds of its rows. A row is named by its first cell, or
-by its first cells with " / " between them; `*` stands for each of the others. `=` compares at the digits that are
-quoted, which must stand in the same paragraph. Of a cell with several numbers, the column as `COLUMN #2` has the second;
-`ROW @ COLUMN` is a cell of another column.
+That is a figure with the number of its table, a column, and what holds of its rows. A row is named by its first cell,
+or by its first cells with " / " between them; `*` stands for each of the others. `=` compares at the digits that are
+quoted, which must stand in the same paragraph. Of a cell with several numbers, the column as `COLUMN #2` has the
+second; `ROW @ COLUMN` is a cell of another column.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ def numbered_tables(pages: Iterable[str]) -> dict[str, Table]:
 def wrong_claims(page: str, known: Mapping[str, Table]) -> list[str]:
     """What a page says and the tables do not.
 
-    >>> table = [["method", "AUROC"], ["a", "98.27 ± 0.1"], ["b", "98.01"]]
-    >>> wrong_claims("0.3 more. <!-- holds: made 1 | AUROC | a - b = 0.3; made 1 | AUROC | a - * > 0 -->", {"made 1": table})
+    >>> known = {"made 1": [["method", "AUROC"], ["a", "98.27 ± 0.1"], ["b", "98.01"]]}
+    >>> wrong_claims("0.3 more. <!-- holds: made 1 | AUROC | a - b = 0.3; made 1 | AUROC | a - * > 0 -->", known)
     []
-    >>> wrong_claims("0.4 more. <!-- holds: made 1 | AUROC | a - b = 0.4 -->", {"made 1": table})
+    >>> wrong_claims("0.4 more. <!-- holds: made 1 | AUROC | a - b = 0.4 -->", known)
     ['made 1 | AUROC | a - b = 0.4: it is 0.260']
     """
     found = []

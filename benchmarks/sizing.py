@@ -35,6 +35,7 @@ from outword.scoring.stream import Scored, score_chunk
 from outword.vectors.reader import Span
 from outword.vectors.reader import read as read_jobs
 from outword.vectors.source import Job
+from perf import facts
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
 from perf.judging import chunk_of
@@ -147,11 +148,7 @@ def write_tar(folder: Path) -> str:
 
 def device_name(device: str) -> str:
     """What it runs on."""
-    if device == "cpu":
-        return "no GPU"
-    import torch
-
-    return torch.cuda.get_device_name()
+    return "no GPU" if device == "cpu" else facts.device_name()
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def plain_loop(module: torch.nn.Module, pixels: torch.Tensor, size: int) -> np.n
     """What the library's own example does with images, batch after batch on the GPU."""
     parts = []
     for start in range(0, len(pixels), size):
-        features = module.get_image_features(pixels[start : start + size].cuda()).pooler_output
+        features = module.get_image_features(pixels[start : start + size].to(module.device)).pooler_output
         parts.append((features / features.norm(dim=-1, keepdim=True)).cpu())
     return torch.cat(parts).numpy()
 

@@ -15,8 +15,9 @@ from outword.scoring.stream import score_chunk, score_chunks
 from outword.vectors.reader import Chunk, Span
 from perf.tables import Goal, Table, times
 
+MODELS = ["ViT-B-16", "ViT-L-14"]
 LABELS, WORDS = 1000, 12_000
-CHUNKS = 8
+CHUNKS, ROUNDS = 8, 3
 ENOUGH = 0.9
 ROWS = "the same as rows, the next chunk begun before"
 
@@ -24,7 +25,7 @@ ROWS = "the same as rows, the next chunk begun before"
 def run(device: str) -> Iterator[Table]:
     """A table of each model; none for the CPU."""
     if device == "cuda":
-        for name in ("ViT-B-16", "ViT-L-14"):
+        for name in MODELS:
             yield judging(name)
 
 
@@ -46,7 +47,7 @@ def chunk_of(pixels: Pixels) -> Chunk:
     return Chunk(Span(0, "", "", 0, False), paths, [""] * size, pixels, [b""] * size, [UNSEEN] * size)
 
 
-def judging(name: str, rounds: int = 3) -> Table:
+def judging(name: str) -> Table:
     """Images a second of the encoder, of verdicts as arrays and of rows, chunk after chunk."""
     from perf.clip import towers, transformers_clip
 
@@ -67,7 +68,7 @@ def judging(name: str, rounds: int = 3) -> Table:
             ROWS: lambda: list(score_chunks(detector, chunks)),
             "from vectors on the device to arrays": lambda: [judge(detector, part).scores for part in vectors],
         },
-        rounds,
+        ROUNDS,
     )
     first = next(iter(took.values()))
     rows = [{"": what, "images/s": 1e3 * len(pixels) / ms, "of the encoder": first / ms} for what, ms in took.items()]

