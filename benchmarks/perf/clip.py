@@ -22,6 +22,7 @@ SHAPES = {  # patch, width, layers, heads, dimension of the shared space
     "ViT-B-16": (16, 768, 12, 12, 512),
     "ViT-L-14": (14, 1024, 24, 16, 768),
 }
+TEXTS = {"num_hidden_layers": 1}  # of a text tower where this is about images
 SMALL = {"image_size": 32, "layers": 1, "width": 64, "head_width": 32, "patch_size": 32}  # stands in for an image tower
 
 
@@ -67,7 +68,7 @@ def transformers_clip(name: str) -> torch.nn.Module:
     patch, width, layers, heads, dim = SHAPES[name]
     vision = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
     vision |= {"num_attention_heads": heads, "patch_size": patch, "image_size": 224, "projection_dim": dim}
-    config = library.CLIPConfig(text_config={"num_hidden_layers": 1}, vision_config=vision, projection_dim=dim)
+    config = library.CLIPConfig(text_config=TEXTS, vision_config=vision, projection_dim=dim)
     return library.CLIPModel(config).eval().requires_grad_(False)
 
 
