@@ -28,6 +28,7 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tools/mypy.ini
 	$(BIN)/lint-imports
 
 # The docs as a site, in site/; `make docs SERVE=1` shows it at http://127.0.0.1:8001 and follows changes

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -87,11 +88,11 @@ def compared(name: str, files: list[Path], detector: str | None, decoders: tuple
     labels = BROAD.split(", ") if name != "world-m" else sorted(set(filter(None, world_sets()["id"].shown)))
     found = outword.load(detector) if detector else outword.fit(labels, encoder=name)
     encoder, device = get_encoder(name), torch.device("cpu" if decoders == ("simplejpeg",) else "cuda")
-    way = Preprocess(260, 292, "bicubic", [0] * 3, [1] * 3) if name != "world-m" else encoder.preprocess
+    way: Any = Preprocess(260, 292, "bicubic", [0] * 3, [1] * 3) if name != "world-m" else encoder.preprocess
     plain = Loader(way, way.min_side)
     want, threshold = np.stack([plain(file) for file in files]), found.threshold
     scores = judge(found, encoder.encode_pixels(want), 0).scores
-    rows = []
+    rows: list[dict[str, Any]] = []
     for decoder in decoders:
         loader = device_loader(way, decoder, device)
         pixels = np.concatenate(list(gathered(loader, files)))

@@ -25,11 +25,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from PIL import Image
 
 import figure_tables as tables
+from figure_claims import numbered_tables, wrong_claims
 from outword.benchmark.toml import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,9 +38,10 @@ REGISTRY = "benchmarks/figures.toml"
 WORK = "build/figures"
 RESULTS = "benchmarks/results"
 # What vectors and rankings in the cache are made by: they are made anew when this changes, and only then.
-CACHED_BY = ("encoders", "mining", "kernels", "corpora", "wild.py", "prompts.py", "numerics.py", "images.py")
+# Whole rooms where one takes part: a file that is added or moved inside of them is seen by itself.
+CACHED_BY = ("encoders", "photos", "vectors", "words", "world", "maths/kernels", "maths/mining", "maths/numerics.py")
 THREADS = "2"  # of figures of quality: a head that is trained (vos) rounds otherwise with another number of them
-APART = ("serve", "scale")  # of the package: no figure of quality looks at them
+APART = ("serve",)  # of the package: no figure of quality is made by it
 NEEDS = {
     "photos": "bench-mini: DATA=FOLDER, or OUTWORD_BENCH_MINI",
     "wordnet": "WordNet's database in /usr/share/wordnet, and a package index: HAVE=wordnet",
@@ -61,6 +63,8 @@ class Figure:
         printed: whether the page has the tables as printed; else it digests them, and the output is in RESULTS.
         speed_columns: heads of columns that are figures of speed.
         pictures: files below {out}, by their place in the docs.
+        smallest: what makes a case of seconds of it that a CPU can run, for tests: `arguments` in place of the
+            command's, and other values of `constants`, those of the script or of a module (`perf.judging.WORDS`).
     """
 
     name: str
@@ -71,6 +75,7 @@ class Figure:
     printed: bool = True
     speed_columns: tuple[str, ...] = ()
     pictures: dict[str, str] = field(default_factory=dict)
+    smallest: dict[str, Any] = field(default_factory=dict)
 
     @property
     def committed(self) -> str:
@@ -216,6 +221,8 @@ class Figures:
         if key not in self._hashes:
             found = hashlib.sha256()
             for place in map(Path, key):
+                if not place.exists():  # nothing would be hashed, and what is stale would pass for new
+                    raise FileNotFoundError(f"{place} is gone. hint: CACHED_BY must name where that code is now")
                 for file in [place] if place.is_file() else sorted(place.rglob("*")):
                     if file.is_file() and "__pycache__" not in file.parts:
                         found.update(f"{file.relative_to(place.parent)}\n".encode() + file.read_bytes())
@@ -257,6 +264,14 @@ def chosen(figures: list[Figure], only: list[str]) -> list[Figure]:
     return found
 
 
+def sentences(root: Path = ROOT) -> list[str]:
+    """Sentences of the docs that their tables contradict, as the pages are now."""
+    paths = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    pages = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths if path.exists()}
+    known = numbered_tables(pages.values())
+    return [f"{name}: {problem}" for name, page in pages.items() for problem in wrong_claims(page, known)]
+
+
 def summary(states: dict[str, tuple[Figure, State]]) -> str:
     """The table at the end."""
     lines = [("figure", "kind", "page", "run", "s", "against the docs")]
@@ -290,10 +305,15 @@ def main() -> None:
             work.write(figure)
         states[figure.name] = figure, state
     print(summary(states))
+    untrue = sentences()
+    if untrue:
+        print("\nsentences that their tables contradict:", *untrue, sep="\n")
     bad = [name for name, (_, state) in states.items() if state.differs or state.run == "FAILED"]
     if bad:
         hint = "" if args.write else "; WRITE=1 puts what was measured into the docs"
         sys.exit(f"{len(bad)} of {len(figures)} figures are not as in the docs: {', '.join(bad)}{hint}")
+    if untrue:
+        sys.exit(f"sentences to be written anew: {len(untrue)}")
 
 
 if __name__ == "__main__":

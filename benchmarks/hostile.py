@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from dangers import images as files
 from dangers import kills as killing
@@ -87,8 +88,10 @@ class Bench:
         """Run Python: seconds, and what it printed."""
         start = time.perf_counter()
         given = [sys.executable, *map(str, arguments)]
-        how = {"env": self.env, "input": stdin, "capture_output": True, "text": True, "errors": "replace"}
-        done = subprocess.run(given, check=False, timeout=timeout, preexec_fn=_bounded, **how)
+        how: dict[str, Any] = {"env": self.env, "input": stdin, "errors": "replace"}
+        done = subprocess.run(
+            given, check=False, timeout=timeout, preexec_fn=_bounded, capture_output=True, text=True, **how
+        )
         return time.perf_counter() - start, done.stdout + done.stderr
 
     def outword(self, *arguments: object) -> tuple[float, float, str]:

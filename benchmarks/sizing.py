@@ -32,11 +32,13 @@ from outword.photos.sources import find_pieces
 from outword.scoring.parts import Parts
 from outword.scoring.rows import Row
 from outword.scoring.stream import Scored, score_chunk
-from outword.vectors.reader import Chunk, Span
+from outword.vectors.reader import Span
 from outword.vectors.reader import read as read_jobs
 from outword.vectors.source import Job
+from perf import facts
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
+from perf.judging import chunk_of
 
 LABELS, WORDS, A_TAR = 1000, 12_000, 500
 BILLION = 1e9
@@ -115,8 +117,7 @@ def score(model: str):
     detector = Detector(vectors, labels, words, card, encoder=lambda: encoder)
     side = 260 if model == "mini" else 224
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
-    paths = [f"shard.tar/{n:08d}.jpg" for n in range(len(pixels))]
-    chunk = Chunk(Span(0, "", "", 0, False), paths, [""] * len(pixels), pixels, [])
+    chunk = chunk_of(pixels)
     while True:
         yield len(score_chunk(detector, chunk).rows)
 
@@ -147,11 +148,7 @@ def write_tar(folder: Path) -> str:
 
 def device_name(device: str) -> str:
     """What it runs on."""
-    if device == "cpu":
-        return "no GPU"
-    import torch
-
-    return torch.cuda.get_device_name()
+    return "no GPU" if device == "cpu" else facts.device_name()
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ def _arguments(function: Any) -> str:
 
 
 def _argument(parameter: inspect.Parameter) -> str:
-    mark = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    marks: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    mark = marks.get(parameter.kind, "")
     optional = "=" if parameter.default is not inspect.Parameter.empty else ""
     return f"{mark}{parameter.name}{optional}"
 

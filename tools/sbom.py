@@ -115,7 +115,7 @@ def package(name: str, version: str, hashes: list[str]) -> Component:
 def licences(name: str, version: str) -> list[dict[str, Any]]:
     """What an installed package says of its licence: an expression, classifiers, or a line of its own."""
     try:
-        found = metadata(name)
+        found: Any = metadata(name)
     except PackageNotFoundError:
         return []
     if found["Version"].partition("+")[0] != version:

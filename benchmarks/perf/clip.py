@@ -22,10 +22,11 @@ SHAPES = {  # patch, width, layers, heads, dimension of the shared space
     "ViT-B-16": (16, 768, 12, 12, 512),
     "ViT-L-14": (14, 1024, 24, 16, 768),
 }
+TEXTS = {"num_hidden_layers": 1}  # of a text tower where this is about images
 SMALL = {"image_size": 32, "layers": 1, "width": 64, "head_width": 32, "patch_size": 32}  # stands in for an image tower
 
 
-def open_clip_encoder(name: str, folder: Path, *, images: bool = True) -> Encoder:
+def open_clip_encoder(name: str, folder: Path, *, images: bool = True) -> Any:
     """A model of open_clip on the CPU in fp32; with a small image tower where this is about texts only."""
     library = require("open_clip", "this benchmark")
     config: dict[str, Any] = library.get_model_config(name)
@@ -39,7 +40,7 @@ def open_clip_encoder(name: str, folder: Path, *, images: bool = True) -> Encode
     return get_encoder(f"hf:{folder}", device="cpu")
 
 
-def exported(encoder: Encoder, folder: Path, precision: str) -> Encoder:
+def exported(encoder: Encoder, folder: Path, precision: str) -> Any:
     """The same encoder without torch, as `outword export` writes it."""
     from outword.encoders.onnx.export import export
 
@@ -48,7 +49,7 @@ def exported(encoder: Encoder, folder: Path, precision: str) -> Encoder:
 
 
 @torch.inference_mode()
-def padded(encoder: Encoder, texts: list[str]) -> np.ndarray:
+def padded(encoder: Any, texts: list[str]) -> np.ndarray:
     """What a plain loop does with texts: each at the full length of the context, 64 at a time."""
     ids = torch.from_numpy(encoder.model.tokenize(texts))
     parts = [encoder.model.text(ids[start : start + 64]) for start in range(0, len(ids), 64)]
@@ -67,7 +68,7 @@ def transformers_clip(name: str) -> torch.nn.Module:
     patch, width, layers, heads, dim = SHAPES[name]
     vision = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
     vision |= {"num_attention_heads": heads, "patch_size": patch, "image_size": 224, "projection_dim": dim}
-    config = library.CLIPConfig(text_config={"num_hidden_layers": 1}, vision_config=vision, projection_dim=dim)
+    config = library.CLIPConfig(text_config=TEXTS, vision_config=vision, projection_dim=dim)
     return library.CLIPModel(config).eval().requires_grad_(False)
 
 
@@ -104,7 +105,7 @@ def plain_loop(module: torch.nn.Module, pixels: torch.Tensor, size: int) -> np.n
     """What the library's own example does with images, batch after batch on the GPU."""
     parts = []
     for start in range(0, len(pixels), size):
-        features = module.get_image_features(pixels[start : start + size].cuda()).pooler_output
+        features = module.get_image_features(pixels[start : start + size].to(module.device)).pooler_output
         parts.append((features / features.norm(dim=-1, keepdim=True)).cpu())
     return torch.cat(parts).numpy()
 

@@ -30,9 +30,14 @@ def machine(device: str) -> str:
     found = f"{next(iter(names), platform.processor())}, {cores}"
     if device == "cpu":
         return found
+    return f"{device_name()}, {found}"
+
+
+def device_name() -> str:
+    """The GPU, where there is one."""
     import torch
 
-    return f"{torch.cuda.get_device_name()}, {found}"
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
 
 
 def installed(name: str) -> str | None:

@@ -9,12 +9,15 @@ import numpy as np
 from outword.detector.detector import Detector
 from outword.detector.judge import judge
 from outword.detectors import Debiased
+from outword.encoders.base import Encoder, Pixels
+from outword.photos.quality import UNSEEN
 from outword.scoring.stream import score_chunk, score_chunks
 from outword.vectors.reader import Chunk, Span
 from perf.tables import Goal, Table, times
 
+MODELS = ["ViT-B-16", "ViT-L-14"]
 LABELS, WORDS = 1000, 12_000
-CHUNKS = 8
+CHUNKS, ROUNDS = 8, 3
 ENOUGH = 0.9
 ROWS = "the same as rows, the next chunk begun before"
 
@@ -22,11 +25,11 @@ ROWS = "the same as rows, the next chunk begun before"
 def run(device: str) -> Iterator[Table]:
     """A table of each model; none for the CPU."""
     if device == "cuda":
-        for name in ("ViT-B-16", "ViT-L-14"):
+        for name in MODELS:
             yield judging(name)
 
 
-def detector_of(encoder) -> Detector:
+def detector_of(encoder: Encoder) -> Detector:
     """A detector with labels and words at random."""
     rng = np.random.default_rng(0)
     scorer = Debiased(temperature=encoder.temperature, sigma=0.0).fit(
@@ -37,7 +40,14 @@ def detector_of(encoder) -> Detector:
     return Detector(scorer, labels, words, {"encoder": about}, encoder=lambda: encoder)
 
 
-def judging(name: str, rounds: int = 3) -> Table:
+def chunk_of(pixels: Pixels) -> Chunk:
+    """Pixels as the reader hands them on, with nothing wrong and nothing noted."""
+    size = len(pixels)
+    paths = [f"shard.tar/{n:08d}.jpg" for n in range(size)]
+    return Chunk(Span(0, "", "", 0, False), paths, [""] * size, pixels, [b""] * size, [UNSEEN] * size)
+
+
+def judging(name: str) -> Table:
     """Images a second of the encoder, of verdicts as arrays and of rows, chunk after chunk."""
     from perf.clip import towers, transformers_clip
 
@@ -46,8 +56,7 @@ def judging(name: str, rounds: int = 3) -> Table:
     size = encoder.chunk
     pixels = rng.integers(256, size=(CHUNKS * size, 224, 224, 3), dtype=np.uint8)
     parts = np.split(pixels, CHUNKS)
-    paths = [f"shard.tar/{n:08d}.jpg" for n in range(size)]
-    chunks = [Chunk(Span(0, "", "", 0, False), paths, [""] * size, part, [b""] * size) for part in parts]
+    chunks = [chunk_of(part) for part in parts]
     vectors = [encoder.encode_on_device(part) for part in parts]
     took = times(
         {
@@ -59,7 +68,7 @@ def judging(name: str, rounds: int = 3) -> Table:
             ROWS: lambda: list(score_chunks(detector, chunks)),
             "from vectors on the device to arrays": lambda: [judge(detector, part).scores for part in vectors],
         },
-        rounds,
+        ROUNDS,
     )
     first = next(iter(took.values()))
     rows = [{"": what, "images/s": 1e3 * len(pixels) / ms, "of the encoder": first / ms} for what, ms in took.items()]

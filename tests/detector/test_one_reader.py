@@ -1,18 +1,22 @@
 """Every way in reads photos by the encoder's own loader, so that all of them judge the pixels that a device decodes."""
 
 import copy
+import csv
+import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import outword
 from conftest import PHOTOS
 from helpers.served import ask, form, in_thread
+from outword import cli
 from outword.detector.batches import vectors_of_readable
-from outword.encoders import get_encoder
+from outword.encoders import ENCODERS, get_encoder
 from outword.encoders.base import Loader
 from outword.encoders.mini.encoder import Mini
 from outword.errors import ImageError
@@ -94,3 +98,33 @@ def test_the_service_too(by_device, scores):
     results = json.loads(answer)["results"]
     np.testing.assert_allclose([one["score"] for one in results[:5]], scores, rtol=1e-12)
     assert results[5]["error"] == "damaged image"
+
+
+@pytest.fixture
+def saved(by_device, device, monkeypatch, tmp_path):
+    """The detector as a file, whose encoder the command line finds by its name."""
+    monkeypatch.setitem(ENCODERS._things, "dimming:", lambda name, **options: device)
+    monkeypatch.setattr(device, "name", "dimming:mini", raising=False)
+    monkeypatch.setitem(by_device.card["encoder"], "name", "dimming:mini")
+    by_device.save(tmp_path / "dimming.outword")
+    return tmp_path / "dimming.outword"
+
+
+def invoke(*arguments):
+    done = CliRunner().invoke(cli.main, [*map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_every_verb_too(saved, scores, tmp_path):
+    rows = list(csv.DictReader(io.StringIO(invoke("score", saved, *GOOD, "--trust-encoder"))))
+    assert [float(row["score"]) for row in rows] == scores.tolist()
+    told = [json.loads(line) for line in invoke("explain", saved, *GOOD, "--json", "--trust-encoder").splitlines()]
+    assert [one["score"] for one in told] == scores.tolist()
+    invoke("embed", *GOOD, "-o", tmp_path / "store", "--encoder", "dimming:mini")
+    stored = list(csv.DictReader(io.StringIO(invoke("score", saved, tmp_path / "store", "--trust-encoder"))))
+    assert sorted(float(row["score"]) for row in stored) == sorted(scores.tolist())
+    invoke("calibrate", saved, *GOOD, "--tpr", "1.0", "--trust-encoder")
+    assert outword.load(saved, trust_encoder=True).threshold == fit_threshold(scores, tpr=1.0).value
+    invoke("filter", *GOOD, "--detector", saved, "-o", tmp_path / "kept", "--trust-encoder")
+    assert len(list((tmp_path / "kept").rglob("*.jpg"))) == len(GOOD)  # all of them, at the threshold of the lowest

@@ -18,6 +18,7 @@ from outword.encoders.preprocess import Preprocess  # noqa: E402
 from outword.encoders.torch import decoders, feeding, nvjpeg  # noqa: E402
 from outword.encoders.torch.triton_resize import Photo, resize  # noqa: E402
 from outword.errors import ImageError, ParameterError  # noqa: E402
+from outword.photos.ahead import attempt  # noqa: E402
 from outword.photos.decode import _TURNS, Blob  # noqa: E402
 from outword.vectors.reader import read  # noqa: E402
 from outword.vectors.source import Identity, find_source  # noqa: E402
@@ -95,6 +96,16 @@ def loader_with(decoder, hardware=None):
     return loader
 
 
+def content(loaded):
+    """What was loaded, to be compared: the message of an error, the bytes of pixels or of a file."""
+    if isinstance(loaded, feeding.Unpacked):
+        size = 3 * loaded.height * loaded.width
+        return loaded[2:], loaded.block[loaded.offset : loaded.offset + size].numpy().tobytes()
+    if isinstance(loaded, np.ndarray):
+        return loaded.shape, loaded.tobytes()
+    return loaded.message if isinstance(loaded, ImageError) else loaded
+
+
 PHOTOS = {
     "plain": jpeg(blocks(40, 50)),
     "4:4:4": jpeg(blocks(40, 50, 1), subsampling=0),
@@ -126,6 +137,9 @@ def test_pixels_and_errors_are_those_of_pillow(decoder, tmp_path):
     loaded = loader.load([*PHOTOS.values(), *more.values()])
     fast = {name for name, one in zip([*PHOTOS, *more], loaded, strict=True) if isinstance(one, tuple)}
     assert fast == {"plain", "4:4:4", "grey", "turned", "large", "path", "string", "blob"}
+    for image, one in zip([*PHOTOS.values(), *more.values()], loaded, strict=True):
+        alone = attempt(loader.load_one, image)  # as a service loads it
+        assert content(alone) == content(one)
     good = [one for one in loaded if not isinstance(one, ImageError)]
     pixels, errors = loader.gather(good)
     assert errors == [None] * len(good)

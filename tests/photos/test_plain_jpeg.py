@@ -92,6 +92,14 @@ def test_not_plain(data):
     assert plain_jpeg(data) is None or with_two
 
 
+@pytest.mark.parametrize("marker", [0x00, 0x01, 0x5F, *range(0xD0, 0xDA), 0xFF])
+def test_a_marker_without_a_length_hides_nothing(marker):
+    """What follows is no length: a decoder would see the progressive JPEG, and its scans, that lie in the segment."""
+    hidden = PLAIN[:2] + bytes([0xFF, marker]) + jpeg(progressive=True)[2:]
+    data = hidden.ljust(4 + int.from_bytes(hidden[4:6], "big"), b"\0") + PLAIN[2:]
+    assert plain_jpeg(data) is None
+
+
 def test_which_of_two_orientations_counts_is_not_for_us_to_say():
     once = jpeg(exif=turned(6))
     start = once.index(b"\xff\xe1")

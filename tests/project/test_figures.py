@@ -13,7 +13,8 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import figure_tables as tables  # noqa: E402
 from common import Task  # noqa: E402
-from figures import NEEDS, Figure, Figures, read_figures, scripts, summary  # noqa: E402
+from figure_claims import CLAIM, numbered_tables, wrong_claims  # noqa: E402
+from figures import CACHED_BY, NEEDS, Figure, Figures, read_figures, scripts, summary  # noqa: E402
 from fpr95 import differences, nearest_recall_fpr  # noqa: E402
 from outword.benchmark.toml import tomllib  # noqa: E402
 from outword.detectors import Debiased  # noqa: E402
@@ -86,13 +87,42 @@ def test_no_benchmark_that_the_docs_name_is_left_out():
         assert named - no_figures <= ran, page
 
 
+# sentences
+
+
+def test_sentences_say_what_their_tables_say():
+    known = numbered_tables(PAGES.values())
+    assert [problem for text in PAGES.values() for problem in wrong_claims(text, known)] == []
+    assert {page for page, text in PAGES.items() if CLAIM.search(text)} >= {"docs/compare.md", "docs/benchmark.md"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "problem"),
+    [
+        ("It leads by 1.1. <!-- holds: made 1 | AUROC | 5 - 6 = 1.1 -->", ""),
+        ("It leads by 1.2. <!-- holds: made 1 | AUROC | 5 - 6 = 1.2 -->", "it is 1.100"),
+        ("It leads by a point. <!-- holds: made 1 | AUROC | 5 - 6 = 1.1 -->", "1.1 is not in the paragraph before it"),
+        ("It leads. <!-- holds: made 1 | AUROC |\n 6 - * > 0 -->", "it is -1.100"),
+        ("It leads. <!-- holds: made 1 | AUROC | 5 @ AUROC - 6 @ s > 90 -->", ""),
+        ("It leads. <!-- holds: made 1 | AUROC | 5 - 7 > 0 -->", "no such place in the table: 7"),
+        ("It leads. <!-- holds: made 1 | FPR | 5 - 6 > 0 -->", "no such place in the table: 'FPR' is not in list"),
+        ("It leads. <!-- holds: made 2 | AUROC | 5 - 6 > 0 -->", "there is no table made 2"),
+        ("It leads. <!-- holds: made 1 | AUROC | 5 before 6 -->", "no rule such as `a - b > 0`"),
+    ],
+)
+def test_a_sentence_that_its_table_contradicts(sentence, problem):
+    found = wrong_claims(f"{PAGE}\n{sentence}", numbered_tables([PAGE]))
+    assert [one.partition(": ")[2] for one in found] == ([problem] if problem else [])
+
+
 # the comparison
 
 
 @pytest.fixture
 def made(tmp_path):
     """A project of one page with one figure, and its output."""
-    (tmp_path / "src/outword").mkdir(parents=True)
+    for room in CACHED_BY:
+        (tmp_path / "src/outword" / room).mkdir(parents=True)
     (tmp_path / "benchmarks/results").mkdir(parents=True)
     (tmp_path / "page.md").write_text(PAGE)
     (tmp_path / "output").write_text(OUTPUT)
@@ -185,6 +215,17 @@ def test_the_command_line_names_what_differs():
     done = subprocess.run([*run, "performance-goals"], capture_output=True, text=True)
     assert done.returncode == 0 and "performance-goals  quality  docs/performance.md  checked" in done.stdout
     assert "no figure is called nothing" in subprocess.run([*run, "nothing"], capture_output=True, text=True).stderr
+
+
+def test_what_makes_vectors_and_rankings_names_the_cache(made):
+    assert Figures(ROOT, None, []).cache().name.startswith("cache@")  # every place of it is there
+    root, _ = made
+    before = Figures(root, None, []).cache()
+    (root / "src/outword/maths/mining/density.py").write_text("")
+    assert Figures(root, None, []).cache() != before
+    (root / "src/outword/photos").rmdir()
+    with pytest.raises(FileNotFoundError, match=r"photos is gone. hint: CACHED_BY"):
+        Figures(root, None, []).cache()
 
 
 # benchmarks that compute a score by themselves

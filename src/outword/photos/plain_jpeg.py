@@ -39,7 +39,7 @@ def plain_jpeg(data: bytes) -> PlainJpeg | None:
 def _plain(data: bytes) -> PlainJpeg | None:
     at, size, orientation = 2, None, 0
     for _ in range(SEGMENTS):
-        if data[at] != 0xFF:
+        if data[at] != 0xFF or not _has_length(data[at + 1]):
             return None
         marker, length = data[at + 1], data[at + 2] << 8 | data[at + 3]
         start, at = at + 4, at + 2 + length
@@ -64,6 +64,11 @@ def _plain(data: bytes) -> PlainJpeg | None:
         elif marker == 0xEE and data.startswith(_ADOBE, start) and data[start + 11] != 1:
             return None  # its colours are not YCbCr
     return None
+
+
+def _has_length(marker: int) -> bool:
+    """Whether a marker that photos have begins a segment with its length; behind others another JPEG could hide."""
+    return 0xC0 <= marker < 0xFF and not 0xD0 <= marker <= 0xD9
 
 
 def _size(data: bytes, start: int) -> tuple[int, int, int] | None:
