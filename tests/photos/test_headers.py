@@ -266,6 +266,17 @@ def test_too_many_parts(undecoded, monkeypatch, what):
         open_image(floods()[what])
 
 
+@pytest.mark.parametrize("loose", [bytes(1000), b"\xff" * 1000, b"\xff\xd0" * 500])
+def test_bytes_that_pillow_passes_over_one_by_one(monkeypatch, loose):
+    jpeg = encoded(picture(), "JPEG")
+    start, rest = jpeg[:2] + b"\xff\xfe\0\x02" + loose, jpeg[2:]
+    assert open_image(start + rest).size == (64, 48)
+    monkeypatch.setattr(headers, "PARTS", 990)
+    for data in (start + rest, start, start + b"\xff\xd8"):
+        with pytest.raises(ImageError, match="too many bytes between segments: over 990"):
+            open_image(data)
+
+
 @pytest.mark.parametrize("start", [bytes(1000), b"!\xf9\0", b"!\x01\x01a\0\0!\xf9\0", b"!\xff\x0bNETSCAPE2.0\0", b"\0"])
 def test_blocks_of_a_gif_that_only_pillow_goes_through(undecoded, monkeypatch, start):
     monkeypatch.setattr(headers, "PARTS", 999)

@@ -264,7 +264,8 @@ def _jpeg(file: IO[bytes]) -> int:
     It puts together progressive images, and those whose first scan lacks a component. Of the others it decodes the
     first scan and no more. What is before the first scan Pillow reads, byte by byte where there is no segment.
     """
-    scans = end = loose = 0
+    scans = loose = 0
+    end = 2  # of the last segment
     frame = _Frame(0, 0, 0, 0)
     for number, (marker, start, next_end, head) in enumerate(_segments(file)):
         if number >= PARTS:
@@ -272,8 +273,7 @@ def _jpeg(file: IO[bytes]) -> int:
         if scans == 0:
             loose += start - end
             end = next_end
-            if loose > PARTS:
-                raise _too_many("bytes between segments")
+            _check_loose(loose)
             _check_kept(end)
         if marker in _UNKNOWN:
             raise ImageError("damaged image", hint=_AGAIN)
@@ -286,7 +286,14 @@ def _jpeg(file: IO[bytes]) -> int:
                 return 0
         elif marker == _END and scans:
             break  # before a scan it ends a file of tables only, behind which libjpeg looks for the image
+    if scans == 0:
+        _check_loose(loose + file.seek(0, 2) - end)
     return scans
+
+
+def _check_loose(count: int) -> None:
+    if count > PARTS:
+        raise _too_many("bytes between segments")
 
 
 class _Frame(NamedTuple):
