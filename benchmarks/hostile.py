@@ -183,6 +183,11 @@ def floods(bench: Bench) -> Figures:
     return _singles(bench, "floods", lambda: ((name, make()) for name, make in files.FLOODS.items()))
 
 
+def filled(bench: Bench) -> Figures:
+    """Much that is no pixel, which Pillow or libjpeg reads whole, byte by byte, or again and again."""
+    return _singles(bench, "filled", lambda: ((name, make()) for name, make in files.FILLED.items()))
+
+
 def honest(bench: Bench) -> Figures:
     """Scans of 100 megapixels, each alone and all of them in one run."""
     found = _singles(bench, "honest", files.scans)
@@ -219,7 +224,7 @@ def kills(bench: Bench) -> Figures:
 
 
 PARTS: dict[str, Callable[[Bench], Figures]] = {
-    part.__name__: part for part in (rows, giants, floods, honest, mutations, service, sources, kills)
+    part.__name__: part for part in (rows, giants, floods, filled, honest, mutations, service, sources, kills)
 }
 
 

@@ -124,6 +124,66 @@ def many_scans(scans: int = 99, side: int = 8_000) -> bytes:
     return jpeg[:last] + jpeg[last:-2] * (scans - 9) + jpeg[-2:]
 
 
+def hidden_scans(scans: int = 20_000, side: int = 1_600, behind: bytes = b"\xff\x01\xff\xff") -> bytes:
+    """A progressive JPEG of many scans, each behind a marker without a length, as if one of 64 kB followed."""
+    jpeg = encoded(Image.new("RGB", (side, side), "teal"), "JPEG", progressive=True)
+    last = jpeg.rindex(b"\xff\xda")
+    return jpeg[:last] + (behind + jpeg[last:-2]) * scans + jpeg[-2:]
+
+
+def tables_first(scans: int = 20_000) -> bytes:
+    """The same behind a JPEG of tables only, whose end is not the end of the file."""
+    return b"\xff\xd8\xff\xfe\0\2\xff\xd9" + hidden_scans(scans, behind=b"")
+
+
+# Files of much that is no pixel, which Pillow reads whole, byte by byte, or again and again
+
+
+def jpeg_fill(count: int = 30_000_000) -> bytes:
+    """A JPEG with very many bytes FF among its pixels, which libjpeg reads again with each 64 kB that it is given."""
+    jpeg = encoded(photo(64, 48), "JPEG")
+    place = jpeg.index(b"\xff\xda") + 40
+    return jpeg[:place] + b"\xff" * count + jpeg[place:]
+
+
+def jpeg_exif(count: int = 1_000) -> bytes:
+    """A JPEG of 64 MB of EXIF, which Pillow puts together segment by segment."""
+    jpeg = encoded(photo(64, 48), "JPEG")
+    return jpeg[:2] + (b"\xff\xe1\xff\xffExif\0\0" + bytes(0xFFFF - 8)) * count + jpeg[2:]
+
+
+def jpeg_loose(count: int = 50_000_000) -> bytes:
+    """A JPEG with zeros between its segments, which Pillow passes over one by one."""
+    jpeg = encoded(photo(64, 48), "JPEG")
+    return jpeg[:2] + b"\xff\xfe\0\2" + bytes(count) + jpeg[2:]
+
+
+def png_exif(count: int = 300_000_000) -> bytes:
+    """A PNG with EXIF of zeros."""
+    png, data = encoded(photo(64, 48), "PNG"), b"eXIf" + bytes(count)
+    return png[:33] + struct.pack(">I", count) + data + struct.pack(">I", zlib.crc32(data)) + png[33:]
+
+
+def png_behind(count: int = 300_000_000) -> bytes:
+    """A PNG with further pixels behind its pixels, which Pillow reads in one piece."""
+    png = encoded(photo(64, 48), "PNG")
+    return png[:-12] + struct.pack(">I", count) + b"IDAT" + bytes(count + 4) + png[-12:]
+
+
+def gif_loose(count: int = 50_000_000) -> bytes:
+    """A GIF with zeros before its frame, which Pillow passes over one by one."""
+    small = encoded(Image.new("P", (1, 1)), "GIF")
+    start = 13 + (3 << ((small[10] & 7) + 1))
+    return small[:start] + bytes(count) + small[start:]
+
+
+def gif_empty_first(count: int = 10_000_000) -> bytes:
+    """A GIF with an extension whose first block is empty, behind which Pillow goes on."""
+    small = encoded(Image.new("P", (1, 1)), "GIF")
+    start = 13 + (3 << ((small[10] & 7) + 1))
+    return small[:start] + b"!\xf9\0" + b"\x01a" * count + b"\0" + small[start:]
+
+
 # Files of many parts, which Pillow walks one by one
 
 
@@ -191,6 +251,17 @@ GIANTS: dict[str, Make] = {
     "TIFF, 32 bit, 0.7 MB": tiff_giant,
     "PNG, RGBA, 0.7 MB": png_giant,
     "JPEG of 99 scans, 64 megapixels": many_scans,
+    "JPEG of 20,000 scans behind FF 01, 0.3 MB": hidden_scans,
+    "JPEG of 20,000 scans behind tables only, 0.3 MB": tables_first,
+}
+FILLED: dict[str, Make] = {
+    "JPEG filled with 30 MB of FF": jpeg_fill,
+    "JPEG with 64 MB of EXIF": jpeg_exif,
+    "JPEG with 50 MB between its segments": jpeg_loose,
+    "PNG with 300 MB of EXIF": png_exif,
+    "PNG with 300 MB behind its pixels": png_behind,
+    "GIF with 50 MB before its frame": gif_loose,
+    "GIF of 10,000,000 blocks behind an empty one, 20 MB": gif_empty_first,
 }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from dangers.images import cut_png, encoded, scan
+from dangers.images import cut_png, encoded, hidden_scans, scan
 from perf.jpegs import PHOTOS
 
 LABELS = PHOTOS.parent / "labels.txt"
@@ -108,5 +108,6 @@ def measure(env: dict[str, str]) -> dict[str, dict[str, object]]:
     return {
         "four bodies of 31 MB, base64 with blanks; /healthz": load(env, blank_body(), 4, health),
         "40 cut PNGs of 24 megapixels in one request; /healthz": load(env, form(*[cut_png()] * 40), 1, health),
+        "two requests of a JPEG of 20,000 hidden scans; cat.jpg": load(env, form(hidden_scans()), 2, cat),
         "three requests of 32 progressive JPEGs of 48 megapixels; cat.jpg": load(env, large_jpegs(), 3, cat),
     }

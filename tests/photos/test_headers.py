@@ -1,10 +1,10 @@
 """Files that ask for more than they are: refused from their headers, before a pixel is decoded."""
 
 import io
-import re
 import struct
 import tracemalloc
 import zlib
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,10 @@ from PIL import Image, ImageFile, PngImagePlugin, TiffImagePlugin
 from helpers.bad_images import encoded, picture, png_header
 from outword.errors import ImageError, LargeImageError
 from outword.photos import budget, decode, headers, walk
-from outword.photos.decode import open_image, with_image
+from outword.photos.budget import Budget
+from outword.photos.decode import Jpeg, open_image, with_image
 from outword.photos.headers import check_parts, decoding_cost
+from outword.photos.png import Png
 from outword.photos.sources import patterns, tar
 
 
@@ -90,33 +92,150 @@ def test_scans_by_pixels_and_bytes(undecoded, monkeypatch):
 
 
 def scans_of(data):
-    """The slow, obvious count: markers, each with what belongs to it, on the whole file."""
-    count, place = 0, 2
-    while found := re.compile(rb"\xff[^\x00\xff\xd0-\xd7]", re.DOTALL).search(data, place):
-        if found[0] == b"\xff\xd9" or len(data) < found.end() + 2:
+    """The slow, obvious count: byte by byte, each marker with what belongs to it, up to the end of the image."""
+    scans, place = 0, 2
+    while place + 1 < len(data):
+        marker = data[place + 1]
+        if data[place] != 0xFF or marker in (0x00, 0xFF):
+            place += 1 if data[place] != 0xFF or marker == 0xFF else 2
+        elif marker == 0xD9 and scans:
             break
-        count += found[0] == b"\xff\xda"
-        place = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
-    return count
+        elif marker < 0xC0 or 0xD0 <= marker <= 0xD9:
+            place += 2
+        else:
+            scans += marker == 0xDA
+            place += 2 + max(2, int.from_bytes(data[place + 2 : place + 4].ljust(2, b"\0"), "big"))
+    return scans
 
 
-@pytest.mark.parametrize("window", [4, 5, 7, 64, 1 << 16])
+def counted(data):
+    return check_parts(io.BytesIO(data), "Jpeg")
+
+
+def split_scans(jpeg):
+    """What is before the first scan of a JPEG, and each scan with the tables that stand before it."""
+    places = [at for at in range(2, len(jpeg)) if jpeg[at : at + 2] in (b"\xff\xda", b"\xff\xc4")]
+    starts = [at for at, before in zip(places, [0, *places], strict=False) if jpeg[before + 1] != 0xC4]
+    ends = [*starts[1:], len(jpeg) - 2]
+    return jpeg[: starts[0]], [jpeg[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def between(rng):
+    """What libjpeg passes over between scans, as a string of bytes; some say that more of it follows."""
+    marker = rng.choice([0x01, *range(0xD0, 0xD8)])
+    comment = b"\xff\xfe\0\x0a\xff\xda\0\x08\x01\xff\xd9\x01"
+    parts = [b"", b"\xff\0", b"\xff" * 7, bytes(9), b"\xff\0\xff\xff\0", b"\xff\xfe\0\0", b"\xff\xe1\0\1", comment]
+    parts += [bytes([0xFF, marker, 0xFF, 0xFF]), bytes([0xFF, marker])]
+    return b"".join(parts[i] for i in rng.integers(0, len(parts), 3))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scans_are_counted_as_libjpeg_does(seed):
+    rng = np.random.default_rng(seed)
+    noise = Image.fromarray(rng.integers(0, 256, (40, 60, 3), np.uint8))
+    whole = encoded(noise, "JPEG", progressive=True, restart_marker_rows=seed % 2)
+    head, scans = split_scans(whole)
+    assert (counted(whole), len(scans)) == (10, 10)
+    kept = int(rng.integers(1, 11))
+    plain = head + b"".join(scans[:kept]) + b"\xff\xd9"
+    odd = head + b"".join(scan + between(rng) for scan in scans[:kept]) + b"\xff\xd9" + b"".join(scans)
+    assert counted(plain) == counted(odd) == kept
+    assert np.array_equal(open_image(odd), open_image(plain))  # libjpeg has found the same scans
+    cut = head + b"".join(scans[: kept - 1]) + b"\xff\xd9"
+    assert kept == 1 or not np.array_equal(open_image(cut), open_image(plain))  # and each of them counts
+
+
+@pytest.mark.parametrize("marker", [0x01, 0x02, 0xBF, *range(0xD0, 0xD9)])
+def test_no_marker_hides_a_scan(undecoded, marker):
+    head, scans = split_scans(encoded(picture(), "JPEG", progressive=True))
+    again = bytes([0xFF, marker, 0xFF, 0xFF]) + scans[-1]
+    with pytest.raises(ImageError, match="too many scans: 40 is over 32"):
+        open_image(head + b"".join(scans) + again * 30 + b"\xff\xd9")
+
+
+def test_an_image_behind_tables_only():
+    jpeg = encoded(picture(), "JPEG", progressive=True)
+    tables = b"\xff\xd8\xff\xfe\0\4ab\xff\xd9"
+    assert np.array_equal(open_image(tables + jpeg), open_image(jpeg))
+    assert counted(tables + jpeg) == 10
+    with pytest.raises(ImageError, match="too many scans: 33"):
+        open_image(tables + jpeg_of(33))
+
+
+@pytest.mark.parametrize("marker", [0xC8, 0xDE, 0xDF, 0xF0, 0xFD])
+def test_markers_at_which_libjpeg_gives_up(marker):
+    jpeg = jpeg_of(10)
+    last = jpeg.rindex(b"\xff\xda")
+    odd = jpeg[:last] + bytes([0xFF, marker, 0, 2]) + jpeg[last:]
+    with pytest.raises(OSError, match="broken data stream"):
+        Image.open(io.BytesIO(odd)).load()
+    with pytest.raises(ImageError, match="damaged image"):
+        counted(odd)
+
+
+def test_the_only_scan_of_a_plain_jpeg_is_not_gathered():
+    jpeg = encoded(picture(), "JPEG")
+    assert counted(jpeg) == counted(jpeg + b"\xff\xda" * 50) == 0
+    scan = jpeg[jpeg.index(b"\xff\xda") : -2]
+    assert counted(jpeg[:-2] + scan * 50 + jpeg[-2:]) == 0
+    with pytest.raises(ImageError, match="damaged image"):  # libjpeg decodes the first, and wants the end
+        open_image(jpeg[:-2] + scan * 50 + jpeg[-2:])
+
+
+@pytest.mark.parametrize("window", [32, 33, 64, 1 << 16])
 def test_scans_are_counted_whatever_part_of_the_file_is_looked_at(monkeypatch, window):
     monkeypatch.setattr(headers, "_WINDOW", window)
     rng = np.random.default_rng(0)
-    noise = Image.fromarray(rng.integers(0, 255, (40, 60, 3), np.uint8))
-    for data in (
-        jpeg_of(10),
-        jpeg_of(31),
-        encoded(noise, "JPEG", quality=100),
-        encoded(noise, "JPEG") + b"\xff\xda" * 9,
-    ):
-        assert check_parts(io.BytesIO(data), "Jpeg") == scans_of(data) > 0
+    for data in (jpeg_of(10), jpeg_of(31), jpeg_of(12) + b"\xff\xda" * 9):
+        assert counted(data) == scans_of(data) > 0
     for _ in range(50):
         data = bytearray(jpeg_of(12))
-        data[int(rng.integers(2, len(data)))] = int(rng.choice([0, 0xFF, 0xDA, 1]))
+        first = data.index(b"\xff\xda")
+        data[int(rng.integers(first + 14, len(data)))] = int(rng.choice([0, 0xFF, 0xDA, 1]))
         data = bytes(data[: int(rng.integers(2, len(data)))])
-        assert check_parts(io.BytesIO(data), "Jpeg") == scans_of(data)
+        assert counted(data) == scans_of(data)
+
+
+def arithmetic(data):
+    """The same JPEG, but that it says that it is in arithmetic coding."""
+    return data.replace(b"\xff\xc0", b"\xff\xc9").replace(b"\xff\xc2", b"\xff\xca")
+
+
+@pytest.mark.parametrize(("data", "scans"), [(encoded(picture(), "JPEG"), 1), (jpeg_of(12), 12)])
+def test_arithmetic_coding_of_much(undecoded, monkeypatch, data, scans):
+    least = scans * 64 * (48 if scans == 1 else 64)
+    monkeypatch.setattr(headers, "MAX_ARITHMETIC", least)
+    assert counted(arithmetic(data)) == counted(data)
+    monkeypatch.setattr(headers, "MAX_ARITHMETIC", least - 1)
+    with pytest.raises(ImageError, match=f"too slow to decode: {least:,} pixels in arithmetic coding"):
+        open_image(arithmetic(data))
+    assert counted(data) in (0, 12)
+
+
+def test_a_run_of_fill_bytes_is_not_walked_again_and_again():
+    jpeg = encoded(picture(), "JPEG")
+    place = jpeg.index(b"\xff\xda") + 40
+
+    def filled(count):
+        return Jpeg(io.BytesIO(jpeg[:place] + b"\xff" * count + jpeg[place:]))
+
+    with suppress(OSError):
+        filled(10_000).load()
+    with pytest.raises(ImageError, match="damaged image"):
+        filled(200_000).load()
+
+
+def test_a_jpeg_without_an_end_is_not_read_for_ever(monkeypatch):
+    jpeg = encoded(picture(), "JPEG")
+    before, mark, after = encoded(picture(), "JPEG", restart_marker_rows=1).partition(b"\xff\xd0")
+    monkeypatch.setattr(decode, "MAX_BYTES", 200_000)
+    assert np.array_equal(Jpeg(io.BytesIO(before + bytes(9000) + mark + after)), Image.open(io.BytesIO(jpeg)))
+    with pytest.raises(ImageError, match="too large: 262144 bytes is over 200000"):
+        Jpeg(io.BytesIO(before + bytes(300_000) + mark + after)).load()
+    monkeypatch.setattr(headers, "MAX_PROGRESSIVE", 200_000)
+    with pytest.raises(ImageError, match="in several scans is over 200,000 bytes"):
+        counted(jpeg_of(10)[:-2] + bytes(300_000))
+    assert counted(jpeg_of(10) + bytes(300_000)) == 10
 
 
 def png_chunk(name, data=b""):
@@ -132,6 +251,7 @@ def floods():
     strips = tiff(*size, (273, 4, 2000, 8), data=bytes(8000))
     return {
         "segments": jpeg[:2] + b"\xff\xfe\0\x02" * 1000 + jpeg[2:],
+        "bytes between segments": jpeg[:2] + b"\xff\xfe\0\x02" + bytes(1000) + jpeg[2:],
         "chunks": png[:33] + png_chunk(b"prVt") * 1000 + png[33:],
         "blocks": gif[:start] + b"!\xfe" + b"\x01a" * 1000 + b"\0" + gif[start:],
         "values of a tag": strips,
@@ -144,6 +264,113 @@ def test_too_many_parts(undecoded, monkeypatch, what):
     monkeypatch.setattr(headers, "PARTS", 999)
     with pytest.raises(ImageError, match=f"too many {what}: over 999"):
         open_image(floods()[what])
+
+
+@pytest.mark.parametrize("loose", [bytes(1000), b"\xff" * 1000, b"\xff\xd0" * 500])
+def test_bytes_that_pillow_passes_over_one_by_one(monkeypatch, loose):
+    jpeg = encoded(picture(), "JPEG")
+    start, rest = jpeg[:2] + b"\xff\xfe\0\x02" + loose, jpeg[2:]
+    assert open_image(start + rest).size == (64, 48)
+    monkeypatch.setattr(headers, "PARTS", 990)
+    for data in (start + rest, start, start + b"\xff\xd8"):
+        with pytest.raises(ImageError, match="too many bytes between segments: over 990"):
+            open_image(data)
+
+
+@pytest.mark.parametrize("start", [bytes(1000), b"!\xf9\0", b"!\x01\x01a\0\0!\xf9\0", b"!\xff\x0bNETSCAPE2.0\0", b"\0"])
+def test_blocks_of_a_gif_that_only_pillow_goes_through(undecoded, monkeypatch, start):
+    monkeypatch.setattr(headers, "PARTS", 999)
+    gif = encoded(Image.new("P", (1, 1)), "GIF")
+    place = 13 + (3 << ((gif[10] & 7) + 1))
+    blocks = b"\x01a" * 1000 + b"\0"
+    Image.open(io.BytesIO(gif[:place] + start + blocks + gif[place:])).verify()  # it comes to the frame
+    with pytest.raises(ImageError, match="too many blocks: over 999"):
+        open_image(gif[:place] + start + blocks + gif[place:])
+
+
+def test_comments_of_a_gif(undecoded, monkeypatch):
+    gif = encoded(Image.new("P", (1, 1)), "GIF", comment=b"c" * 700)
+    monkeypatch.setattr(headers, "MAX_COMMENT", 699)
+    with pytest.raises(ImageError, match="too large: its comments are over 699 bytes"):
+        open_image(gif)
+
+
+def kept():
+    """Files with 1,001 bytes or more besides pixels, which Pillow reads in one piece."""
+    jpeg, png = encoded(picture(), "JPEG"), encoded(picture(), "PNG")
+    exif = b"\xff\xe1\x01\xf6Exif\0\0" + bytes(494)
+    return {
+        "JPEG": jpeg[:2] + exif * 2 + jpeg[2:],
+        "eXIf": png[:33] + png_chunk(b"eXIf", bytes(1001)) + png[33:],
+        "private": png[:33] + png_chunk(b"prVt", bytes(600)) * 2 + png[33:],
+        "unknown": png[:33] + png_chunk(b"PRVT", bytes(600)) * 2 + png[33:],
+        "behind": png[:-12] + png_chunk(b"eXIf", bytes(600)) * 2 + png[-12:],
+    }
+
+
+@pytest.mark.parametrize("which", list(kept()))
+def test_what_is_kept_besides_pixels(undecoded, monkeypatch, which):
+    monkeypatch.setattr(headers, "KEPT", 1000)
+    with pytest.raises(ImageError, match="too large: what it has besides pixels is over 1,000 bytes"):
+        open_image(kept()[which])
+
+
+def test_pixels_do_not_count_as_kept_nor_what_is_not_there(monkeypatch):
+    monkeypatch.setattr(headers, "KEPT", 1000)
+    noise = np.random.default_rng(0).integers(0, 256, (3, 60, 60, 3), np.uint8)
+    frames = [Image.fromarray(frame) for frame in noise]
+    for form, options in (("PNG", {"save_all": True, "append_images": frames[1:]}), ("JPEG", {"quality": 100})):
+        data = encoded(frames[0], form, **options)
+        assert len(data) > 5000
+        assert open_image(data).size == (60, 60)
+    png = encoded(picture(), "PNG")
+    with pytest.raises(ImageError, match="truncated image"):
+        open_image(png[:33] + b"\x7f\xff\xff\xfftEXt" + bytes(50))
+    assert open_image(png[:-12] + b"\x7f\xff\xff\xff\0\0\0\0" + bytes(2000)).size == (64, 48)  # no name: the end
+
+
+@pytest.mark.parametrize("between", [b"", png_chunk(b"prVt")])
+def test_pixels_behind_the_pixels_are_passed_over(between):
+    png = encoded(picture(), "PNG")
+    data = png[:-12] + between + png_chunk(b"IDAT", bytes(8 << 20)) + png[-12:]
+    tracemalloc.start()
+    assert np.array_equal(open_image(data), open_image(png))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def exif_of(orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif.tobytes()
+
+
+def late_exif():
+    """What says behind the pixels of a PNG how to turn it: a chunk, or a text as older tools write it."""
+    text = b"Raw profile type exif\0"
+    profile = b"\nexif\n%8d\n%s\n" % (len(exif_of(6)), exif_of(6).hex().encode())
+    return {
+        "eXIf": png_chunk(b"eXIf", exif_of(6)[6:]),
+        "tEXt": png_chunk(b"tEXt", text + profile),
+        "zTXt": png_chunk(b"zTXt", text + b"\0" + zlib.compress(profile)),
+    }
+
+
+@pytest.mark.parametrize("which", list(late_exif()))
+@pytest.mark.parametrize("place", [33, -12])
+def test_exif_counts_before_and_behind_the_pixels(which, place):
+    png = encoded(picture(), "PNG")
+    assert open_image(png[:place] + late_exif()[which] + png[place:]).size == (48, 64)
+
+
+def test_texts_are_not_kept():
+    png = encoded(picture(), "PNG")
+    texts = png_chunk(b"tEXt", b"a\0" + b"b" * 99) + png_chunk(b"iTXt", b"c\0\0\0\0\0" + b"d" * 99)
+    texts += late_exif()["tEXt"]
+    image = Png(io.BytesIO(png[:33] + texts + png[33:-12] + texts + png[-12:]))
+    image.load()
+    assert list(image.info) == ["Raw profile type exif"]
+    assert list(image.png.im_text) == ["Raw profile type exif"]
 
 
 def test_honest_files_have_few_parts(monkeypatch):
@@ -248,6 +475,30 @@ def test_a_jpeg_of_several_scans_is_kept_whole(subsampling, values):
         assert headers.coefficients(image) == 2 * values * 64 * 48
 
 
+@pytest.mark.parametrize(
+    ("size", "subsampling", "blocks"),
+    [((9, 9), 2, 4 + 1 + 1), ((9, 9), 1, 4 + 2 + 2), ((1, 80), 2, 20 + 5 + 5), ((16, 16), 0, 3 * 4)],
+)
+def test_coefficients_come_in_whole_blocks(size, subsampling, blocks):
+    data = encoded(picture(*size), "JPEG", progressive=True, subsampling=subsampling)
+    with Image.open(io.BytesIO(data)) as image:
+        assert headers.coefficients(image) == 128 * blocks
+
+
+@pytest.mark.parametrize("scans", [1, 10])
+def test_what_a_progressive_jpeg_keeps_is_asked_of_the_budget(monkeypatch, scans):
+    costs = []
+    monkeypatch.setattr(decode, "decoding", lambda: Budget(10**9))
+    monkeypatch.setattr(Budget, "room", lambda self, cost: costs.append(cost) or nullcontext())
+    head, found = split_scans(encoded(picture(), "JPEG", progressive=True))
+    data = head + b"".join(found[:scans]) + b"\xff\xd9"
+    with suppress(ImageError):
+        open_image(data)
+    plain = encoded(picture(), "JPEG")
+    open_image(plain)
+    assert costs[0] - len(data) == costs[1] - len(plain) + 2 * 64 * 48 * 3 // 2
+
+
 def modes():
     """Images of all kinds, and transparent ones."""
     grey = np.add.outer(np.arange(48), np.arange(64))
@@ -330,6 +581,9 @@ def test_the_limits_of_the_docs_are_those_of_the_code():
         f"| {headers.MAX_RAW // mib} MiB, of a PNG {headers.MAX_RAW_PNG // mib} MiB |",
         f"| {headers.MAX_SCANS}, and {headers.MAX_SCANNED // mib // 1024} Gi pixels times scans |",
         f"| bytes of a JPEG of several scans | {headers.MAX_PROGRESSIVE // mib} MiB |",
+        f"all scans counted | {headers.MAX_ARITHMETIC // mib} Mi | `MAX_ARITHMETIC` |",
+        f"or of a JPEG before them | {headers.KEPT // mib} MiB | `KEPT` |",
+        f"| bytes of comments of a GIF | {headers.MAX_COMMENT // mib} MiB | `MAX_COMMENT` |",
         f"| {headers.PARTS:,} | `PARTS` |",
         f"| {headers.MAX_SLOW // mib} Mi | `MAX_SLOW`",
         f"| {decode.MAX_BYTES // mib} MiB | `outword.photos.decode.MAX_BYTES` |",

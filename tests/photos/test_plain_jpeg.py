@@ -92,12 +92,30 @@ def test_not_plain(data):
     assert plain_jpeg(data) is None or with_two
 
 
-@pytest.mark.parametrize("marker", [0x00, 0x01, 0x5F, *range(0xD0, 0xDA), 0xFF])
-def test_a_marker_without_a_length_hides_nothing(marker):
-    """What follows is no length: a decoder would see the progressive JPEG, and its scans, that lie in the segment."""
-    hidden = PLAIN[:2] + bytes([0xFF, marker]) + jpeg(progressive=True)[2:]
-    data = hidden.ljust(4 + int.from_bytes(hidden[4:6], "big"), b"\0") + PLAIN[2:]
-    assert plain_jpeg(data) is None
+def hidden(marker, length=b"\xff\xff"):
+    """A plain JPEG behind a progressive one, which is passed over where `marker` is thought to have a length."""
+    other = jpeg(progressive=True)[2:]
+    if length == b"\xff\xff":
+        other = other.ljust(0xFFFF - 2, b"\0")
+    return PLAIN[:2] + bytes([0xFF, marker]) + length + other + PLAIN[2:]
+
+
+@pytest.mark.parametrize("marker", [0x01, 0x02, 0xBF, 0xC8, *range(0xD0, 0xDA), 0xDC, 0xDE, 0xDF, 0xF0, 0xFD, 0xFF])
+def test_nothing_hides_behind_a_marker_without_a_length(marker):
+    assert plain_jpeg(hidden(0xFE)) == PlainJpeg(60, 40, 1)  # a comment has one
+    assert plain_jpeg(hidden(marker)) is None
+
+
+@pytest.mark.parametrize("length", [b"\0\0", b"\0\1"])
+def test_a_length_that_is_shorter_than_itself(length):
+    assert plain_jpeg(hidden(0xFE, length)) is None
+
+
+def test_two_frames_and_a_scan_of_odd_length():
+    frame = PLAIN.index(b"\xff\xc0")
+    size = PLAIN[frame : frame + 19]
+    assert plain_jpeg(PLAIN[:frame] + size + PLAIN[frame:]) is None
+    assert plain_jpeg(PLAIN.replace(b"\xff\xda\x00\x0c", b"\xff\xda\x00\x0d")) is None
 
 
 def test_which_of_two_orientations_counts_is_not_for_us_to_say():

@@ -43,6 +43,7 @@ ROOM = 48 << 20  # bytes of photos that wait to be decoded, or one photo
 BAND = 4 << 20  # pixels that are taken to RGB at a time
 _OWN = {  # readers in place of Pillow's
     "Jpeg": (__name__, "Jpeg"),
+    "Png": ("outword.photos.png", "Png"),
     "Tiff": ("outword.photos.tiff", "Tiff"),
     "Heif": ("outword.photos.heif", "open_heif"),
     "Raw": ("outword.photos.raw", "Raw"),
@@ -77,9 +78,26 @@ class Jpeg(JpegImagePlugin.JpegImageFile):
     """Pillow's JPEG reader, less its look for a resolution in EXIF, which warns wherever EXIF is odd."""
 
     orientation = 0  # by which it is turned, where EXIF does not say
+    _given = 0  # bytes that libjpeg has been given
+
+    def _open(self) -> None:
+        super()._open()
+        self.app, self.applist = {}, []  # segments that nobody asks for; EXIF is in `info`
 
     def _read_dpi_from_exif(self) -> None:
         pass
+
+    def load_read(self, read_bytes: int) -> bytes:
+        """The next bytes for libjpeg; not those of a file without an end, nor of one that is filled with FF.
+
+        Within a run of FF libjpeg asks for more until it ends, and then begins again where it began.
+        """
+        data = super().load_read(read_bytes)
+        self._given += len(data)
+        check_bytes(self._given)
+        if len(data) == read_bytes and not data.strip(b"\xff"):
+            raise ImageError("damaged image", hint="open it in a viewer and save it again")
+        return data
 
 
 def open_image(source: ImageLike, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> Image.Image:
@@ -235,8 +253,8 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile,
             return preview
         kept, pixels = 0, image.width * image.height
         if isinstance(image, Jpeg):
-            check_scans(image, scans, size)
-            kept = coefficients(image) if scans > 1 else 0
+            check_scans(image, scans)
+            kept = coefficients(image) if scans else 0
         if kind in ("Jpeg", "Raw") and min_side > 0:
             image.draft(None, (2 * min_side, 2 * min_side))
         return image, pixels, decoding_cost(image, size) + kept + _conversion_cost(image, min_side)

@@ -10,15 +10,18 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator
-from typing import IO
+from typing import IO, NamedTuple
 
 from PIL.ImageFile import ImageFile
 
 from outword.errors import ImageError
 
 PARTS = 200_000  # chunks, segments, blocks, strips or tags of a file at most: Pillow goes through them one by one
-MAX_SCANS = 32  # of a JPEG; those of cameras and the web have at most about ten
+KEPT = 16 << 20  # bytes of a PNG that are not pixels, or of a JPEG before them: Pillow reads them all, and keeps most
+MAX_COMMENT = 1 << 20  # bytes of the comments of a GIF, which some versions of Pillow put together one by one
+MAX_SCANS = 32  # of a JPEG that is put together from several; those of cameras and the web have at most about ten
 MAX_SCANNED = 1 << 31  # pixels times scans of a JPEG: each scan goes over all pixels
+MAX_ARITHMETIC = 8 << 20  # pixels times scans of a JPEG in arithmetic coding, which goes on long after its bytes end
 MAX_PROGRESSIVE = 128 << 20  # bytes of a JPEG of several scans, which is decoded at some 30 MB a second
 FREE = 16 << 20  # pixels that an image may have whatever its bytes; a larger one must have bytes for them
 PROPORTION = 500  # bytes of plain pixels that a byte of a larger file may stand for; scans and photos have 2 to 100
@@ -30,16 +33,25 @@ PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N
 _BITS = {"1": 1, "L": 8, "P": 8, "LA": 16, "PA": 16, "RGB": 24, "YCbCr": 24, "LAB": 24}  # in a file; others: by memory
 _WHOLE = {"WEBP": 12, "AVIF": 14}  # bytes a pixel that these decoders take besides the result
 _SLOW = frozenset({"bmp_rle", "ppm", "ppm_plain"})
+PNG_PIXELS = frozenset({b"IDAT", b"fdAT"})
+_CHUNK = re.compile(rb"\w{4}")  # how Pillow tells the name of a chunk
 _WINDOW = 1 << 16
-_SCAN = 0xDA
-_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]", re.DOTALL)
+_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # markers that tell the size and the components
+_PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
+_ARITHMETIC = frozenset({0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
+_END, _SCAN = 0xD9, 0xDA
+_UNKNOWN = frozenset({0xC8, 0xDE, 0xDF, *range(0xF0, 0xFE)})  # markers at which libjpeg gives up
+_MARKER = re.compile(rb"\xff[\xc0-\xcf\xd9-\xfe]")  # that has a length, or is the end; all others have nothing
+_COMMENT, _APPLICATION = b"\xfe", b"\xff"  # extensions of a GIF
+_HEAD = 8  # bytes of a segment that are looked at, its length among them
 _AGAIN = "open it in a viewer and save it again"
 
 
 def check_parts(file: IO[bytes], kind: str) -> int:
-    """Refuse a file, which is left at its beginning, of too many parts; returns how many scans it has, if a JPEG, or 0.
+    """Refuse a file, which is left at its beginning, of too many parts or too much besides pixels.
 
-    `kind` is the name of its format (see `outword.photos.formats`).
+    `kind` is the name of its format (see `outword.photos.formats`). Returns how many scans a JPEG is put together from;
+    0 for one whose pixels come as they are read, and for all else.
     """
     look = _LOOKS.get(kind)
     try:
@@ -66,22 +78,28 @@ def check_proportion(image: ImageFile, size: int) -> None:
         raise ImageError(f"too slow to decode: {told}", hint="save it as PNG first")
 
 
-def check_scans(image: ImageFile, scans: int, size: int) -> None:
+def check_scans(image: ImageFile, scans: int) -> None:
     """Refuse a JPEG whose scans take too long."""
     pixels = image.width * image.height
     most = min(MAX_SCANS, max(1, MAX_SCANNED // max(1, pixels)))
     if scans > most:
         told = f"{scans} is over {most} for {image.width} x {image.height} pixels"
         raise ImageError(f"too many scans: {told}", hint=_AGAIN)
-    if scans > 1 and size > MAX_PROGRESSIVE:
-        raise ImageError(f"too large: {size:,} bytes in several scans is over {MAX_PROGRESSIVE:,}", hint=_AGAIN)
 
 
 def coefficients(image: ImageFile) -> int:
-    """Bytes that libjpeg keeps of a JPEG of several scans: two for each value of each component."""
-    layers = [(int(h), int(v)) for _, h, v, _ in getattr(image, "layer", [])] or [(1, 1)]
-    most = max(h for h, _ in layers) * max(v for _, v in layers)
-    return 2 * image.width * image.height * sum(h * v for h, v in layers) // max(1, most)
+    """Bytes that libjpeg keeps of a JPEG that is put together from scans: two for each value of each component.
+
+    A component has whole blocks of 8 x 8 values, as many as its sampling asks for in both directions.
+    """
+    layers = [(max(1, h), max(1, v)) for _, h, v, _ in getattr(image, "layer", [])] or [(1, 1)]
+    across, down = max(h for h, _ in layers), max(v for _, v in layers)
+    kept = 0
+    for h, v in layers:
+        wide = _up(_up(image.width * h, 8 * across) // (8 * across), h)
+        high = _up(_up(image.height * v, 8 * down) // (8 * down), v)
+        kept += 128 * wide * high
+    return kept
 
 
 def decoding_cost(image: ImageFile, size: int) -> int:
@@ -138,36 +156,86 @@ def _strip(image: ImageFile) -> int:
     return int(area) * max(32, _bits(image)) // 8
 
 
+def _up(number: int, step: int) -> int:
+    """The first multiple of `step` that is not below `number`."""
+    return -(-number // step) * step
+
+
 def _too_many(what: str) -> ImageError:
     return ImageError(f"too many {what}: over {PARTS:,}", hint=_AGAIN)
 
 
-def _png(file: IO[bytes]) -> int:
-    """Chunks: a length, a name, the data, a checksum."""
-    file.seek(8)
+def png_chunks(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
+    """The chunks of a PNG up to its end, or as far as they are whole: a name, where the data are, and how long."""
+    end = file.seek(0, 2)
+    place = 8
     for _ in range(PARTS):
-        length, name = struct.unpack(">I4s", file.read(8))
-        if name == b"IEND":
-            return 0
-        file.seek(length + 4, 1)
+        file.seek(place)
+        head = file.read(8)
+        name = head[4:]
+        if name == b"IEND" or not _CHUNK.fullmatch(name):
+            return
+        length = int.from_bytes(head[:4], "big")
+        yield name, place + 8, min(length, end - place - 8)
+        place += length + 12
     raise _too_many("chunks")
 
 
+def _png(file: IO[bytes]) -> int:
+    """Pillow reads the pixels in pieces, and all other chunks whole."""
+    kept = 0
+    for name, _, length in png_chunks(file):
+        if name not in PNG_PIXELS:
+            kept += length
+            _check_kept(kept)
+    return 0
+
+
+def _check_kept(kept: int) -> None:
+    if kept > KEPT:
+        raise ImageError(f"too large: what it has besides pixels is over {KEPT:,} bytes", hint=_AGAIN)
+
+
 def _gif(file: IO[bytes]) -> int:
-    """Extensions before the first frame, each of blocks that begin with their length and end with an empty one."""
+    """What Pillow goes through before the first frame."""
     flags = file.read(11)[10:]
     file.seek(13 + (3 << ((flags[0] & 7) + 1) if flags and flags[0] & 128 else 0))
-    blocks = 0
-    while file.read(1) == b"!":
-        file.seek(1, 1)
-        while length := file.read(1) + b"\0":
-            blocks += 1
-            if blocks > PARTS:
-                raise _too_many("blocks")
-            if length[0] == 0:
-                break
-            file.seek(length[0], 1)
+    comments = 0
+    for number, length in enumerate(_before_frame(file)):
+        comments += length
+        if number >= PARTS:
+            raise _too_many("blocks")
+        if comments > MAX_COMMENT:
+            raise ImageError(f"too large: its comments are over {MAX_COMMENT:,} bytes", hint=_AGAIN)
     return 0
+
+
+def _before_frame(file: IO[bytes]) -> Iterator[int]:
+    """The blocks of extensions, and the bytes between, which belong to nothing: how much of a comment each has."""
+    while (start := file.read(1)) not in (b"", b",", b";"):
+        yield 0
+        if start == b"!":
+            kind = file.read(1)
+            for block in _blocks(file, kind):
+                yield len(block) if kind == _COMMENT else 0
+
+
+def _blocks(file: IO[bytes], kind: bytes) -> Iterator[bytes]:
+    """The blocks of an extension, up to an empty one; in all but comments, Pillow goes on where the first is empty."""
+    block = _block(file)
+    if kind != _COMMENT:
+        yield block
+        if kind == _APPLICATION and block.startswith(b"NETSCAPE2.0"):
+            yield _block(file)
+        block = _block(file)
+    while block:
+        yield block
+        block = _block(file)
+
+
+def _block(file: IO[bytes]) -> bytes:
+    length = file.read(1) or b"\0"
+    return file.read(length[0])
 
 
 def _tiff(file: IO[bytes]) -> int:
@@ -191,39 +259,99 @@ def _tiff(file: IO[bytes]) -> int:
 
 
 def _jpeg(file: IO[bytes]) -> int:
-    """Count the scans of a JPEG, up to its end; cameras put thumbnails before that, and films after it."""
-    scans = 0
-    for number, marker in enumerate(_markers(file)):
-        scans += marker == _SCAN
+    """How many scans libjpeg puts an image together from, up to its end; 0 if it gives pixels as it reads them.
+
+    It puts together progressive images, and those whose first scan lacks a component. Of the others it decodes the
+    first scan and no more. What is before the first scan Pillow reads, byte by byte where there is no segment.
+    """
+    scans = loose = 0
+    end = 2  # of the last segment
+    frame = _Frame(0, 0, 0, 0)
+    for number, (marker, start, next_end, head) in enumerate(_segments(file)):
         if number >= PARTS:
             raise _too_many("segments")
-        if marker == 0xD9:
-            break
+        if scans == 0:
+            loose += start - end
+            end = next_end
+            _check_loose(loose)
+            _check_kept(end)
+        if marker in _UNKNOWN:
+            raise ImageError("damaged image", hint=_AGAIN)
+        if marker in _FRAMES:
+            frame = _Frame(marker, *struct.unpack_from(">3xHHB", head))
+        elif marker == _SCAN:
+            scans += 1
+            frame.check(scans)
+            if scans == 1 and frame.marker not in _PROGRESSIVE and head[2] >= frame.components:
+                return 0
+        elif marker == _END and scans:
+            break  # before a scan it ends a file of tables only, behind which libjpeg looks for the image
+    if scans == 0:
+        _check_loose(loose + file.seek(0, 2) - end)
     return scans
 
 
-def _markers(file: IO[bytes]) -> Iterator[int]:
-    """The markers of a JPEG, in order.
+def _check_loose(count: int) -> None:
+    if count > PARTS:
+        raise _too_many("bytes between segments")
 
-    A marker is FF and a byte; most have the length of what follows behind them. After that, within the pixels of a
-    scan, FF only comes before 00 and D0 to D7.
+
+class _Frame(NamedTuple):
+    """What a JPEG says of its image before the first scan; the marker says how it is coded."""
+
+    marker: int
+    height: int
+    width: int
+    components: int
+
+    def check(self, scans: int) -> None:
+        """Refuse arithmetic coding of much: a few bytes may stand for any number of values."""
+        done = self.width * self.height * scans
+        if self.marker in _ARITHMETIC and done > MAX_ARITHMETIC:
+            told = f"{done:,} pixels in arithmetic coding, all scans counted, is over {MAX_ARITHMETIC:,}"
+            raise ImageError(f"too slow to decode: {told}", hint=_AGAIN)
+
+
+class _Segment(NamedTuple):
+    """A part of a JPEG: its marker, where it starts, where it ends, and what follows the marker."""
+
+    marker: int
+    start: int
+    end: int
+    head: bytes
+
+
+def _segments(file: IO[bytes]) -> Iterator[_Segment]:
+    """The segments of a JPEG as libjpeg finds them, in order.
+
+    A marker is FF, or several, and a byte that is neither 0 nor FF. That is so within the pixels of a scan, too,
+    whether libjpeg decodes them to their end or not. Markers up to BF and from D0 to D8 have nothing behind them, and
+    are not given; the others have a length, and so many bytes less two, in which no marker counts.
     """
-    start, window = 2, b""  # where the window begins in the file
-    place = 0  # where to go on within it
+    start = 2
     while True:
-        found = _MARKER.search(window, place)
-        if found and found.end() + 2 <= len(window):
-            yield window[found.end() - 1]
-            place = found.end() + int.from_bytes(window[found.end() : found.end() + 2], "big")
-            if place < len(window):
-                continue
-        else:
-            place = found.start() if found else max(place, len(window) - 1)
-        start += place
+        _check_scanned(start)
         file.seek(start)
-        place, window = 0, file.read(_WINDOW)
-        if len(window) < 4:
+        window = file.read(_WINDOW)
+        last = len(window) < _WINDOW
+        place = 0
+        while found := _MARKER.search(window, place):
+            at = found.end()
+            if at + _HEAD > len(window) and not last:
+                break
+            _check_scanned(start + at)
+            head = window[at : at + _HEAD].ljust(_HEAD, b"\0")
+            marker = window[at - 1]
+            place = at if marker == _END else at + max(2, head[0] << 8 | head[1])
+            yield _Segment(marker, start + at - 2, start + place, head)
+        if last:
             return
+        start += found.start() if found else max(place, len(window) - 1)
+
+
+def _check_scanned(place: int) -> None:
+    if place > MAX_PROGRESSIVE:
+        raise ImageError(f"too large: what it has in several scans is over {MAX_PROGRESSIVE:,} bytes", hint=_AGAIN)
 
 
 _SUBFILE, _COLOURS, _SUBFILES, _DNG = 254, 262, 330, 50706  # tags of a TIFF

@@ -14,6 +14,8 @@ from outword.photos.decode import LARGE, exif_orientation
 LEAST = 32  # pixels a side: hardware treats the edges of smaller ones otherwise than Pillow
 MOST_BYTES = 16 << 20  # of a file; those that take longer go through Pillow, one at a time if need be
 SEGMENTS = 64  # before the pixels; photos have about ten
+_FRAME, _SCAN = 0xC0, 0xDA
+_KNOWN = frozenset({_FRAME, 0xC4, _SCAN, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE})  # markers of segments in a plain JPEG
 _EXIF, _ADOBE = b"Exif\0\0", b"Adobe"
 _END = b"\xff\xd9"
 
@@ -39,22 +41,22 @@ def plain_jpeg(data: bytes) -> PlainJpeg | None:
 def _plain(data: bytes) -> PlainJpeg | None:
     at, size, orientation = 2, None, 0
     for _ in range(SEGMENTS):
-        if data[at] != 0xFF or not _has_length(data[at + 1]):
+        if data[at] != 0xFF:
             return None
         marker, length = data[at + 1], data[at + 2] << 8 | data[at + 3]
+        if marker not in _KNOWN or length < 2:
+            return None  # what has no length behind it, or nobody knows, could hide another image
         start, at = at + 4, at + 2 + length
-        if marker == 0xDA:
-            if size is None or data[start] != size[2]:
+        if marker == _SCAN:
+            if size is None or data[start] != size[2] or length != 6 + 2 * size[2]:
                 return None  # a scan of some of the components: others follow
             if not data.endswith(_END) and data.find(_END, at) < 0:  # FF D9 cannot stand within the pixels
                 return None
             return PlainJpeg(size[0], size[1], orientation or 1)
-        if marker == 0xC0:
-            size = _size(data, start)
+        if marker == _FRAME:
+            size = _size(data, start) if size is None else None
             if size is None:
                 return None
-        elif 0xC0 < marker <= 0xCF and marker != 0xC4:  # C4 are Huffman tables; the others code pixels otherwise
-            return None
         elif marker == 0xE1 and data.startswith(_EXIF, start):
             if orientation:
                 return None  # which of the two counts?
@@ -64,11 +66,6 @@ def _plain(data: bytes) -> PlainJpeg | None:
         elif marker == 0xEE and data.startswith(_ADOBE, start) and data[start + 11] != 1:
             return None  # its colours are not YCbCr
     return None
-
-
-def _has_length(marker: int) -> bool:
-    """Whether a marker that photos have begins a segment with its length; behind others another JPEG could hide."""
-    return 0xC0 <= marker < 0xFF and not 0xD0 <= marker <= 0xD9
 
 
 def _size(data: bytes, start: int) -> tuple[int, int, int] | None:
