@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from outword.errors import ImageError
+from outword.photos.boxes import damaged
 
 MOST = 512  # bytes of a header that are read; those of real files have some 15
 _SEQUENCE, _FRAME_HEADER, _FRAME = 1, 3, 6  # kinds of units
@@ -56,7 +56,7 @@ def frames_of(read: Read, length: int, step: Callable[[], None], config: bytes =
             sequence = _sequence(_Bits(start))
         elif kind in (_FRAME, _FRAME_HEADER):
             if sequence is None:
-                raise ImageError("damaged image: a frame of it has no size", hint="fetch or copy the file again")
+                raise damaged("a frame of it has no size")
             frame = _frame_pixels(_Bits(start), sequence)
             pixels += frame
             size += int(frame * sequence.pixel_bytes)
@@ -90,6 +90,8 @@ def _units(read: Read, length: int, step: Callable[[], None]) -> Iterator[tuple[
     while at < length:
         step()
         head = read(at, 10)
+        if not head:
+            raise EOFError
         kind, extended, sized = head[0] >> 3 & 15, head[0] >> 2 & 1, head[0] >> 1 & 1
         at += 1 + extended
         size = length - at
@@ -97,7 +99,7 @@ def _units(read: Read, length: int, step: Callable[[], None]) -> Iterator[tuple[
             size, used = _leb128(head[1 + extended :])
             at += used
         if size < 0 or at + size > length:
-            raise struct.error("a unit is longer than its stream")
+            raise damaged()
         yield kind, read(at, min(size, MOST))
         at += size
 

@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 from outword.errors import ImageError
 from outword.photos import av1
 from outword.photos.av1 import Frames
-from outword.photos.boxes import AGAIN, Boxes, Items, number
+from outword.photos.boxes import AGAIN, Boxes, Items, damaged, number
 from outword.photos.headers import PARTS
 from outword.photos.plan import Plan, check_made_of
 
@@ -35,30 +35,37 @@ class Track(NamedTuple):
 
 
 def plan(file: IO[bytes]) -> Plan:
-    """The size of the image that libavif gives, and what its frames take."""
+    """The size of the image that libavif gives, and what its frames take.
+
+    Of an animation and a photo in one file, the first brand says which one counts; where it does not, both do here.
+    """
     boxes = Boxes(file)
     top = boxes.top(b"ftyp", b"meta", b"moov")
     brand = top.get(b"ftyp", b"")[:4]
-    if b"moov" in top:
-        tracks = [_track(boxes, body) for body in boxes.at(top[b"moov"], b"trak")]
-        films = [track for track in tracks if track is not None]
-        if brand == b"avis" or (films and brand != b"avif"):
-            return _plan_of_tracks(boxes, films)
-    if b"meta" not in top:
-        raise ImageError("damaged image", hint=AGAIN)
-    return _plan_of_items(boxes, top[b"meta"])
+    images = _Images(boxes, top[b"meta"]) if b"meta" in top else None
+    plans = []
+    if b"moov" in top and brand != b"avif":
+        plans.append(_plan_of_tracks(boxes, top[b"moov"]))
+    if images and brand != b"avis":
+        plans.append(_plan_of_images(images))
+    if not plans:
+        raise damaged()
+    largest = max(plans, key=lambda found: found.width * found.height)
+    clear = any(found.clear for found in plans)
+    return largest._replace(clear=clear, working=max(found.working for found in plans))
 
 
-def _plan_of_items(boxes: Boxes, meta: bytes) -> Plan:
-    items = Items.of(boxes, meta)
-    streams = _Streams(boxes, meta, items)
-    _add_derived(items)
-    pixels = items.total(lambda image: max(items.pixels(image), streams.frames(image).pixels))
-    size = items.total(lambda image: streams.frames(image).bytes)
+def _plan_of_images(images: _Images) -> Plan:
+    items = images.items
+    images.add_derived()
+    pixels = items.total(lambda image: max(items.pixels(image), images.frames(image).pixels))
+    size = items.total(lambda image: images.frames(image).bytes)
     return _plan(items.size(), pixels, size, clear=bool(items.masks))
 
 
-def _plan_of_tracks(boxes: Boxes, tracks: list[Track]) -> Plan:
+def _plan_of_tracks(boxes: Boxes, movie: bytes) -> Plan:
+    found = [_track(boxes, body) for body in boxes.at(movie, b"trak")]
+    tracks = [track for track in found if track is not None]
     pixels = size = 0
     for track in tracks:
         frames = av1.frames_of(_reader(boxes, track.first), _length(track.first), boxes.step, track.config)
@@ -73,54 +80,44 @@ def _plan(size: tuple[int, int], pixels: int, frame_bytes: int, *, clear: bool) 
     return Plan(*size, clear, working=int(_AROUND * frame_bytes) + _RESULT * size[0] * size[1])
 
 
-def _add_derived(items: Items) -> None:
-    """Count as parts of the main images those of which others are made together with them, which libavif may prefer."""
-    main = set(items.main)
-    for one, others in list(items.parts.items()):
-        if one not in main and main.intersection(others):
-            extra = [other for other in others if other not in main]
-            items.parts[items.main[0]] += extra
+class _Images:
+    """The images in a file and their streams, as a box "meta" describes them; `ImageError` for very many."""
 
-
-class _Streams:
-    """The streams of the images in a file."""
-
-    def __init__(self, boxes: Boxes, meta: bytes, items: Items) -> None:
-        self._boxes, self._items = boxes, items
-        found: dict[bytes, bytes] = {}
-        for name, body in boxes.inside(meta[4:]):
-            if name in found and name in (b"iloc", b"iinf", b"idat", b"pitm", b"iprp"):
-                raise ImageError("damaged image", hint=AGAIN)
-            found[name] = body
+    def __init__(self, boxes: Boxes, meta: bytes) -> None:
+        self._boxes, self.items = boxes, Items.of(boxes, meta)
+        found = boxes.once(meta[4:], b"pitm", b"iinf", b"iloc", b"iprp", b"idat")
         self._data = found.get(b"idat", b"")
-        self._coded = _coded(boxes, found.get(b"iinf", b""))
+        self._kinds = dict(_kinds(boxes, found.get(b"iinf", b"")))
         self._places = dict(_places(boxes, found.get(b"iloc", b"")))
-        if len({*self._coded, *self._places, *items.sizes}) > _MOST_ITEMS:
-            raise ImageError(f"too many images in it: over {_MOST_ITEMS:,}", hint=AGAIN)
+        if len(self.items.named | {*self._kinds, *self._places}) > _MOST_ITEMS:
+            raise ImageError(f"too many images: over {_MOST_ITEMS:,}", hint=AGAIN)
         self._known: dict[int, Frames] = {}
+
+    def add_derived(self) -> None:
+        """Count as parts of a main image what libavif takes to give it more bits."""
+        main, parts = set(self.items.main), self.items.parts
+        for one, others in list(parts.items()):
+            if self._kinds.get(one) == b"sato" and main.intersection(others):
+                parts[self.items.main[0]] += [other for other in others if other not in main]
 
     def frames(self, image: int) -> Frames:
         """The frames of one image; none where it is made of others."""
-        if image not in self._coded or image not in self._places:
+        if self._kinds.get(image) != b"av01" or image not in self._places:
             return Frames()
         if image not in self._known:
             within, extents = self._places[image]
             read = _reader(self._boxes, extents, self._data if within else None)
-            config = max((found[4:] for found in self._items.configs.get(image, ())), key=len, default=b"")
+            config = max((found[4:] for found in self.items.configs.get(image, ())), key=len, default=b"")
             self._known[image] = av1.frames_of(read, _length(extents), self._boxes.step, config)
         return self._known[image]
 
 
-def _coded(boxes: Boxes, body: bytes) -> set[int]:
-    """The numbers of the images that are streams."""
-    found = set[int]()
+def _kinds(boxes: Boxes, body: bytes) -> Iterator[tuple[int, bytes]]:
+    """The number of each image, or of what else lies in a file, and its kind."""
     for name, entry in boxes.inside(body[6 if body[:1] == b"\0" else 8 :]):
-        if name == b"infe" and entry[0] >= 2:
+        if name == b"infe":
             wide = entry[0] > 2
-            kind = entry[10:14] if wide else entry[8:12]
-            if kind == b"av01":
-                found.add(number(entry, 4, wide))
-    return found
+            yield number(entry, 4, wide), entry[10:14] if wide else entry[8:12]
 
 
 def _places(boxes: Boxes, body: bytes) -> Iterator[tuple[int, tuple[bool, list[tuple[int, int]]]]]:
@@ -129,7 +126,7 @@ def _places(boxes: Boxes, body: bytes) -> Iterator[tuple[int, tuple[bool, list[t
         return
     version, sizes = body[0], body[4:6]
     if version > 2 or len(sizes) < 2:
-        raise struct.error("places of an unknown kind")
+        raise damaged()
     of_offset, of_length, of_base = sizes[0] >> 4, sizes[0] & 15, sizes[1] >> 4
     of_index = sizes[1] & 15 if version else 0
     cursor = _Cursor(body, 6)
@@ -157,7 +154,7 @@ class _Cursor:
     def take(self, count: int) -> int:
         """A number of so many bytes."""
         if self._at + count > len(self._data):
-            raise struct.error("a box ends too early")
+            raise damaged()
         self._at += count
         return int.from_bytes(self._data[self._at - count : self._at], "big")
 
@@ -189,14 +186,21 @@ def _track(boxes: Boxes, body: bytes) -> Track | None:
     width = height = 0
     for head in boxes.at(body, b"tkhd"):
         width, height = (side >> 16 for side in struct.unpack_from(">II", head, 88 if head[0] else 76))
-    tables = [dict(boxes.inside(table)) for table in boxes.at(body, *_TRACK)]
-    if len(tables) != 1:
+    for meta in boxes.at(body, b"meta"):
+        _Images(boxes, meta)
+    tables = boxes.at(body, *_TRACK)
+    if len(tables) > 1:
+        raise damaged()
+    if not tables:
         return None
-    described = dict(boxes.inside(tables[0].get(b"stsd", b"")[8:]))
+    table = boxes.once(tables[0], b"stsd", b"stsz", b"stsc", b"stco", b"co64")
+    described = boxes.once(table.get(b"stsd", b"")[8:])
     if b"av01" not in described:
         return None
-    config = dict(boxes.inside(described[b"av01"][_SAMPLE:])).get(b"av1C", b"")[4:]
-    return Track(width, height, config, _first(boxes, tables[0]))
+    if b"stco" in table and b"co64" in table:
+        raise damaged()
+    config = boxes.once(described[b"av01"][_SAMPLE:]).get(b"av1C", b"")[4:]
+    return Track(width, height, config, _first(boxes, table))
 
 
 def _first(boxes: Boxes, table: dict[bytes, bytes]) -> list[tuple[int, int]]:

@@ -20,6 +20,11 @@ NESTED = 8  # images that are made of others that are made of others
 AGAIN = "open it in a viewer and save it again"
 
 
+def damaged(what: str = "") -> ImageError:
+    """The error about a file whose boxes contradict each other."""
+    return ImageError(f"damaged image: {what}" if what else "damaged image", hint=AGAIN)
+
+
 class Boxes:
     """A file of boxes, and how many steps may still be taken in it."""
 
@@ -40,32 +45,55 @@ class Boxes:
         return self._file.read(count)
 
     def top(self, *names: bytes) -> dict[bytes, bytes]:
-        """What the boxes of these names have that lie in no other; `ImageError` for one that is there twice."""
+        """What the boxes of these names have that lie in no other; `ImageError` for one that is there twice.
+
+        What follows the last box is left alone: some cameras put something of their own there.
+        """
         found: dict[bytes, bytes] = {}
         at = 0
         while at < self.size:
             self.step()
-            name, head, length = _head(self.read(at, 16), self.size - at)
+            try:
+                name, head, length = _head(self.read(at, 16), self.size - at)
+            except struct.error:
+                break
             if name in names:
-                if length > MOST_BYTES:
-                    said = f"{length:,} bytes say what is in it, over {MOST_BYTES:,}"
-                    raise ImageError(f"too large: {said}", hint=AGAIN)
+                self._check_top(at, length)
                 if name in found:
-                    raise ImageError("damaged image", hint=AGAIN)
+                    raise damaged("it says twice what is in it")
                 found[name] = self.read(at + head, length - head)
             at += length
         return found
+
+    def _check_top(self, at: int, length: int) -> None:
+        if at + length > self.size:
+            raise EOFError
+        if length > MOST_BYTES:
+            said = f"{length:,} bytes say what is in it, over {MOST_BYTES:,}"
+            raise ImageError(f"too large: {said}", hint=AGAIN)
 
     def inside(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The boxes that follow one another in a box, by name, and what they have."""
         at = 0
         while at < len(data):
             self.step()
-            name, head, length = _head(data[at : at + 16], len(data) - at)
+            try:
+                name, head, length = _head(data[at : at + 16], len(data) - at)
+            except struct.error:
+                raise damaged() from None
             if at + length > len(data):
-                raise struct.error("a box is longer than what it lies in")
+                raise damaged()
             yield name, data[at + head : at + length]
             at += length
+
+    def once(self, data: bytes, *names: bytes) -> dict[bytes, bytes]:
+        """What the boxes in a box have, by name; those of `names` are there once at most."""
+        found: dict[bytes, bytes] = {}
+        for name, body in self.inside(data):
+            if name in found and name in names:
+                raise damaged()
+            found[name] = body
+        return found
 
     def at(self, data: bytes, *path: bytes) -> list[bytes]:
         """What the boxes have that lie at a path of names."""
@@ -85,6 +113,7 @@ class Items:
     configs: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))  # "av1C"
     parts: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # tiles, layers, masks
     masks: set[int] = field(default_factory=set)  # images that are masks of others
+    named: set[int] = field(default_factory=set)  # all that anything is said of
 
     @classmethod
     def of(cls, boxes: Boxes, meta: bytes) -> Items:
@@ -106,7 +135,10 @@ class Items:
         for name, reference in boxes.inside(body[4:]):
             one, count = number(reference, 0, wide), number(reference, step, wide=False)
             boxes.step(count)
+            if len(reference) != 2 + step * (1 + count):  # libavif follows the count, libheif the length
+                raise damaged()
             others = [number(reference, step + 2 + step * place, wide) for place in range(count)]
+            self.named.update([one, *others])
             if name == b"dimg":
                 self.parts[one] += others
             elif name == b"auxl":
@@ -124,6 +156,7 @@ class Items:
                     self._take_property(image, *properties[place - 1])
 
     def _take_property(self, image: int, name: bytes, body: bytes) -> None:
+        self.named.add(image)
         if name == b"ispe":
             width, height = struct.unpack_from(">II", body, 4)
             self.sizes[image] = max(self.sizes.get(image, (0, 0)), (width, height), key=_area)
@@ -150,7 +183,7 @@ class Items:
 
     def _total(self, image: int, each: Callable[[int], int], known: dict[int, int], depth: int) -> int:
         if depth == 0:
-            raise ImageError("damaged image: it is made of itself, or nested too deeply", hint=AGAIN)
+            raise damaged("it is made of itself, or nested too deeply")
         if image not in known:
             parts = sum(self._total(part, each, known, depth - 1) for part in self.parts.get(image, ()))
             known[image] = each(image) + parts

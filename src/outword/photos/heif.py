@@ -12,8 +12,7 @@ from typing import IO
 from PIL.ImageFile import ImageFile
 
 from outword.base.extras import require
-from outword.errors import ImageError
-from outword.photos.boxes import AGAIN, Boxes, Items
+from outword.photos.boxes import Boxes, Items, damaged
 from outword.photos.plan import Plan, check_made_of
 
 _BYTES = 10  # that decoding takes for each pixel, besides the result
@@ -24,12 +23,12 @@ def plan(file: IO[bytes]) -> Plan:
     boxes = Boxes(file)
     meta = boxes.top(b"meta", b"moov").get(b"meta", b"")
     if len(meta) < 4:
-        raise ImageError("damaged image", hint=AGAIN)
+        raise damaged()
     items = Items.of(boxes, meta)
 
     def pixels(image: int) -> int:
         if image not in items.sizes:  # libheif would decode it in whatever size its stream says
-            raise ImageError("damaged image: a part of it has no size", hint=AGAIN)
+            raise damaged("a part of it has no size")
         return items.pixels(image)
 
     decoded = items.total(pixels)

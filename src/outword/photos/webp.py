@@ -11,6 +11,7 @@ from outword.photos.plan import Plan
 
 _HEAD = 30  # bytes that say how large it is
 _CLEAR = 16  # a flag
+_FRAME_HEAD = 16  # bytes of a frame before its chunks
 _BYTES = 3  # of a pixel
 
 
@@ -33,7 +34,7 @@ def plan(file: IO[bytes]) -> Plan:
 
 
 def _check_chunks(file: IO[bytes]) -> None:
-    """Chunks have a name, a length and data; libwebp keeps a list of them."""
+    """Chunks have a name, a length and data, and those of frames others in them; libwebp keeps a list of them all."""
     end = file.seek(0, 2)
     at = 12
     for _ in range(PARTS):
@@ -42,7 +43,7 @@ def _check_chunks(file: IO[bytes]) -> None:
         if len(head) < 8:
             return
         length = int.from_bytes(head[4:], "little")
-        at += 8 + length + (length & 1)
+        at += 8 + (_FRAME_HEAD if head[:4] == b"ANMF" else length + (length & 1))
         if at >= end:
             return
     raise ImageError(f"too many chunks: over {PARTS:,}", hint="open it in a viewer and save it again")
