@@ -25,6 +25,13 @@ _TRACK = (b"mdia", b"minf", b"stbl")  # where a track says where its frames are
 _SAMPLE = 78  # bytes of a sample's description before its boxes
 
 
+class Place(NamedTuple):
+    """Where a stream lies."""
+
+    within: bool  # the box "idat", not the file
+    extents: list[tuple[int, int]]  # where its pieces begin, and how long they are
+
+
 class Track(NamedTuple):
     """A film, or the mask of one: the size that it says, and its first frame."""
 
@@ -105,10 +112,11 @@ class _Images:
         if self._kinds.get(image) != b"av01" or image not in self._places:
             return Frames()
         if image not in self._known:
-            within, extents = self._places[image]
-            read = _reader(self._boxes, extents, self._data if within else None)
-            config = max((found[4:] for found in self.items.configs.get(image, ())), key=len, default=b"")
-            self._known[image] = av1.frames_of(read, _length(extents), self._boxes.step, config)
+            place = self._places[image]
+            read = _reader(self._boxes, place.extents, self._data if place.within else None)
+            configs = [found[4:] for found in self.items.configs.get(image, ())]
+            config = max(configs, key=len, default=b"")
+            self._known[image] = av1.frames_of(read, _length(place.extents), self._boxes.step, config)
         return self._known[image]
 
 
@@ -120,8 +128,8 @@ def _kinds(boxes: Boxes, body: bytes) -> Iterator[tuple[int, bytes]]:
             yield number(entry, 4, wide), entry[10:14] if wide else entry[8:12]
 
 
-def _places(boxes: Boxes, body: bytes) -> Iterator[tuple[int, tuple[bool, list[tuple[int, int]]]]]:
-    """The number of each image, whether it lies within the box "idat", and where its pieces begin and how long they are."""
+def _places(boxes: Boxes, body: bytes) -> Iterator[tuple[int, Place]]:
+    """The number of each image, and where it lies."""
     if not body:
         return
     version, sizes = body[0], body[4:6]
@@ -142,7 +150,7 @@ def _places(boxes: Boxes, body: bytes) -> Iterator[tuple[int, tuple[bool, list[t
             start = base + cursor.take(of_offset)
             length = cursor.take(of_length)
             extents.append((start, length or max(0, boxes.size - start)))
-        yield image, (within, extents)
+        yield image, Place(within, extents)
 
 
 class _Cursor:

@@ -234,13 +234,13 @@ def _decode(
             taken.enter_context(decoding().room(planned + held))
         image, pixels, cost = _opened(file, min_side, max_pixels, plan)
         _check_turn(pixels, cost, large)
-        if cost > planned > 0:  # what was read is let go before it waits for more, since others wait, too
-            del image
-            taken.close()
         if cost > planned:
+            if planned:  # what was read is let go before it waits for more, since others wait, too
+                del image
+                taken.close()
             taken.enter_context(decoding().room(cost + held))
-        if cost > planned > 0:
-            image, _, _ = _opened(file, min_side, max_pixels, plan)
+            if planned:
+                image, _, _ = _opened(file, min_side, max_pixels, plan)
         rgb = _finish(image, min_side, max_pixels)
         del image  # its pixels, where they were not RGB
         rgb.info = {}
@@ -278,9 +278,7 @@ def _planned(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[Plan, int
         file.seek(0)
 
 
-def _opened(
-    file: IO[bytes], min_side: int, max_pixels: int, plan: Plan | None = None
-) -> tuple[ImageFile, int, int]:
+def _opened(file: IO[bytes], min_side: int, max_pixels: int, plan: Plan | None = None) -> tuple[ImageFile, int, int]:
     """An image whose pixels are still to be decoded, how many its file has, and the bytes that decoding will take."""
     try:
         file.seek(0)
@@ -291,6 +289,8 @@ def _opened(
         module, name = _OWN.get(kind, (f"PIL.{kind}ImagePlugin", f"{kind}ImageFile"))
         reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
         scans = check_parts(file, kind)
+        file.seek(0, os.SEEK_END)  # else what is buffered and what is read are both held while they are joined
+        file.seek(0)
         image = reader(file)
         check_size(*image.size, max_pixels)
         check_proportion(image, size)
@@ -304,7 +304,8 @@ def _opened(
             image.working_bytes = max(plan.working, getattr(image, "working_bytes", 0))  # type: ignore[attr-defined]
         if kind in ("Jpeg", "Raw") and min_side > 0:
             image.draft(None, (2 * min_side, 2 * min_side))
-        return image, pixels, decoding_cost(image, size) + kept + _conversion_cost(image.size, _is_plain(image), min_side)
+        conversion = _conversion_cost(image.size, _is_plain(image), min_side)
+        return image, pixels, decoding_cost(image, size) + kept + conversion
     except OutwordError:
         raise
     except Exception as error:  # hostile bytes make Pillow raise nearly anything
