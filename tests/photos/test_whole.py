@@ -245,6 +245,12 @@ def test_heic_whose_stream_is_larger_than_it_says_is_not_decoded():
         open_image(with_sizes(grid(CAT.resize((256, 192)), 2, 2), 64, 64))
 
 
+@pytest.mark.parametrize("data", [b"\xff\x0a" + bytes(100), b"\0\0\0\x0cJXL \r\n\x87\n" + bytes(100)])
+def test_jpeg_xl_is_not_read(data):
+    with pytest.raises(ImageError, match="not an image"):
+        open_image(data)
+
+
 # Boxes: bounded in bytes and in steps
 
 
