@@ -160,6 +160,7 @@ def mutations(bench: Bench, count: int = 10_000) -> Figures:
 def _singles(bench: Bench, name: str, made: Callable[[], Iterable[tuple[str, bytes]]]) -> Figures:
     """Files that are scored alone, each in a process of its own: one may end it."""
     suffixes = {b"\xff\xd8": "jpg", b"\x89P": "png", b"GI": "gif", b"RI": "webp", b"II": "tif", b"BM": "bmp"}
+    suffixes[b"\0\0"] = "avif"
 
     def make(folder: Path) -> None:
         for title, data in made():
@@ -175,7 +176,9 @@ def _singles(bench: Bench, name: str, made: Callable[[], Iterable[tuple[str, byt
 
 def giants(bench: Bench) -> Figures:
     """Few bytes that ask for gigabytes."""
-    return _singles(bench, "giants", lambda: ((name, make()) for name, make in files.GIANTS.items()))
+    found = _singles(bench, "giants", lambda: ((name, make()) for name, make in files.GIANTS.items()))
+    sparse = bench.folder("sparse", files.sparse_webps)
+    return {**found, "four WebPs of 319 MB, nearly empty": bench.score([sparse], 4)}
 
 
 def floods(bench: Bench) -> Figures:

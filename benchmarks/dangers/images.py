@@ -184,6 +184,45 @@ def gif_empty_first(count: int = 10_000_000) -> bytes:
     return small[:start] + b"!\xf9\0" + b"\x01a" * count + b"\0" + small[start:]
 
 
+# Files that hold more than they say
+
+
+def avif_liar(side: int = 8_000) -> bytes:
+    """An AVIF that says that it has 64 x 64 pixels, and whose stream has more."""
+    data = bytearray(encoded(Image.new("RGB", (side, side), "teal"), "AVIF", subsampling="4:4:4", speed=10))
+    struct.pack_into(">II", data, data.index(b"ispe") + 8, 64, 64)
+    return bytes(data)
+
+
+def avif_frames(count: int = 200, side: int = 4_000) -> bytes:
+    """An AVIF whose one frame is there again and again."""
+    data = bytearray(encoded(Image.new("RGB", (side, side), "teal"), "AVIF", speed=10))
+    start = data.index(b"mdat") + 4
+    stream = bytes(data[start:])
+    head = 2 + 2 + stream[3]  # two units, of which the first one is empty, come before the frame
+    longer = stream + stream[head:] * (count - 1)
+    length = data.index(struct.pack(">I", len(stream)), data.index(b"iloc"))
+    struct.pack_into(">I", data, length, len(longer))
+    struct.pack_into(">I", data, start - 8, 8 + len(longer))
+    return bytes(data[:start]) + longer
+
+
+def sparse_webps(folder: Path, count: int = 4, size: int = 319 << 20) -> None:
+    """WebPs of one pixel and a chunk of very many zeros, which take no room on a disk."""
+    small = encoded(Image.new("RGB", (1, 1)), "WEBP", lossless=True)[12:]
+    head = b"WEBP" + webp_chunk(b"VP8X", bytes(10)) + small
+    head = b"RIFF" + struct.pack("<I", size - 8) + head + b"prVt" + struct.pack("<I", size - 16 - len(head))
+    for number in range(count):
+        with (folder / f"{number}.webp").open("wb") as file:
+            file.write(head)
+            file.truncate(size)
+
+
+def webp_chunk(name: bytes, data: bytes = b"") -> bytes:
+    """A chunk of a WebP."""
+    return name + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
+
+
 # Files of many parts, which Pillow walks one by one
 
 
@@ -236,6 +275,34 @@ def ppm_odd(side: int = 4_000) -> bytes:
     return f"P6 {side} {side} 100\n".encode() + bytes(3 * side * side)
 
 
+def webp_parts(count: int = 2_000_000) -> bytes:
+    """A WebP with empty chunks within its one frame."""
+    one = encoded(Image.new("RGB", (1, 1)), "WEBP", lossless=True)[12:]
+    frame = webp_chunk(b"ANMF", bytes(16) + one + webp_chunk(b"prVt") * count)
+    body = webp_chunk(b"VP8X", b"\x02" + bytes(9)) + webp_chunk(b"ANIM", bytes(6)) + frame
+    return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+
+
+def heic_parts(count: int = 2_000_000) -> bytes:
+    """A HEIC of empty boxes alone."""
+    meta = bytes(4) + struct.pack(">I4s", 8, b"free") * count
+    return b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + struct.pack(">I4s", 8 + len(meta), b"meta") + meta
+
+
+def avif_images(count: int = 40_000) -> bytes:
+    """An AVIF in which very many images are named, and are not there."""
+    data = encoded(photo(64, 48), "AVIF")
+    at = data.index(b"iinf") - 4
+    size, known = struct.unpack_from(">I", data, at)[0], struct.unpack_from(">H", data, at + 12)[0]
+    named = (struct.pack(">I4sIHH4sx", 21, b"infe", 2 << 24, 1000 + number, 0, b"Exif") for number in range(count))
+    more = b"".join(named)
+    head = struct.pack(">I4sIH", size + len(more), b"iinf", 0, known + count)
+    grown = data[:at] + head + data[at + len(head) : at + size] + more + data[at + size :]
+    meta = data.index(b"meta") - 4
+    whole = struct.unpack_from(">I", data, meta)[0] + len(more)
+    return grown[:meta] + struct.pack(">I", whole) + grown[meta + 4 :]
+
+
 FLOODS: dict[str, Make] = {
     "JPEG of 2,000,000 segments, 8 MB": jpeg_parts,
     "PNG of 1,000,000 chunks, 12 MB": png_parts,
@@ -244,6 +311,9 @@ FLOODS: dict[str, Make] = {
     "TIFF of 300,000 pages, 2 MB": tiff_pages,
     "BMP of 64 megapixels in runs, 16 MB": bmp_runs,
     "PPM of 16 megapixels up to 100, 48 MB": ppm_odd,
+    "WebP of 2,000,000 chunks in a frame, 16 MB": webp_parts,
+    "HEIC of 2,000,000 boxes, 16 MB": heic_parts,
+    "AVIF of 40,000 images that are not there, 0.8 MB": avif_images,
 }
 GIANTS: dict[str, Make] = {
     "animated WebP of 90 bytes": webp_giant,
@@ -253,6 +323,8 @@ GIANTS: dict[str, Make] = {
     "JPEG of 99 scans, 64 megapixels": many_scans,
     "JPEG of 20,000 scans behind FF 01, 0.3 MB": hidden_scans,
     "JPEG of 20,000 scans behind tables only, 0.3 MB": tables_first,
+    "AVIF of 1 kB, 64 megapixels, that says 64 x 64": avif_liar,
+    "AVIF of 200 frames of 16 megapixels in one, 0.1 MB": avif_frames,
 }
 FILLED: dict[str, Make] = {
     "JPEG filled with 30 MB of FF": jpeg_fill,

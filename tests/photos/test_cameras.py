@@ -13,11 +13,11 @@ from helpers.bad_images import ORIENTATION, encoded, picture
 from helpers.cameras import box, dng, grid, heic, jpeg, with_sizes
 from outword.base.extras import install
 from outword.errors import ImageError
-from outword.photos import raw
+from outword.photos import heif, raw
 from outword.photos.budget import Budget
 from outword.photos.decode import open_image
 from outword.photos.formats import format_of
-from outword.photos.heif import open_heif
+from outword.photos.plan import Plan
 from outword.photos.walk import find_images
 
 CAT = Image.open(PHOTOS / "cat.jpg").convert("RGB").resize((452, 300))
@@ -79,10 +79,10 @@ def test_heic_of_tiles_as_phones_write_it():
     for left, top in ((0, 0), (512, 192)):
         assert far(found.crop((left, top, left + 256, top + 192)), tile) < 3
     assert open_image(grid(tile, 2, 3, size=(700, 380))).size == (700, 380)
-    opened = open_heif(io.BytesIO(grid(tile, 2, 3)))
-    assert opened.working_bytes == 10 * 2 * 768 * 384  # its own pixels, and those of its tiles
-    masked = open_heif(io.BytesIO(heic(tile.convert("RGBA"))))
-    assert masked.working_bytes == 10 * 2 * 256 * 192
+    made = heif.plan(io.BytesIO(grid(tile, 2, 3)))
+    assert made == Plan(768, 384, working=10 * 2 * 768 * 384)  # its own pixels, and those of its tiles
+    masked = heif.plan(io.BytesIO(heic(tile.convert("RGBA"))))
+    assert masked == Plan(256, 192, clear=True, working=10 * 2 * 256 * 192)
     for size, words in {(20000, 20000): "too many pixels", (0, 5): "damaged", (800, 400): "damaged"}.items():
         with pytest.raises(ImageError, match=words):
             open_image(grid(tile, 2, 3, size=size))
@@ -111,17 +111,13 @@ def item_file(*, references, sizes, owned, main=1):
         ([(10, 10)] * 6, [(n, [n + 1] * 100) for n in range(1, 6)], sum(100 * 100**n for n in range(6))),
     ],
 )
-def test_what_tiles_cost_is_told_before_they_are_decoded(sizes, references, decoded, monkeypatch, tmp_path):
+def test_what_tiles_cost_is_known_before_they_are_decoded(sizes, references, decoded):
     data = item_file(sizes=sizes, references=references, owned=[(n + 1, n + 1) for n in range(len(sizes))])
-    fake = Image.new("RGB", sizes[0])
-    monkeypatch.setattr("pillow_heif.HeifImageFile", lambda file: fake)
-    (tmp_path / "a.heic").write_bytes(data)
-    with (tmp_path / "a.heic").open("rb") as file:
-        if decoded > 4 * sizes[0][0] * sizes[0][1] + (16 << 20):
-            with pytest.raises(ImageError, match=f"out of proportion.* made of {decoded:,}"):
-                open_heif(file)
-        else:
-            assert open_heif(file).working_bytes == 10 * decoded
+    if decoded > 4 * sizes[0][0] * sizes[0][1] + (16 << 20):
+        with pytest.raises(ImageError, match=f"out of proportion.* made of {decoded:,}"):
+            heif.plan(io.BytesIO(data))
+    else:
+        assert heif.plan(io.BytesIO(data)).working == 10 * decoded
 
 
 def test_heic_that_is_made_of_itself_or_nested_without_end():

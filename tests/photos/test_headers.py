@@ -13,7 +13,7 @@ from PIL import Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
 from helpers.bad_images import encoded, picture, png_header
 from outword.errors import ImageError, LargeImageError
-from outword.photos import budget, decode, headers, walk
+from outword.photos import avif, boxes, budget, decode, headers, plan, walk
 from outword.photos.budget import Budget
 from outword.photos.decode import Jpeg, open_image, with_image
 from outword.photos.headers import check_parts, decoding_cost
@@ -585,6 +585,9 @@ def test_the_limits_of_the_docs_are_those_of_the_code():
         f"or of a JPEG before them | {headers.KEPT // mib} MiB | `KEPT` |",
         f"| bytes of comments of a GIF | {headers.MAX_COMMENT // mib} MiB | `MAX_COMMENT` |",
         f"| {headers.PARTS:,} | `PARTS` |",
+        f"an AVIF is made of | {plan.WIDER} times its own, and {headers.FREE // mib} Mi | `outword.photos.plan`",
+        f"and its parts | {boxes.MOST_BYTES // mib} MiB, {boxes.STEPS:,} | `outword.photos.boxes` |",
+        f"| images in an AVIF | {avif._MOST_ITEMS:,} |",
         f"| {headers.MAX_SLOW // mib} Mi | `MAX_SLOW`",
         f"| {decode.MAX_BYTES // mib} MiB | `outword.photos.decode.MAX_BYTES` |",
         f"| {tar.FREE // mib} MiB and {tar.RATIO} times its size |",

@@ -10,7 +10,7 @@ import re
 import stat
 import struct
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
@@ -25,7 +25,17 @@ from outword.base.files import sha256_file
 from outword.errors import ImageError, InputError, LargeImageError, OutwordError
 from outword.photos.budget import SMALL, decoding
 from outword.photos.formats import HEAD, format_of
-from outword.photos.headers import check_parts, check_proportion, check_scans, coefficients, decoding_cost, is_raw
+from outword.photos.headers import (
+    check_parts,
+    check_proportion,
+    check_scans,
+    check_unpacked,
+    coefficients,
+    decoding_cost,
+    is_raw,
+    whole_cost,
+)
+from outword.photos.plan import Plan
 
 ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
 Result = TypeVar("Result")
@@ -49,6 +59,12 @@ _OWN = {  # readers in place of Pillow's
     "Raw": ("outword.photos.raw", "Raw"),
 }
 _PACKAGES = {"Heif": "pillow_heif", "Raw": "rawpy"}  # that a format is read with
+_PLANS = {  # of formats whose readers read all of a file to open it
+    "WebP": "outword.photos.webp",
+    "Avif": "outword.photos.avif",
+    "Heif": "outword.photos.heif",
+    "Raw": "outword.photos.raw",
+}
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -225,20 +241,65 @@ def open_file(path: str | os.PathLike[str], buffer: int = -1) -> IO[bytes]:
 def _decode(
     file: IO[bytes], use: Callable[[Image.Image], Result], min_side: int, max_pixels: int, *, large: bool, held: int = 0
 ) -> Result:
-    """Read the header, reckon what the rest will cost, and only then the pixels; `held` bytes are in memory already."""
-    image, pixels, cost = _opened(file, min_side, max_pixels)
-    if not large and (cost > SMALL or pixels > LARGE):
-        raise LargeImageError(f"it has {pixels:,} pixels", hint="decode it apart from others")
-    with decoding().room(cost + held):
+    """Read the header, reckon what the rest will cost, and only then the pixels; `held` bytes are in memory already.
+
+    Some readers read all of a file to open it: room is taken before that.
+    """
+    plan, planned = _planned(file, min_side, max_pixels)
+    with ExitStack() as taken:
+        if planned:
+            _check_turn(plan.width * plan.height, planned, large)
+            taken.enter_context(decoding().room(planned + held))
+        image, pixels, cost = _opened(file, min_side, max_pixels, plan)
+        _check_turn(pixels, cost, large)
+        if cost > planned:
+            if planned:  # what was read is let go before it waits for more, since others wait, too
+                del image
+                taken.close()
+            taken.enter_context(decoding().room(cost + held))
+            if planned:
+                image, _, _ = _opened(file, min_side, max_pixels, plan)
         rgb = _finish(image, min_side, max_pixels)
         del image  # its pixels, where they were not RGB
         rgb.info = {}
         return use(rgb)
 
 
-def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile, int, int]:
+def _check_turn(pixels: int, cost: int, large: bool) -> None:
+    """Raise `LargeImageError` for a large image where only small ones are wanted."""
+    if not large and (cost > SMALL or pixels > LARGE):
+        raise LargeImageError(f"it has {pixels:,} pixels", hint="decode it apart from others")
+
+
+def _planned(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[Plan, int]:
+    """What the header of a file says that will be read whole, and the bytes that it will take; else no bytes."""
+    try:
+        head = file.read(HEAD)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        kind = _kind(file, head)
+        if kind not in _PLANS:
+            return Plan(), 0
+        check_bytes(size)
+        plan: Plan = importlib.import_module(_PLANS[kind]).plan(file)
+        pixels = plan.width * plan.height
+        if pixels:
+            check_size(plan.width, plan.height, max_pixels)
+            check_unpacked(plan.width, plan.height, pixels * plan.least, size)
+        cost = whole_cost(pixels, kind, plan.working, size)
+        return plan, cost + _conversion_cost((plan.width, plan.height), not plan.clear, min_side)
+    except OutwordError:
+        raise
+    except Exception as error:
+        raise _refusal(error) from error
+    finally:
+        file.seek(0)
+
+
+def _opened(file: IO[bytes], min_side: int, max_pixels: int, plan: Plan | None = None) -> tuple[ImageFile, int, int]:
     """An image whose pixels are still to be decoded, how many its file has, and the bytes that decoding will take."""
     try:
+        file.seek(0)
         head = file.read(HEAD)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
@@ -246,6 +307,8 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile,
         module, name = _OWN.get(kind, (f"PIL.{kind}ImagePlugin", f"{kind}ImageFile"))
         reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
         scans = check_parts(file, kind)
+        file.seek(0, os.SEEK_END)  # else what is buffered and what is read are both held while they are joined
+        file.seek(0)
         image = reader(file)
         check_size(*image.size, max_pixels)
         check_proportion(image, size)
@@ -255,9 +318,12 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile,
         if isinstance(image, Jpeg):
             check_scans(image, scans)
             kept = coefficients(image) if scans else 0
+        if plan and plan.working:
+            image.working_bytes = max(plan.working, getattr(image, "working_bytes", 0))  # type: ignore[attr-defined]
         if kind in ("Jpeg", "Raw") and min_side > 0:
             image.draft(None, (2 * min_side, 2 * min_side))
-        return image, pixels, decoding_cost(image, size) + kept + _conversion_cost(image, min_side)
+        conversion = _conversion_cost(image.size, _is_plain(image), min_side)
+        return image, pixels, decoding_cost(image, size) + kept + conversion
     except OutwordError:
         raise
     except Exception as error:  # hostile bytes make Pillow raise nearly anything
@@ -337,7 +403,7 @@ def _finish(image: Image.Image, min_side: int, max_pixels: int) -> Image.Image:
 def _rgb(image: Image.Image, min_side: int) -> Image.Image:
     """An image as RGB; a large one band by band, so that there is no second canvas, and reduced where it may be."""
     width, height = image.size
-    factor = _factor(image, min_side)
+    factor = _factor(image.size, min_side)
     if _is_plain(image) and factor == 1:
         return image
     deep = image.mode in ("I", "F") or image.mode.startswith("I;16")
@@ -352,17 +418,17 @@ def _rgb(image: Image.Image, min_side: int) -> Image.Image:
     return small
 
 
-def _factor(image: Image.Image, min_side: int) -> int:
+def _factor(size: tuple[int, int], min_side: int) -> int:
     """By how much a large image is reduced while it is taken to RGB: its short side stays at 2 * `min_side` or more."""
-    large = image.width * image.height > LARGE
-    return max(1, min(image.size) // (2 * min_side)) if large and min_side > 0 else 1
+    large = size[0] * size[1] > LARGE
+    return max(1, min(size) // (2 * min_side)) if large and min_side > 0 else 1
 
 
-def _conversion_cost(image: Image.Image, min_side: int) -> int:
+def _conversion_cost(size: tuple[int, int], plain: bool, min_side: int) -> int:
     """Bytes that `_finish` takes for an image besides those of its own pixels: another canvas, or two to turn it."""
-    if _factor(image, min_side) > 1:
+    if _factor(size, min_side) > 1:
         return 0
-    return image.width * image.height * (4 if _is_plain(image) else 8)
+    return size[0] * size[1] * (4 if plain else 8)
 
 
 def _plainly(image: Image.Image) -> Image.Image:

@@ -65,17 +65,23 @@ def check_parts(file: IO[bytes], kind: str) -> int:
 def check_proportion(image: ImageFile, size: int) -> None:
     """Refuse a canvas that is out of all proportion to the bytes of its file, or would take too long."""
     pixels = image.width * image.height
-    raw = pixels * _bits(image) // 8
-    told = f"{image.width} x {image.height} pixels"
-    if pixels > FREE and raw > PROPORTION * size:
-        told = f"{told} are {raw:,} bytes unpacked, over {PROPORTION} times the {size:,} of the file"
-        raise ImageError(f"out of proportion: {told}", hint=_AGAIN)
-    if raw > (most := MAX_RAW_PNG if image.format == "PNG" else MAX_RAW):
-        raise ImageError(f"too large: {told} are {raw:,} bytes unpacked, over {most:,}", hint="shrink it first")
+    most = MAX_RAW_PNG if image.format == "PNG" else MAX_RAW
+    check_unpacked(image.width, image.height, pixels * _bits(image) // 8, size, most)
     bands = len(image.getbands())
     if image.tile and image.tile[0][0] in _SLOW and pixels * bands > MAX_SLOW:
         told = f"{image.format} of this kind with {pixels * bands:,} values is over {MAX_SLOW:,}"
         raise ImageError(f"too slow to decode: {told}", hint="save it as PNG first")
+
+
+def check_unpacked(width: int, height: int, raw: int, size: int, most: int | None = None) -> None:
+    """Refuse an image of so many bytes unpacked: too many of them, or too many for the bytes of its file."""
+    told = f"{width} x {height} pixels"
+    if width * height > FREE and raw > PROPORTION * size:
+        told = f"{told} are {raw:,} bytes unpacked, over {PROPORTION} times the {size:,} of the file"
+        raise ImageError(f"out of proportion: {told}", hint=_AGAIN)
+    most = MAX_RAW if most is None else most
+    if raw > most:
+        raise ImageError(f"too large: {told} are {raw:,} bytes unpacked, over {most:,}", hint="shrink it first")
 
 
 def check_scans(image: ImageFile, scans: int) -> None:
@@ -105,16 +111,20 @@ def coefficients(image: ImageFile) -> int:
 def decoding_cost(image: ImageFile, size: int) -> int:
     """Bytes that Pillow takes to decode an opened image, the result included, given the bytes of its file."""
     pixels = image.width * image.height
-    cost = pixels * (PIXEL_BYTES.get(image.mode, 4) + _WHOLE.get(image.format or "", 0))
-    if image.format == "TIFF" and image.tile[0][0] == "libtiff":
+    cost = pixels * PIXEL_BYTES.get(image.mode, 4)
+    working = getattr(image, "working_bytes", 0)  # of readers of ours that hold the file in memory
+    if working or image.format in _WHOLE:
+        cost += whole_cost(pixels, image.format or "", working, size) - 4 * pixels
+    elif image.format == "TIFF" and image.tile[0][0] == "libtiff":
         cost += size + _strip(image)  # libtiff maps the file
     elif len(image.tile) > 1:
         cost += 2 * _strip(image)
-    elif image.format in _WHOLE:
-        cost += 2 * size
-    if working := getattr(image, "working_bytes", 0):  # of readers of ours that hold the file in memory
-        cost += working + 2 * size
     return cost
+
+
+def whole_cost(pixels: int, form: str, working: int, size: int) -> int:
+    """The same of a file that its reader holds in memory, where a pixel of the result takes four bytes."""
+    return 4 * pixels + max(pixels * _WHOLE.get(form.upper(), 0), working) + 2 * size
 
 
 def is_raw(file: IO[bytes]) -> bool:

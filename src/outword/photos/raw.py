@@ -6,17 +6,22 @@ the camera wanted it; else the pixels of the sensor.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import IO, Any
 
 from PIL import Image
 from PIL.ImageFile import ImageFile
 
 from outword.base.extras import require
 from outword.errors import ImageError
-from outword.photos.decode import check_bytes
+from outword.photos.plan import Plan
 
 _TURNED = {0: 1, 1: 2, 3: 3, 2: 4, 4: 5, 6: 6, 7: 7, 5: 8}  # how LibRaw and EXIF tell how a photo is to be turned
 _SENSOR, _WORKING = 2, 11  # bytes that LibRaw takes for a pixel of the sensor, and for one of the result
+
+
+def plan(file: IO[bytes]) -> Plan:
+    """Nothing: only LibRaw knows the files of all cameras, and it reads one whole."""
+    return Plan()
 
 
 class Raw(ImageFile):
@@ -26,8 +31,6 @@ class Raw(ImageFile):
 
     def _open(self) -> None:
         rawpy = require("rawpy")
-        check_bytes(self.fp.seek(0, 2))  # type: ignore[union-attr]
-        self.fp.seek(0)  # type: ignore[union-attr]
         self._raw = rawpy.RawPy()
         self._half = False
         self._safely(self._raw.open_buffer, self.fp)
