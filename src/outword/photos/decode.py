@@ -25,7 +25,7 @@ from outword.base.files import sha256_file
 from outword.errors import ImageError, InputError, LargeImageError, OutwordError
 from outword.photos.budget import SMALL, decoding
 from outword.photos.formats import HEAD, format_of
-from outword.photos.headers import check_parts, check_proportion, check_scans, coefficients, decoding_cost, is_raw
+from outword.photos.headers import check_parts, check_proportion, check_scans, coefficients, decoding_cost, is_raw, long_row
 
 ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
 Result = TypeVar("Result")
@@ -231,9 +231,13 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[ImageFile,
         image = reader(file)
         check_size(*image.size, max_pixels)
         check_proportion(image, size)
+        if kind == "Tiff":
+            image.check(size)  # type: ignore[attr-defined]
         if kind == "Raw" and (preview := _preview(image, min_side, max_pixels)):
             return preview
-        kept, pixels = 0, image.width * image.height
+        row = long_row(image)
+        image.decodermaxblock = max(image.decodermaxblock, row)  # else it is put together from pieces, over and over
+        kept, pixels = 2 * row, image.width * image.height
         if isinstance(image, Jpeg):
             check_scans(image, scans, size)
             kept = coefficients(image) if scans > 1 else 0
