@@ -25,7 +25,15 @@ from outword.base.files import sha256_file
 from outword.errors import ImageError, InputError, LargeImageError, OutwordError
 from outword.photos.budget import SMALL, decoding
 from outword.photos.formats import HEAD, format_of
-from outword.photos.headers import check_parts, check_proportion, check_scans, coefficients, decoding_cost, is_raw, long_row
+from outword.photos.headers import (
+    check_parts,
+    check_proportion,
+    check_scans,
+    coefficients,
+    decoding_cost,
+    is_raw,
+    long_row,
+)
 
 ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
 Result = TypeVar("Result")

@@ -32,8 +32,8 @@ _YCBCR = 6
 class Tags:
     """The whole numbers in the first directory of a TIFF, as libtiff reads them.
 
-    That is not as Pillow does: of a tag that is there twice libtiff takes the first, Pillow the last, and they differ in
-    the types that they know. What an image costs is decided by what libtiff sees.
+    Pillow reads them in another way: of a tag that is there twice it takes the last and libtiff the first, and they
+    differ in the types that they know. What libtiff sees decides what an image costs.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -52,23 +52,24 @@ class Tags:
         return number in self._entries
 
     def number(self, number: int, default: int) -> int:
-        """The value of a tag that has one, and else of none: libtiff gives up, or passes over it."""
-        kind, count, _ = self._entries.get(number, (0, 0, b""))
-        values = self.numbers(number, 1) if count == 1 and kind in _TYPES else ()
+        """The value of a tag that has exactly one, else `default`: libtiff gives up on others, or passes over them."""
+        _, count, _ = self._entries.get(number, (0, 0, b""))
+        values = self.numbers(number, 1) if count == 1 else ()
         return values[0] if values else default
 
     def numbers(self, number: int, most: int) -> tuple[int, ...]:
         """The values of a tag, so many at most."""
         kind, count, value = self._entries.get(number, (0, 0, b""))
-        count = min(count, most)
-        if count > headers.PARTS:
+        code = _TYPES.get(kind)
+        if code is None:
+            return ()
+        wanted, one = min(count, most), struct.calcsize("=" + code)
+        if wanted > headers.PARTS:
             raise ImageError(f"too many values of a tag: over {headers.PARTS:,}", hint=_AGAIN)
-        values = struct.Struct(f"{self._order}{count}{_TYPES.get(kind, 'x')}")
-        all_of_it = self._entries[number][1] * struct.calcsize("=" + _TYPES.get(kind, "x")) if count else 0
-        if all_of_it > len(value):  # they do not fit into the directory
+        if count * one > len(value):  # they do not fit into the directory, which says where they are
             self._file.seek(struct.unpack(self._order + ("I" if len(value) == 4 else "Q"), value)[0])
-            value = self._file.read(values.size)
-        return values.unpack(value[: values.size])
+            value = self._file.read(wanted * one)
+        return struct.unpack(f"{self._order}{wanted}{code}", value[: wanted * one])
 
     def last(self, numbers: tuple[int, int]) -> int:
         """The tag that comes last, of two that mean the same."""
@@ -110,7 +111,9 @@ class Strips(NamedTuple):
             across, down = width, min(rows, height)
         number = planes * math.ceil(width / across) * math.ceil(height / down)
         places = tags.numbers(tags.last(_PLACES), number)
-        lengths = tags.numbers(tags.last(_LENGTHS), number) or (size,)  # only one strip may do without
+        lengths = tags.numbers(tags.last(_LENGTHS), number)
+        if not any(lengths):  # libtiff then takes all of the file for one strip
+            lengths = (size,)
         bits = max(tags.numbers(_BITS, samples), default=1)
         in_file = [max(0, min(length, size - place)) for place, length in zip(places, lengths, strict=False)]
         return cls(places, tuple(in_file), number, across, down, bits * samples // planes, tiled)
@@ -128,7 +131,7 @@ def check_strips(file: IO[bytes], size: int) -> int:
     compression = max(tags.numbers(_COMPRESSION, 1), default=1)  # some have it for each sample
     used = sum(strips.lengths)
     if used > size + SHARED:
-        told = f"its strips come to {used:,} bytes, more than the {size:,} of the file"
+        told = f"its strips come to {used:,} bytes, the file to {size:,}"
         raise ImageError(f"damaged image: {told}", hint=_AGAIN)
     _check_tiles(strips, size)
     if compression == _LZMA and used > MAX_LZMA:
@@ -146,12 +149,12 @@ def _check_tiles(strips: Strips, size: int) -> None:
         return
     pixels = strips.number * strips.width * strips.rows
     raw = pixels * strips.bits // 8
-    told = f"{strips.number:,} tiles of {strips.width} x {strips.rows} pixels are {raw:,} bytes unpacked"
     if pixels > headers.FREE and raw > headers.PROPORTION * size:
-        told = f"{told}, over {headers.PROPORTION} times the {size:,} of the file"
+        told = f"tiles that are {raw:,} bytes unpacked, over {headers.PROPORTION} times the file"
         raise ImageError(f"out of proportion: {told}", hint=_AGAIN)
     if raw > headers.MAX_RAW:
-        raise ImageError(f"too large: {told}, over {headers.MAX_RAW:,}", hint="shrink it first")
+        told = f"tiles that are {raw:,} bytes unpacked, over {headers.MAX_RAW:,}"
+        raise ImageError(f"too large: {told}", hint="shrink it first")
 
 
 def _check_scans(file: IO[bytes], strips: Strips, samples: int) -> int:
@@ -169,16 +172,17 @@ def _check_scans(file: IO[bytes], strips: Strips, samples: int) -> int:
         most = max(most, pixels)
         scanned += scans * pixels
         used += length
-        if scans > headers.MAX_SCANS or scanned > headers.MAX_SCANNED:
-            told = f"{scans} in a strip of {pixels:,} pixels, over {headers.MAX_SCANS}"
-            raise ImageError(f"too many scans: {told}, or over {headers.MAX_SCANNED:,} pixels in all", hint=_AGAIN)
+        if scans > headers.MAX_SCANS:
+            raise ImageError(f"too many scans: {scans} in a strip is over {headers.MAX_SCANS}", hint=_AGAIN)
+        if scanned > headers.MAX_SCANNED:
+            raise ImageError(f"too many scans: over {headers.MAX_SCANNED:,} pixels in those of all strips", hint=_AGAIN)
     if used > headers.MAX_PROGRESSIVE:
         raise ImageError(f"too large: {used:,} bytes in several scans is over {headers.MAX_PROGRESSIVE:,}", hint=_AGAIN)
     return 2 * most * samples
 
 
 def _frame(head: bytes) -> tuple[int, bool]:
-    """The rows of a JPEG, and whether it is of the usual kind, whose first scan has all components: no other is decoded.
+    """The rows of a JPEG, and whether it is of the usual kind: its first scan has all components, and is the only one.
 
     Where it does not say so in the usual places, it may have as many rows as there can be, and is not of that kind.
     """

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import io
-from typing import Any
+import logging
+from typing import IO, Any
 
 from PIL import _imaging
 from PIL.ImageFile import ImageFile
@@ -23,6 +24,7 @@ BLOCK = 1 << 20  # bytes of pixels, if they are not compressed, that are read at
 class Tiff(TiffImageFile):
     """A TIFF whose other pages are left alone, and that is not turned: Pillow walks them all, and turns a copy."""
 
+    fp: IO[bytes]
     strip_cost = 0  # bytes that it takes to decode a strip or tile, if the image is compressed
 
     def check(self, size: int) -> None:
@@ -33,19 +35,25 @@ class Tiff(TiffImageFile):
 
     def load(self) -> Any:
         """Decode the pixels, of a compressed image from its bytes in memory."""
-        if self.tile and self.use_load_libtiff and not isinstance(self.fp, io.BytesIO):
-            self.fp.seek(0)
-            data = self.fp.read(self._bytes)
-            if len(data) < self._bytes:
-                raise EOFError  # it has been cut since it was opened
-            self.fp = self._fp = io.BytesIO(data)
+        if self.tile and self.use_load_libtiff:
+            self._fetch()
         elif self.tile:
             self._block = min(_most(self.tile[0]), max(BLOCK, self.decodermaxblock))
         return super().load()
 
     def load_read(self, count: int) -> bytes:
         """Some of the pixels that are not compressed; Pillow asks for all up to the next strip, wherever that is."""
-        return bytes(self.fp.read(min(count, self._block)))
+        return self.fp.read(min(count, self._block))
+
+    def _fetch(self) -> None:
+        """Read the file into memory; one that has been cut since it was opened is a truncated image."""
+        if isinstance(self.fp, io.BytesIO):
+            return
+        self.fp.seek(0)
+        data = self.fp.read(self._bytes)
+        if len(data) < self._bytes:
+            raise EOFError
+        self.fp = io.BytesIO(data)
 
     def load_prepare(self) -> None:
         """Make the canvas, without a warning of Pillow's about its size."""
@@ -56,13 +64,14 @@ class Tiff(TiffImageFile):
         """Keep the pixels as they lie in the file, and how they are to be turned."""
         self._size = self._tile_size
         self.orientation = self.tag_v2.get(ORIENTATION, 1)
-        self.fp = self._fp = None
+        self.fp = None  # type: ignore[assignment]  # its bytes are not needed any more
 
 
 def _most(tile: Any) -> int:
     """Bytes that a strip or tile has at most, without compression."""
     left, top, right, bottom = tile[1]
-    return (bottom - top) * max(8 * (right - left), tile[3][1])
+    rows, stride = int(bottom - top), int(tile[3][1])
+    return rows * max(8 * int(right - left), stride)
 
 
 def _silence() -> bool:
@@ -83,3 +92,4 @@ def _silence() -> bool:
 
 
 SILENT = _silence()
+logging.getLogger("PIL.TiffImagePlugin").addHandler(logging.NullHandler())  # what it logs is in the error, too
