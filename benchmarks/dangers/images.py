@@ -245,7 +245,7 @@ GIANTS: dict[str, Make] = {
     "PNG, RGBA, 0.7 MB": png_giant,
     "JPEG of 99 scans, 64 megapixels": many_scans,
     "TIFF, 153 strips in LZMA that share 2 MB": tiff_lzma,
-    "TIFF, 40 strips in JPEG of 91 scans, 0.4 MB": tiff_scans,
+    "TIFF, 40 strips in JPEG of 91 scans, 0.3 MB": tiff_scans,
     "TIFF of 16 x 16 pixels in a tile of 400 megapixels, 1.2 MB": tiff_tile,
     "TIFF, two strips 600 MB apart": tiff_gap,
 }

@@ -93,8 +93,8 @@ def test_of_a_tag_that_is_there_twice_the_first_counts_as_for_libtiff():
     made = tiff(tags, data)
     _, _, cost = decode._opened(io.BytesIO(made), 0, decode.MAX_PIXELS)
     assert cost > 4 * 4096 * 4096
-    wide = tiff([*tags[:5], (277, 3, [1]), (322, 16, [4096]), *tags[8:]], data)  # a type that Pillow knows, too
-    assert check_strips(io.BytesIO(wide), len(wide)) > 4 * 4096 * 4096
+    wide = tiff([*tags[:5], (277, 3, [1]), (322, 16, [4096]), *tags[8:]], data)  # eight bytes long
+    assert check_strips(io.BytesIO(wide), len(wide)) == 4 * 4096 * 4096
 
 
 @pytest.mark.parametrize(
@@ -382,3 +382,10 @@ def test_a_photo_of_the_package_as_a_tiff(tmp_path):
     with Image.open(PHOTOS / "cat.jpg") as photo:
         photo.save(tmp_path / "a.tif", compression="jpeg")
         assert open_image(tmp_path / "a.tif").size == photo.size
+
+
+def test_the_limits_of_the_docs_are_those_of_the_code():
+    page = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text()
+    mib = 1 << 20
+    assert f"more than its file has | {reckoned.SHARED // mib} MiB | `outword.photos.strips.SHARED` |" in page
+    assert f"| bytes of strips in LZMA | {reckoned.MAX_LZMA // mib} MiB | `MAX_LZMA` |" in page
