@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -223,6 +224,50 @@ def webp_chunk(name: bytes, data: bytes = b"") -> bytes:
     return name + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
 
 
+def tiff_strips(width: int, rows: int, number: int, strip: bytes, compression: int, samples: int = 1) -> bytes:
+    """A TIFF whose strips all lie in the same place."""
+    entries = [(256, 4, 1, width), (257, 4, 1, rows * number), (259, 3, 1, compression), (277, 3, 1, samples)]
+    entries += [(258, 3, 1, 8), (262, 3, 1, 2 if samples == 3 else 1), (278, 4, 1, rows)]
+    data = strip + bytes(-len(strip) % 4)
+    entries += [(273, 4, number, 8 + len(data)), (279, 4, number, 8 + len(data) + 4 * number)]
+    return tiff(entries, data + struct.pack("<I", 8) * number + struct.pack("<I", len(strip)) * number)
+
+
+def tiff_lzma(width: int = 4_000, rows: int = 292, number: int = 153) -> bytes:
+    """A TIFF of 179 megapixels: strips in LZMA, the slowest to decode, that share 2 MB."""
+    noise = np.random.default_rng(0).integers(0, 16, width * rows * 3, np.uint8)
+    return tiff_strips(width, rows, number, lzma.compress(noise.tobytes(), lzma.FORMAT_XZ, preset=0), 34925, 3)
+
+
+def tiff_scans(scans: int = 91, width: int = 4_000, rows: int = 1_000, number: int = 40) -> bytes:
+    """A TIFF of 160 megapixels whose strips are JPEGs of so many scans."""
+    jpeg = encoded(Image.new("L", (width, rows)), "JPEG", progressive=True)
+    last = jpeg.rindex(b"\xff\xda")
+    strip = jpeg[:last] + jpeg[last:-2] * (scans - jpeg.count(b"\xff\xda") + 1) + jpeg[-2:]
+    return tiff_strips(width, rows, number, strip, 7) + bytes(width * rows * number // 500)
+
+
+def tiff_tile(side: int = 20_000) -> bytes:
+    """A TIFF of 16 x 16 pixels, in one tile of 400 megapixels."""
+    data = zeros(3 * side * side)
+    entries = [(256, 4, 1, 16), (257, 4, 1, 16), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 2), (277, 3, 1, 3)]
+    return tiff([*entries, (322, 4, 1, side), (323, 4, 1, side), (324, 4, 1, 8), (325, 4, 1, len(data))], data)
+
+
+def tiff_gap(length: int = 600_000_000) -> bytes:
+    """A TIFF of two plain strips, so many bytes apart."""
+    entries = [(256, 4, 1, 8), (257, 4, 1, 16), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (278, 4, 1, 8)]
+    places = struct.pack("<IIII", 24, length, 64, 64)
+    return tiff([*entries, (273, 4, 2, 8), (279, 4, 2, 16)], places + bytes(64)).ljust(length + 64, b"\0")
+
+
+def tiff_fax(rows: int = 80_000, length: int = 160_000) -> bytes:
+    """A fax of noise, of whose rows nearly each has an error, which libtiff has a line for."""
+    data = np.random.default_rng(0).integers(0, 256, length, np.uint8).tobytes()
+    entries = [(256, 4, 1, 1_000), (257, 4, 1, rows), (258, 3, 1, 1), (259, 3, 1, 3), (262, 3, 1, 0), (277, 3, 1, 1)]
+    return tiff([*entries, (273, 4, 1, 8), (278, 4, 1, rows), (279, 4, 1, length)], data)
+
+
 # Files of many parts, which Pillow walks one by one
 
 
@@ -270,6 +315,12 @@ def bmp_runs(side: int = 8_000) -> bytes:
     return b"BM" + struct.pack("<IHHI", 14 + len(head) + len(data), 0, 0, 14 + len(head)) + head + data
 
 
+def bmp_row(width: int = 60_000_000) -> bytes:
+    """A BMP of one row, which Pillow put together from 64 kB at a time."""
+    head = struct.pack("<IiiHHIIiiII", 40, width, 1, 1, 8, 0, 0, 0, 0, 2, 0) + bytes(8)
+    return b"BM" + struct.pack("<IHHI", 14 + len(head) + width, 0, 0, 14 + len(head)) + head + bytes(width)
+
+
 def ppm_odd(side: int = 4_000) -> bytes:
     """A PPM whose greatest value is 100."""
     return f"P6 {side} {side} 100\n".encode() + bytes(3 * side * side)
@@ -314,6 +365,8 @@ FLOODS: dict[str, Make] = {
     "WebP of 2,000,000 chunks in a frame, 16 MB": webp_parts,
     "HEIC of 2,000,000 boxes, 16 MB": heic_parts,
     "AVIF of 40,000 images that are not there, 0.8 MB": avif_images,
+    "BMP of one row, 60 MB": bmp_row,
+    "TIFF, 80,000 damaged rows of a fax, 0.2 MB": tiff_fax,
 }
 GIANTS: dict[str, Make] = {
     "animated WebP of 90 bytes": webp_giant,
@@ -325,6 +378,10 @@ GIANTS: dict[str, Make] = {
     "JPEG of 20,000 scans behind tables only, 0.3 MB": tables_first,
     "AVIF of 1 kB, 64 megapixels, that says 64 x 64": avif_liar,
     "AVIF of 200 frames of 16 megapixels in one, 0.1 MB": avif_frames,
+    "TIFF, 153 strips in LZMA that share 2 MB": tiff_lzma,
+    "TIFF, 40 strips in JPEG of 91 scans, 0.3 MB": tiff_scans,
+    "TIFF of 16 x 16 pixels in a tile of 400 megapixels, 1.2 MB": tiff_tile,
+    "TIFF, two strips 600 MB apart": tiff_gap,
 }
 FILLED: dict[str, Make] = {
     "JPEG filled with 30 MB of FF": jpeg_fill,

@@ -33,6 +33,7 @@ from outword.photos.headers import (
     coefficients,
     decoding_cost,
     is_raw,
+    long_row,
     whole_cost,
 )
 from outword.photos.plan import Plan
@@ -312,9 +313,13 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int, plan: Plan | None =
         image = reader(file)
         check_size(*image.size, max_pixels)
         check_proportion(image, size)
+        if kind == "Tiff":
+            image.check(size)  # type: ignore[attr-defined]
         if kind == "Raw" and (preview := _preview(image, min_side, max_pixels)):
             return preview
-        kept, pixels = 0, image.width * image.height
+        row = long_row(image)
+        image.decodermaxblock = max(image.decodermaxblock, row)  # else it is put together from pieces, over and over
+        kept, pixels = 2 * row, image.width * image.height
         if isinstance(image, Jpeg):
             check_scans(image, scans)
             kept = coefficients(image) if scans else 0

@@ -116,7 +116,7 @@ def decoding_cost(image: ImageFile, size: int) -> int:
     if working or image.format in _WHOLE:
         cost += whole_cost(pixels, image.format or "", working, size) - 4 * pixels
     elif image.format == "TIFF" and image.tile[0][0] == "libtiff":
-        cost += size + _strip(image)  # libtiff maps the file
+        cost += size + _strip(image)  # libtiff gets the file in memory
     elif len(image.tile) > 1:
         cost += 2 * _strip(image)
     return cost
@@ -158,8 +158,18 @@ def _bits(image: ImageFile) -> int:
     return 2 * bits if ";16" in packed and not image.mode.startswith("I") else bits
 
 
+def long_row(image: ImageFile) -> int:
+    """Bytes of a row in the file, where it is not compressed and longer than what Pillow reads at a time; else 0."""
+    if not image.tile or image.tile[0][0] != "raw":
+        return 0
+    row = image.width * _bits(image) // 8
+    return row if row > image.decodermaxblock else 0
+
+
 def _strip(image: ImageFile) -> int:
-    """Bytes of the strip or tile that libtiff decodes at a time."""
+    """Bytes that libtiff takes to decode a strip or a tile: as our reader has reckoned, else of its pixels."""
+    if reckoned := getattr(image, "strip_cost", 0):
+        return int(reckoned)
     tags = getattr(image, "tag_v2", {})
     width, rows = tags.get(322, image.width), tags.get(323, tags.get(278, image.height))
     area = min(width, 2 * image.width) * min(rows, 2 * image.height)
