@@ -29,8 +29,6 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from outword.base.files import clear_ours
-
 GRACE = 1.5  # seconds in which a command may tidy up after a signal; a service has more (`allow`)
 LAST = 0.5  # seconds for what is done without it: scratch folders, a line on stderr
 OFTEN = 0.05  # seconds between two looks at the clock
@@ -205,7 +203,8 @@ def _watch(seen: socket.socket) -> None:
 
 
 def _tidy(sign: int) -> None:
-    clear_ours()
+    if files := sys.modules.get("outword.base.files"):  # else nothing was written
+        files.clear_ours()
     _say(f"{WORDS[signal.Signals(sign)]}: something did not end in time, and was left")
     _flush()
 
