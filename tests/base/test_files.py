@@ -188,6 +188,7 @@ def slow(path, **options):
         finally:
             os.kill(os.getpid(), signal.SIGTERM)  # "timeout" sends it twice
             time.sleep(0.1)
+            print("tidied up", flush=True)
 
 outword.words.labels.read_labels = slow
 main(["fit", sys.argv[1]])
@@ -196,7 +197,7 @@ main(["fit", sys.argv[1]])
 
 def test_sigterm_tidies_up_like_ctrl_c(tmp_path):
     run = subprocess.run([sys.executable, "-c", STOPPED, tmp_path / "a"], capture_output=True, text=True, timeout=50)
-    assert (run.returncode, run.stdout, run.stderr) == (143, "", "terminated\n")
+    assert (run.returncode, run.stdout, run.stderr) == (143, "tidied up\n", "terminated\n")
     assert os.listdir(tmp_path) == []
 
 

@@ -8,11 +8,10 @@ import sys
 import threading
 
 import pytest
+
 from conftest import PHOTOS, call
 from helpers.hung import hung
 from helpers.served import ask, form
-
-import outword
 from outword.base import ending
 from outword.base.ending import Deadline
 

@@ -20,9 +20,15 @@ for one in outer:
 def hang(*args, **named):
     lock = ctypes.create_string_buffer(64)  # all zeros: a mutex that is free
     library = ctypes.PyDLL(None) if how == "holding" else ctypes.CDLL(None)
-    os.write(int(here), b".")
-    for _ in range(2):
-        library.pthread_mutex_lock(lock)  # the second time for ever; signals do not end it
+    begun = False
+    while True:
+        try:
+            if not begun:
+                begun = True
+                os.write(int(here), b".")
+            library.pthread_mutex_lock(lock)  # the second time for ever; signals do not end it
+        except BaseException:  # a signal came just before
+            pass
 
 setattr(owner, name, hang)
 ending.GRACE, ending.LAST = float(grace), 0.2

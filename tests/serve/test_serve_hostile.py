@@ -9,7 +9,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -33,7 +33,7 @@ GRACE = 1.5  # seconds in which a command may tidy up after a signal; a service 
 LAST = 0.5  # seconds for what is done without it: scratch folders, a line on stderr
 OFTEN = 0.05  # seconds between two looks at the clock
 STOPS = (signal.SIGINT, signal.SIGTERM)
-WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 _held = threading.local()
 _watched, _told = threading.Event(), threading.Event()
 
@@ -61,7 +61,7 @@ def tell() -> None:
 def stop(sign: int, frame: FrameType | None) -> None:
     """Raise for the first signal of all: "timeout" and others send it twice, and people press Ctrl-C again."""
     if not is_told():
-        tell()
+        _told.set()
         raise Terminated if sign == signal.SIGTERM else KeyboardInterrupt
 
 
@@ -179,6 +179,7 @@ def _release_child() -> None:
     """Make the signals of a child its own."""
     signal.set_wakeup_fd(-1)
     _watched.clear()
+    _told.clear()
     for sign, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(sign) is stop:
             signal.signal(sign, usual)
@@ -205,7 +206,7 @@ def _watch(seen: socket.socket) -> None:
 def _tidy(sign: int) -> None:
     if files := sys.modules.get("outword.base.files"):  # else nothing was written
         files.clear_ours()
-    _say(f"{WORDS[signal.Signals(sign)]}: something did not end in time, and was left")
+    _say(f"{WORDS[sign]}: something did not end in time, and was left")
     _flush()
 
 
