@@ -16,6 +16,7 @@ from outword.base import files
 from outword.base.files import parse_json, sweep, whole_file, whole_folder
 from outword.detector import artifact
 from outword.detector.artifact import Saved
+from outword.errors import ArtifactError
 
 OLD, NEW = (Saved({}, {"labels": np.full(4, n)}, [name], [], [], []) for n, name in enumerate(("old", "new")))
 
@@ -187,6 +188,7 @@ def slow(path, **options):
         finally:
             os.kill(os.getpid(), signal.SIGTERM)  # "timeout" sends it twice
             time.sleep(0.1)
+            print("tidied up", flush=True)
 
 outword.words.labels.read_labels = slow
 main(["fit", sys.argv[1]])
@@ -195,8 +197,57 @@ main(["fit", sys.argv[1]])
 
 def test_sigterm_tidies_up_like_ctrl_c(tmp_path):
     run = subprocess.run([sys.executable, "-c", STOPPED, tmp_path / "a"], capture_output=True, text=True, timeout=50)
-    assert (run.returncode, run.stdout, run.stderr) == (143, "", "terminated\n")
+    assert (run.returncode, run.stdout, run.stderr) == (143, "tidied up\n", "terminated\n")
     assert os.listdir(tmp_path) == []
+
+
+TIDYING = """
+import os, signal, sys
+from pathlib import Path
+import outword.words.labels
+from outword.base import files
+from outword.cli import main
+
+def write(path, **options):
+    with files.whole_file(Path(path)) as temporary:
+        temporary.write_text("all")
+
+def clear(folder, clear=files._clear):
+    files._clear = clear
+    os.kill(os.getpid(), signal.SIGNUMBER)
+    clear(folder)
+
+files._clear = clear
+outword.words.labels.read_labels = write
+sys.argv[0] = "outword"
+COMMAND
+"""
+
+
+@pytest.mark.parametrize("command", ["main()", "main(sys.argv[1:])"])
+@pytest.mark.parametrize(("sign", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_within_the_clean_up_leaves_nothing_behind(tmp_path, sign, code, command):
+    """`main()` is a command of its own; given arguments, it is part of another program."""
+    script = TIDYING.replace("SIGNUMBER", sign).replace("COMMAND", command)
+    run = subprocess.run([sys.executable, "-c", script, "fit", tmp_path / "a"], timeout=50, check=False)
+    assert run.returncode == code
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_what_is_cleared_under_another_thread_becomes_nothing(tmp_path, monkeypatch, replaces):
+    """The main thread may hang, and go on: it must not put half a detector in its place, nor take the old one away."""
+    monkeypatch.setattr(files, "TRIES", 2)
+    path = artifact.save(tmp_path / "a", OLD) if replaces else tmp_path / "a"
+    with pytest.raises((OSError, ArtifactError)), whole_folder(path) as new:
+        (new / "labels.txt").write_text("half")
+        files.clear_ours()
+    assert os.listdir(tmp_path) == ["a"] * replaces
+    assert not replaces or artifact.load(path).labels == ["old"]
+    with pytest.raises(OSError), whole_file(tmp_path / "b") as temporary:
+        temporary.write_text("half")
+        files.clear_ours()
+    assert os.listdir(tmp_path) == ["a"] * replaces
 
 
 def test_the_signal_is_given_back(tmp_path):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -65,6 +66,14 @@ def ask(address, method, path, body=None, headers=(), kind=None):
         return answer.status, answer.headers, answer.read()
     finally:
         connection.close()
+
+
+def soon(true):
+    """Whether something becomes true; it has half a minute."""
+    end = time.monotonic() + 30
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
 
 
 def form(*files, field="images"):

@@ -149,6 +149,6 @@ def test_bodies_in_single_bytes_are_kept_in_large_pieces():
     async def send(message): ...
 
     scope = {"type": "http", "method": "POST", "path": "/v1/score", "headers": []}
-    service = SimpleNamespace(limits=LIMITS, telemetry=Telemetry(), batcher=SimpleNamespace(refusal=lambda: None))
+    service = SimpleNamespace(limits=LIMITS, telemetry=Telemetry(), refusal=lambda: None)
     asyncio.run(Gate(app, Door(service, None, local=False))(scope, drip, send))
     assert [len(message["body"]) for message in given] == [PIECE, PIECE, PIECE, 1]

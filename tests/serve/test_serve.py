@@ -28,14 +28,16 @@ from PIL import Image
 import outword
 from conftest import LABELS, PHOTOS, call
 from helpers.bad_images import encoded
-from helpers.served import ask, form, in_thread, process
+from helpers.served import ask, form, in_thread, process, soon
 from outword.base.extras import install
+from outword.base.processors import usable_cpus
 from outword.cli.serve_verb import check_token
 from outword.errors import ParameterError
 from outword.photos import decode as decoding
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import footprint
 from outword.serve.limits import Limits
+from outword.serve.pools import Pool
 from outword.serve.refusals import Refusal
 from outword.serve.server import is_local, most_connections, read_head
 from outword.serve.service import judge_jobs
@@ -525,6 +527,47 @@ def test_several_threads_work_at_once_and_a_late_item_does_not_wait_for_those_at
                     return await asyncio.wait_for(asyncio.gather(first, batcher.submit(2)), 20)
 
     assert asyncio.run(main()) == [1, 2]
+
+
+def test_decoders_that_hang_are_reported_and_images_refused_at_once(detector, monkeypatch):
+    go = threading.Event()
+    monkeypatch.setattr("outword.encoders.base.Loader.load_one", lambda *args, **named: go.wait(30))
+    with in_thread(detector, Limits(seconds=0.1)) as address:
+        told(ask(address, "GET", "/healthz"))
+        assert refused(score(address, *[CAT] * usable_cpus())) == (503, "overloaded")
+        assert soon(lambda: ask(address, "GET", "/healthz")[0] == 503)
+        assert refused(ask(address, "GET", "/healthz")) == (503, "stuck")
+        assert refused(ask(address, "GET", "/readyz")) == (503, "overloaded")
+        answer = score(address, CAT)
+        assert refused(answer) == (503, "overloaded")
+        assert b"no thread is left to decode images: each hangs at an image" in answer[2]
+        go.set()
+        assert soon(lambda: ask(address, "GET", "/healthz")[0] == 200)
+        told(ask(address, "GET", "/readyz"))
+
+
+def test_threads_are_stuck_when_all_of_them_are():
+    go, begun = threading.Event(), threading.Semaphore(0)
+
+    def hang():
+        begun.release()
+        return go.wait(30)
+
+    async def main():
+        pool = Pool(2, "outword-test")
+        seen, works = [], []
+        for _ in range(2):
+            works.append(asyncio.create_task(pool.run(hang)))
+            while not begun.acquire(blocking=False):
+                await asyncio.sleep(0.001)
+            seen.append(pool.is_stuck(-1))
+        assert (seen, pool.is_stuck(60)) == ([False, True], False)
+        pool.close()  # which does not wait
+        go.set()
+        assert await asyncio.gather(*works) == [True, True]
+        assert not pool.is_stuck(-1)
+
+    asyncio.run(main())
 
 
 def test_what_takes_too_long_is_given_up(detector, monkeypatch):

@@ -9,7 +9,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,7 +21,7 @@ from PIL import Image
 
 from conftest import PHOTOS
 from helpers.bad_images import png_header
-from helpers.served import ask, form, process
+from helpers.served import ask, form, process, soon
 
 if not Path("/proc/self/fd").exists():
     pytest.skip("memory and open files are read from /proc", allow_module_level=True)
@@ -73,14 +72,6 @@ class Server:
         """Bytes in memory; the most that there ever were as `VmHWM`."""
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"{kind}:\s+(\d+) kB", text)[1]) << 10
-
-
-def soon(true):
-    """Whether something becomes true; it has half a minute."""
-    end = time.monotonic() + 30
-    while not true() and time.monotonic() < end:
-        time.sleep(0.05)
-    return true()
 
 
 def statuses(said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ ABANDONED = 86400.0  # seconds without a change after which a scratch folder is 
 DEEPEST = 64  # levels of JSON; ours have six
 TRIES = 10  # looks at a folder that another process may be replacing
 _SCRATCH = re.compile(r"\.outword-[0-9a-f]{8}-[0-9a-f]{16}")
+_ours: set[Path] = set()  # scratch folders of this process that may be there still
 T = TypeVar("T")
 
 
@@ -150,6 +152,26 @@ def sweep(folder: Path) -> None:
             _sweep(scratch)
 
 
+def clear_ours() -> None:
+    """Remove the scratch folders of this process, which ends: signals may have stopped it at any step.
+
+    Another thread may still be at work in one. So each takes another name first: from then on nothing that lies in it
+    can become a file or a folder that people see, and what it replaced goes back.
+    """
+    for folder in list(_ours):
+        gone = _new_name(folder.parent)
+        _ours.add(gone)
+        with suppress(OSError):
+            folder.rename(gone)
+            _clear(gone)
+        _ours.difference_update((folder, gone))
+
+
+atexit.register(clear_ours)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ours.clear)  # a child has none yet
+
+
 _sweep_once = lru_cache(maxsize=1024)(sweep)  # once a process: thousands of files may go to a folder of thousands
 
 
@@ -172,21 +194,33 @@ def _scratch(parent: Path) -> Iterator[Path]:
     folder, handle = _made(parent)
     try:
         yield folder
-    finally:
+    finally:  # where a signal stops this, `clear_ours` does it at the end of the process
         _clear(folder)
+        _ours.discard(folder)
         release(handle)
 
 
 def _made(parent: Path) -> tuple[Path, int | None]:
     """A new scratch folder, and the lock on it; another process may sweep it away before it is locked."""
     while True:
-        folder = parent / f".outword-{_machine()}-{secrets.token_hex(8)}"
-        folder.mkdir(0o700)
+        folder = _new_name(parent)
+        _ours.add(folder)  # before it is there: a signal may come after any step
+        try:
+            folder.mkdir(0o700)
+        except OSError:
+            _ours.discard(folder)
+            raise
         with suppress(BlockingIOError, FileNotFoundError):
             handle = lock(folder)
             if folder.exists():
                 return folder, handle
             release(handle)
+        _ours.discard(folder)
+
+
+def _new_name(parent: Path) -> Path:
+    """A name for a scratch folder that no other one has."""
+    return parent / f".outword-{_machine()}-{secrets.token_hex(8)}"
 
 
 def _sweep(scratch: Path) -> None:

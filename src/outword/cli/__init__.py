@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from types import FrameType
 from typing import Any
 
 import click
 
 from outword._version import __version__
+from outword.base.ending import WORDS, sign_of, terminable, watched
 from outword.base.waiting import show_waits
 from outword.cli.failures import Failure, Group, failing
 from outword.cli.progress import Spinner
@@ -25,30 +24,26 @@ VERBS = (
 )  # fmt: skip
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came: what Ctrl-C tidies up is tidied up for it too."""
-
-
 @contextmanager
-def terminable() -> Iterator[None]:
-    """A block in which SIGTERM is raised as `Terminated`, once; "timeout" and others send it twice."""
-    if threading.current_thread() is not threading.main_thread():  # only that one may ask for signals
-        yield
-        return
-
-    def stop(sign: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, lambda sign, frame: None)
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
+def stoppable() -> Iterator[None]:
+    """A block from which a signal leads to the exit code of that signal."""
     try:
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    except KeyboardInterrupt as stop:
+        sign = sign_of(stop)
+        click.echo(WORDS[sign], err=True)
+        raise click.exceptions.Exit(128 + sign) from None
 
 
 class Verbs(Group):
     """Imports a verb's file when the verb is used, and turns expected errors into one line."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
+        """Run a command line: that of this process, or one that a program gives, and goes on afterwards."""
+        if args is not None or threading.current_thread() is not threading.main_thread():
+            return super().main(args, *more, **extra)
+        with watched():
+            return super().main(None, *more, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs, in the order in which they are used."""
@@ -64,18 +59,14 @@ class Verbs(Group):
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Read the options before the verb."""
-        with failing():
+        with stoppable(), failing():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
         try:
-            with terminable(), failing(ctx):
+            with stoppable(), terminable(), failing(ctx):
                 return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            terminated = isinstance(stop, Terminated)
-            click.echo("terminated" if terminated else "interrupted", err=True)
-            raise click.exceptions.Exit(143 if terminated else 130) from None
         except BrokenPipeError:
             raise
         except MemoryError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Callable
 from dataclasses import fields
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.ending import GRACE, allow
 from outword.base.extras import require
 from outword.cli.fit_verb import check_detector, check_either, fit_plainly
 from outword.cli.options import judge_options, labels_option, own_column_option
@@ -86,6 +88,7 @@ def command(
         )
         chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
         limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
+        allow(math.ceil(limits.patience) + GRACE)
         app = create_app(found, limits, token, local=server.is_local(host))
         server.Server(app, limits, ready=lambda: click.echo(server.address(bound))).run(sockets=[bound])
     say("stopped")

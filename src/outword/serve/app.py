@@ -30,7 +30,7 @@ from outword.serve.bodies import read_images
 from outword.serve.gate import PIECE, Door, Gate
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
-from outword.serve.service import Service, Told, Vector
+from outword.serve.service import Service, Told, Vector, no_thread
 from outword.words.labels import check_labels
 
 PACKAGE = Path(str(files("outword")))
@@ -175,7 +175,9 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
 def _add_state(app: FastAPI, service: Service) -> None:
     @app.get("/healthz", tags=["state"])
     async def healthz() -> schemas.Status:
-        """Whether the process answers."""
+        """Whether the process answers, and has threads left that do not hang."""
+        if stuck := service.stuck():
+            raise Refusal(503, "stuck", no_thread(stuck), "start the service anew")
         return schemas.Status(status="ok")
 
     @app.get("/readyz", tags=["state"])
@@ -183,7 +185,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
         """Whether images would be taken right now."""
         if not service.batcher.alive:
             raise busy("the model's thread does not run", code="not_ready")
-        if refusal := service.batcher.refusal():
+        if refusal := service.refusal():
             raise refusal
         return schemas.Status(status="ready")
 

@@ -7,10 +7,11 @@ import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Generic, TypeVar
 
+from outword.serve.pools import Pool
 from outword.serve.refusals import Refusal, busy
 
 Item = TypeVar("Item")
@@ -41,20 +42,20 @@ class Batcher(Generic[Item, Result]):
         self._work, self._most, self._wait, self._queue = work, most, wait, queue
         self._todo: deque[tuple[Item, asyncio.Future[Result]]] = deque()
         self._arrived = asyncio.Event()
-        self._threads, self._count = ThreadPoolExecutor(threads, thread_name_prefix="outword-model"), threads
+        self.pool = Pool(threads, "outword-model")
         self._speed = 0.0  # items a second, lately
         self._tasks: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """A block in which items are worked on; the server has answered what it accepted before it ends."""
-        self._tasks = [asyncio.create_task(self._run()) for _ in range(self._count)]
+        self._tasks = [asyncio.create_task(self._run()) for _ in range(self.pool.count)]
         yield
         for task in self._tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        self._threads.shutdown()
+        self.pool.close()
 
     @property
     def alive(self) -> bool:
@@ -92,13 +93,12 @@ class Batcher(Generic[Item, Result]):
         return await future
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             if not (batch := await self._next_batch()):
                 continue
             began = time.monotonic()
             self._at_work += len(batch)
-            results = await loop.run_in_executor(self._threads, self._attempt, [item for item, _ in batch])
+            results = await self.pool.run(partial(self._attempt, [item for item, _ in batch]))
             speed = self._at_work / max(time.monotonic() - began, 1e-9)  # of all threads together
             self._at_work -= len(batch)
             self._speed = speed if not self._speed else 0.9 * self._speed + 0.1 * speed

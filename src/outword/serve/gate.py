@@ -71,7 +71,7 @@ class Door:
     @property
     def full(self) -> bool:
         """Whether no image would be taken."""
-        return self.service.batcher.full
+        return self.service.batcher.full or self.service.refusal() is not None
 
     def check(self, method: str, path: str, headers: Headers) -> None:
         """Refuse who may not ask, and what is not taken right now."""
@@ -86,7 +86,7 @@ class Door:
             if kind.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), self._token):
                 hint, ask = "send the header Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"}
                 raise Refusal(401, "unauthorized", "the token is missing or wrong", hint, ask)
-        if path == LARGE and (refusal := self.service.batcher.refusal()):
+        if path == LARGE and (refusal := self.service.refusal()):
             raise refusal
 
 

@@ -36,6 +36,11 @@ class Limits(client.Limits):
     batch: int = _limit(16, "Images, of several requests, that are handed to the encoder together.")
     wait_ms: float = _limit(5.0, "How long an image waits for others on their way.")
 
+    @property
+    def patience(self) -> float:
+        """Seconds after which no request is left: it is received, answered, and the answer is read."""
+        return 3 * self.seconds
+
     def __post_init__(self) -> None:
         hint = "the largest request must fit where no other is"
         whole_number("queue", self.queue, least=self.images, hint=hint)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,15 +30,23 @@ from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import Limits
+from outword.serve.pools import Pool
+from outword.serve.refusals import Refusal, busy
 
 LOG = logging.getLogger("outword.serve")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+DECODING = "decode images"  # what most images need; large ones have threads of their own
 Vector = NDArray[np.float32]
 Judged = tuple[Verdict, Vector]  # with the vector that was scored
 Told = tuple[Verdict, Vector, Look]  # and what there is to note of the photo
 T = TypeVar("T")
+
+
+def no_thread(works: Iterable[str]) -> str:
+    """What to say of work that no thread is left for."""
+    return f"no thread is left to {' or '.join(sorted(works))}: each hangs at an image"
 
 
 class Telemetry:
@@ -83,9 +90,9 @@ class Service:
             threads=detector.encoder.callers,
         )
         self._encoder = detector.encoder
-        self._threads = ThreadPoolExecutor(usable_cpus(), thread_name_prefix="outword-decode")
-        self._large = ThreadPoolExecutor(max(1, usable_cpus() // 2), thread_name_prefix="outword-decode-large")
-        self._readers = ThreadPoolExecutor(2, thread_name_prefix="outword-read")  # these never wait for an image
+        self._small = Pool(usable_cpus(), "outword-decode")
+        self._large = Pool(max(1, usable_cpus() // 2), "outword-decode-large")
+        self._readers = Pool(2, "outword-read")  # these never wait for an image
         self.telemetry.queue.set_function(lambda: self.batcher.on_their_way)
         self.telemetry.detectors.set_function(lambda: len(self.detectors))
 
@@ -95,12 +102,23 @@ class Service:
         async with self.batcher.running():
             with blas:  # its threads spin after each product, in the way of the encoder's and of decoding
                 yield
-        for threads in (self._threads, self._large, self._readers):
-            threads.shutdown(cancel_futures=True)
+        for pool in (self._small, self._large, self._readers):
+            pool.close()
+
+    def stuck(self) -> list[str]:
+        """The work that no thread is left for: each has been at one image since long after its request was refused."""
+        pools = {DECODING: self._small, "decode large images": self._large, "score": self.batcher.pool}
+        return [work for work, pool in pools.items() if pool.is_stuck(self.limits.patience)]
+
+    def refusal(self) -> Refusal | None:
+        """Why no image is taken right now; None if one is. Small ones are taken while large ones are stuck."""
+        if stuck := {DECODING, "score"}.intersection(self.stuck()):
+            return busy(no_thread(stuck), 60)
+        return self.batcher.refusal()
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run what takes milliseconds, away from the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+        return await self._readers.run(work)
 
     async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Told | ImageError]:
         """Verdicts of images or vectors, in order; an image that cannot be read has its error."""
@@ -122,12 +140,11 @@ class Service:
 
     async def _loaded(self, item: Blob) -> Any:
         """What the loader made of an image; large ones have threads of their own, so that others pass them."""
-        loop = asyncio.get_running_loop()
         load = partial(self._encoder.loader.load_one, item, max_pixels=self.limits.pixels)
         try:
-            return await loop.run_in_executor(self._threads, partial(load, large=False))
+            return await self._small.run(partial(load, large=False))
         except LargeImageError:
-            return await loop.run_in_executor(self._large, partial(load, large=True))
+            return await self._large.run(partial(load, large=True))
 
     def _judge(self, jobs: Sequence[Job]) -> list[Judged | ImageError]:
         self.telemetry.batches.observe(len(jobs))
