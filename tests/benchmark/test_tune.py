@@ -17,6 +17,7 @@ from outword.benchmark.run.suite import Entry
 from outword.benchmark.run.tune import OUTSIDE, STAND_IN, tune, tune_vectors, unrelated
 from outword.encoders import get_encoder
 from outword.errors import InputError, ParameterError
+from outword.maths.thresholds import share_bounds
 from outword.vectors.id_images import IdImages
 from outword.vectors.reference import Reference, find_reference
 from outword.words.labels import check_labels
@@ -124,11 +125,16 @@ def test_methods_that_cannot_score_are_left_out():
 
 def test_a_share():
     flags = np.array([True] * 19 + [False])
-    share = Share.of(flags, np.zeros(100))
-    assert (share.value, share.n) == (0.95, 20) and round(share.low, 3) == 0.784 and round(share.high, 3) == 0.997
-    assert str(share) == "95.0 % (78.4 to 99.7)"
-    wider = Share.of(flags, np.linspace(-0.2, 0.0, 101))  # 5 % of the cuts lose 0.19 or more, and none wins
-    assert wider.low == pytest.approx(0.95 - np.hypot(0.95 - share.low, 0.19)) and wider.high == share.high
+    share = Share.of(flags, 0.95)
+    assert (share.value, share.n, share.low) == (0.95, 20, share_bounds(20, 18)[0])
+    assert round(share.low, 3) == 0.717 and round(share.high, 3) == 0.997
+    assert str(share) == "95.0 % (71.7 to 99.7)"
+    chosen = Share.of(flags, 0.95, lost=0.1)
+    assert (chosen.value, chosen.low, chosen.high) == pytest.approx((0.85, share.low - 0.1, share.high))
+    moved = Share.of(flags, 0.95, shift=-0.2)
+    assert (moved.value, moved.low, moved.high) == pytest.approx((0.95, share.low - 0.2, share.high))
+    assert Share.of(flags, 0.95, chosen=5).low == share_bounds(20, 18, 0.98)[0] < share.low
+    assert Share.of(flags, 0.95, shift=0.2).high == 1 and Share.of(flags, 0.2).value == share.low
 
 
 def test_the_reference_without_the_labels_and_without_the_users_photos():

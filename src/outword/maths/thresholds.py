@@ -195,16 +195,17 @@ def fit_balanced(inside: ArrayLike, outside: ArrayLike) -> Threshold:
     return Threshold(value, "balanced", accepted / n, n, *share_bounds(n, accepted), len(bad))
 
 
-def share_bounds(n: int, accepted: int) -> tuple[float, float]:
-    """Where the true share lies, with 90 % confidence, of photos like these that are accepted as so many of n are.
+def share_bounds(n: int, accepted: int, confidence: float = 0.9) -> tuple[float, float]:
+    """Where the true share lies, by default with 90 % confidence, of photos that are accepted as so many of n are.
 
     The interval of Clopper and Pearson (1934): it holds whatever the share is.
 
     >>> np.round(share_bounds(20, 20), 2).tolist()
     [0.86, 1.0]
     """
-    low = _beta_quantile(n, n - accepted + 1, 0.05) if accepted else 0.0
-    return low, _beta_quantile(n, n - accepted, 0.95) if accepted < n else 1.0
+    tail = (1 - confidence) / 2
+    low = _beta_quantile(n, n - accepted + 1, tail) if accepted else 0.0
+    return low, _beta_quantile(n, n - accepted, 1 - tail) if accepted < n else 1.0
 
 
 def _fewest_mistakes(good: Array, bad: Array, cut: float | None) -> float:

@@ -12,7 +12,7 @@ from outword.base.checks import number
 from outword.base.wording import a_few
 from outword.benchmark.run.catalogue import own_found, source_of
 from outword.benchmark.run.compare import Tell, applicable, none_applies, read_sets, silent
-from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected
+from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected, promised
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.suite import Entry
 from outword.detector.calibration import STRANGE, check_disjoint
@@ -69,8 +69,8 @@ class Tuned:
             )
         others = "ordinary photos (the reference)" if self.stand_in else "the other photos"
         return (
-            f"{why}. Expected, on photos that had no part in choice and cut: {self.tpr} of yours in and {self.tnr} of "
-            f"{others} out, with 90 % intervals."
+            f"{why}. Expected of new photos like these: {self.tpr} of yours in and {self.tnr} of {others} out, with "
+            "90 % intervals."
         )
 
 
@@ -149,16 +149,16 @@ def tune_vectors(
     photos = Dealt(dict(labels), inside, outside)
     tried = photos.trials(recipes, report, tell)
     best, choices = best_of(tried), [best_of(tried, fold) for fold in range(FOLDS)]
-    yours, others = expected(best, choices, tpr)
-    detector, warnings = photos.calibrated(best, tpr, report)
+    detector, final, warnings = photos.calibrated(best, tpr, report)
+    yours, others = expected(best, choices, final, tpr)
     found = sorted((trial.candidate(tpr) for trial in tried), key=lambda one: (one.name != best.name, -one.auroc))
     agreed = sum(choice is best for choice in choices)
-    told = (*warnings, *_open(others))
+    told = tuple(filter(None, [*warnings, promised(detector, yours), *_open(others)]))
     return Tuned(detector, yours, others, tuple(found), agreed, outside.name == STAND_IN, told)
 
 
 def _open(tnr: Share) -> Iterator[str]:
-    """What is left open of the photos of other things, if it is much; the threshold says it of those of the classes."""
+    """What is left open of the photos of other things, if it is much; the threshold warns of those of the classes."""
     if tnr.high - tnr.low > WIDE:
         yield (
             f"the expected TNR is uncertain: it lies between {tnr.low:.2f} and {tnr.high:.2f} with 90 % confidence; "
