@@ -325,7 +325,6 @@ def _told(meaning: Meaning) -> list[str]:
 def _expected(detector: Detector) -> str:
     """What the cut is expected to do, as far as that is known."""
     from outword.detector.positives import UNKNOWN
-
     from outword.maths.reference import share_let_in
 
     cut, known = detector.cut, detector.counted_scores

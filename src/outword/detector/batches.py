@@ -48,8 +48,9 @@ class Batch:
         if self.cut:
             share, rest = self.cut.target_fpr or 0.0, self.cut.n_reference
             which = f"{rest:,} of these photos that look like none of your classes"
+            lets_in = f"the cut lets in {100 * share:.3g}% of {which}"
             unknown = "how many unrelated photos get in is not known, and there is no p"
-            return f"no reference for {encoder} and these classes: the cut lets in {100 * share:.3g}% of {which}; {unknown}"
+            return f"no reference for {encoder} and these classes: {lets_in}; {unknown}"
         few = counted(self.n_photos, "photo")
         if self.n_photos >= FEWEST:
             few = f"{round((1 - self.like) * self.n_photos):,} of {few} that look like none of your classes"

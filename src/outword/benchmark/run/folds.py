@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.benchmark.run.catalogue import own_found
-from outword.benchmark.run.compare import INSIDE, SEED, Tell, none_applies
+from outword.benchmark.run.compare import INSIDE, Tell, none_applies
 from outword.benchmark.run.measure import Cell
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.results import Place

@@ -263,8 +263,8 @@ def unrelated(
     rows = np.flatnonzero(~named_in(plain, reference) & ~alike & (nearest < SAME))
     if alike.any():
         tell(
-            f"{alike.sum():,} of {len(reference):,} photos of the reference look like your classes and have no names, so "
-            "they are left out: of all ordinary photos fewer may be out than the expected TNR says"
+            f"{alike.sum():,} of {len(reference):,} photos of the reference look like your classes and have no names, "
+            "so they are left out: of all ordinary photos fewer may be out than the expected TNR says"
         )
     if len(rows) < FEWEST_UNRELATED:
         raise InputError(
