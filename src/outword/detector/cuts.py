@@ -115,8 +115,9 @@ def named_like_labels(detector: Detector, vectors: NDArray[np.floating]) -> Flag
 def named_in(detector: Detector, reference: Reference) -> Flags:
     """Which photos of a reference show a label by their name."""
     rows = set(map(fold, detector.rows))
-    named = np.array(are_below(reference.wnids, detector.meanings))
-    return named | np.array([bool(name) and fold(name) in rows for name in reference.names])
+    below = np.array(are_below(reference.wnids, detector.meanings), dtype=bool)
+    same = np.array([bool(name) and fold(name) in rows for name in reference.names], dtype=bool)
+    return np.logical_or(below, same)
 
 
 def alike_in(detector: Detector, reference: Reference) -> Flags:
