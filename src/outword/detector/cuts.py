@@ -117,7 +117,7 @@ def named_in(detector: Detector, reference: Reference) -> Flags:
     rows = set(map(fold, detector.rows))
     below = np.array(are_below(reference.wnids, detector.meanings), dtype=bool)
     same = np.array([bool(name) and fold(name) in rows for name in reference.names], dtype=bool)
-    return np.logical_or(below, same)
+    return np.asarray(below | same)
 
 
 def alike_in(detector: Detector, reference: Reference) -> Flags:
