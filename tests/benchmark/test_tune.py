@@ -138,12 +138,12 @@ def test_a_share():
     assert Share.of(flags, 0.95, shift=0.2).high == 1 and Share.of(flags, 0.2).value == share.low
 
 
-def one_trial(rng, n, n_others, gap=2.0):
+def one_trial(rng, n, n_others, gap=2.0, name="names"):
     """A method that looks at no photos, on scores of photos of the classes and of other things."""
     inside, outside = rng.normal(gap, 1, n), rng.normal(0, 1, n_others)
     outs = [frozenset(some) for size in (1, 2) for some in combinations(range(FOLDS), size)]
     folds = np.arange(n) % FOLDS, np.arange(n_others) % FOLDS
-    return Trial("names", None, folds, dict.fromkeys(outs, (inside, outside))), inside, outside
+    return Trial(name, None, folds, dict.fromkeys(outs, (inside, outside))), inside, outside
 
 
 @pytest.mark.parametrize("n", [20, 50])
@@ -161,7 +161,7 @@ def test_intervals_hold_in_a_world_that_is_known(n):
 
 def test_what_a_choice_loses_is_in_the_interval():
     rng = np.random.default_rng(0)
-    trials = [one_trial(rng, 40, 40, 1.0)[0] for _ in range(5)]
+    trials = [one_trial(rng, 40, 40, 1.0, str(number))[0] for number in range(5)]
     best, choices = best_of(trials), [best_of(trials, fold) for fold in range(FOLDS)]
     inside, outside = best.unseen()
     cut = fit_threshold(inside, 0.9, others=outside).value
