@@ -49,7 +49,9 @@ def holds(figures: Array, samples: Array) -> list[bool]:
     first, *_, last = order = np.argsort(-figures)
     given, both = samples.mean(axis=1), np.stack([seeds_resampled(one) for one in samples])
     plain = [given[first] - given[order[1]], given[first] - given[last], both[first] - both[last]]
-    at_once = np.abs(figures[first] - figures) <= half_widths(both)[first]
+    n_pairs = METHODS * (METHODS - 1) // 2
+    stretched = np.stack([seeds_resampled(one, n_pairs) for one in samples])
+    at_once = np.abs(figures[first] - figures) <= half_widths(stretched)[first]
     return [low <= 0 <= high for low, high in map(interval, plain)] + [bool(at_once.all())]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outword.benchmark.run import bootstrap
-from outword.benchmark.run.bootstrap import half_widths, interval, resampled
+from outword.benchmark.run.bootstrap import half_widths, interval, resampled, seed_stretch, seeds_resampled
 from outword.errors import InputError, ParameterError
 from outword.metrics import auroc, fpr_at_tpr
 
@@ -155,6 +155,29 @@ def test_intervals_of_the_best_hold_though_it_was_picked():
         naive += low <= 0 <= high
     assert 0.93 <= held / 400 <= 0.975
     assert naive / 400 < 0.75
+
+
+@pytest.mark.parametrize(("n_methods", "n_seeds"), [(2, 2), (5, 3), (5, 5)])
+def test_intervals_hold_with_few_seeds(n_methods, n_seeds):
+    """Methods that are alike, whose figures move with the seed far more than with the images."""
+    rng, held, n_pairs = np.random.default_rng(0), [], n_methods * (n_methods - 1) // 2
+    for _ in range(60):
+        seeds = rng.normal(size=(n_methods, n_seeds, 1))
+        samples = seeds + rng.normal(scale=0.1, size=(n_methods, 1, 150))
+        figures = seeds.mean(axis=(1, 2))
+        best = int(figures.argmax())
+        for at_once in (None, n_pairs):
+            widths = half_widths([seeds_resampled(one, at_once) for one in samples])[best]
+            held.append((np.abs(figures[best] - figures) <= widths).all())
+    plain, stretched = np.mean(np.reshape(held, (60, 2)), axis=0)
+    assert stretched >= 0.88 > plain
+
+
+def test_many_seeds_are_hardly_stretched_and_one_not_at_all():
+    values = np.random.default_rng(0).normal(size=(1, 50))
+    np.testing.assert_array_equal(seeds_resampled(values, 3), values[0])
+    assert 1 < seed_stretch(200, 10) < 1.03
+    assert seed_stretch(2, 1) == pytest.approx(np.sqrt(2) * 12.7062 / 1.95996, rel=1e-4)  # from a table of t
 
 
 def test_no_sets():

@@ -33,7 +33,7 @@ def said(page):
 
 
 def test_the_winner_is_named_with_its_lead(tmp_path):
-    own = suite(["debiased", "mcm", "energy"])
+    own = suite(["debiased", "mcm", "energy"], seeds=5)
     outcome = run(tmp_path, own, ahead={"debiased": 0.5, "mcm": 3.0, "energy": 1.5}, samples=200)
     text = said(report(outcome, tmp_path)[1])
     found = leads(outcome, MINI)["energy"]
@@ -46,7 +46,7 @@ def test_the_winner_is_named_with_its_lead(tmp_path):
     assert "mcm is ahead in 100.0 % of the samples" in text
     assert "not separable" not in text
     assert "names only" not in text
-    fpr95 = sum(one.fpr95_id for one in outcome.select(entry="mcm")) / 4
+    fpr95 = sum(one.fpr95_id for one in outcome.select(entry="mcm")) / 10
     assert f"mcm is the best by FPR95, too: {100 * fpr95:.2f} %." in text
 
 

@@ -1,7 +1,8 @@
 """`outword tune`: a choice and a cut that no judged photo had a part in, on vectors that are made up and on photos."""
 
 import shutil
-from itertools import count
+from itertools import combinations, count
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,12 +12,13 @@ import outword
 from conftest import PHOTOS
 from outword.benchmark.run.catalogue import own_found
 from outword.benchmark.run.compare import applicable
-from outword.benchmark.run.folds import Share
+from outword.benchmark.run.folds import FOLDS, Final, Share, Trial, best_of, expected
 from outword.benchmark.run.photos import Photos
 from outword.benchmark.run.suite import Entry
 from outword.benchmark.run.tune import OUTSIDE, STAND_IN, tune, tune_vectors, unrelated
 from outword.encoders import get_encoder
 from outword.errors import InputError, ParameterError
+from outword.maths.thresholds import fit_threshold, share_bounds
 from outword.vectors.id_images import IdImages
 from outword.vectors.reference import Reference, find_reference
 from outword.words.labels import check_labels
@@ -124,11 +126,67 @@ def test_methods_that_cannot_score_are_left_out():
 
 def test_a_share():
     flags = np.array([True] * 19 + [False])
-    share = Share.of(flags, np.zeros(100))
-    assert (share.value, share.n) == (0.95, 20) and round(share.low, 3) == 0.784 and round(share.high, 3) == 0.997
-    assert str(share) == "95.0 % (78.4 to 99.7)"
-    wider = Share.of(flags, np.linspace(-0.2, 0.0, 101))  # 5 % of the cuts lose 0.19 or more, and none wins
-    assert wider.low == pytest.approx(0.95 - np.hypot(0.95 - share.low, 0.19)) and wider.high == share.high
+    share = Share.of(flags, 0.95)
+    assert (share.value, share.n, share.low) == (0.95, 20, share_bounds(20, 18)[0])
+    assert round(share.low, 3) == 0.717 and round(share.high, 3) == 0.997
+    assert str(share) == "95.0 % (71.7 to 99.7)"
+    chosen = Share.of(flags, 0.95, lost=0.1)
+    assert (chosen.value, chosen.low, chosen.high) == pytest.approx((0.85, share.low - 0.1, share.high))
+    moved = Share.of(flags, 0.95, shift=-0.2)
+    assert (moved.value, moved.low, moved.high) == pytest.approx((0.95, share.low - 0.2, share.high))
+    assert Share.of(flags, 0.95, chosen=5).low == share_bounds(20, 18, 0.98)[0] < share.low
+    assert Share.of(flags, 0.95, shift=0.2).high == 1 and Share.of(flags, 0.2).value == share.low
+
+
+def one_trial(rng, n, n_others, gap=2.0, name="names"):
+    """A method that looks at no photos, on scores of photos of the classes and of other things."""
+    inside, outside = rng.normal(gap, 1, n), rng.normal(0, 1, n_others)
+    outs = [frozenset(some) for size in (1, 2) for some in combinations(range(FOLDS), size)]
+    folds = np.arange(n) % FOLDS, np.arange(n_others) % FOLDS
+    return Trial(name, None, folds, dict.fromkeys(outs, (inside, outside))), inside, outside
+
+
+@pytest.mark.parametrize("n", [20, 50])
+def test_intervals_hold_in_a_world_that_is_known(n):
+    """The second lowest of 20 scores is no lower than the lowest of 16: TNR was told too low, as of another cut."""
+    rng, held = np.random.default_rng(n), []
+    for _ in range(60):
+        trial, inside, outside = one_trial(rng, n, 200)
+        cut = fit_threshold(inside, 0.95, others=outside).value
+        tpr, tnr = expected(trial, [trial] * FOLDS, Final(inside, outside, outside, cut), 0.95)
+        true = 1 - NormalDist(2).cdf(cut), NormalDist().cdf(cut)
+        held.append([share.low <= own <= share.high for share, own in zip((tpr, tnr), true, strict=True)])
+    assert (np.mean(held, axis=0) >= 0.85).all()
+
+
+def test_what_a_choice_loses_is_in_the_interval():
+    rng = np.random.default_rng(0)
+    trials = [one_trial(rng, 40, 40, 1.0, str(number))[0] for number in range(5)]
+    best, choices = best_of(trials), [best_of(trials, fold) for fold in range(FOLDS)]
+    inside, outside = best.unseen()
+    cut = fit_threshold(inside, 0.9, others=outside).value
+    final = Final(inside, outside, outside, cut)
+    alone, chosen = (expected(best, some, final, 0.9) for some in ([best] * FOLDS, trials))
+    assert chosen[1].low < alone[1].low and chosen[1].high > alone[1].high  # for five methods at once
+    assert expected(best, choices, final, 0.9)[0].low <= alone[0].low
+
+
+def test_tnr_is_of_the_detector_itself():
+    """Photos of other things are never fitted on: the method as fitted on all judges them as it judges new ones."""
+    inside, classes = clusters(30, 0)
+    others = noise(60, 1)
+    found = choose(["knn"], inside, others, classes)
+    out = found.detector.scorer.score(others) < found.detector.threshold
+    assert found.tnr.value == pytest.approx(out.mean())
+    assert (found.detector.calibration_.low, found.detector.calibration_.high) == (found.tpr.low, found.tpr.high)
+
+
+def test_look_alikes_of_a_reference_without_names_are_told():
+    found, told = find_reference(MINI), []
+    nothing = ("",) * len(found)
+    none = IdImages(np.zeros((0, MINI.dim), np.float32), None, {}, [])
+    unrelated(MINI, Reference(found.vectors, nothing, nothing, nothing, ""), check_labels(["dog"]), none, told.append)
+    assert "photos of the reference look like your classes and have no names" in told[0]
 
 
 def test_the_reference_without_the_labels_and_without_the_users_photos():

@@ -13,13 +13,14 @@ import outword
 from conftest import PHOTOS
 from outword.detector import artifact
 from outword.detector.artifact import Saved
-from outword.detector.cuts import cut_by_reference, pseudo_id
+from outword.detector.cuts import cut_by_batch, cut_by_reference, pseudo_id
 from outword.detector.detector import Detector
 from outword.detector.judge import judge
-from outword.detectors import MCM, Grounded
+from outword.detectors import MCM, Grounded, MaxLogit
 from outword.encoders import get_encoder
 from outword.errors import ArtifactError, InputError, MissingExtraError
 from outword.kernels import using
+from outword.maths.reference import p_values
 from outword.maths.thresholds import by_hand, fit_reference
 from outword.vectors.names import rival_names
 from outword.vectors.reference import Reference, find_reference
@@ -242,6 +243,92 @@ def test_the_cut_leaves_out_what_shows_a_label(reference):
     assert strange.cut.target_fpr == 0.05 and strange.rows == strange.labels
     few = Reference(*(of[:90] for of in (reference.vectors, reference.names, reference.wnids, reference.sets)), "few")
     assert cut_by_reference(dog, few).cut_ is dog.cut_  # too few: the detector as it was
+
+
+# photos that nobody named
+
+
+def anything(n, rng):
+    rows = rng.standard_normal((n, 24))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def strange():
+    """A detector of three labels among 24 names, in directions that photos show by chance."""
+    names = Vocabulary([f"name {number}" for number in range(24)], np.eye(24, dtype=np.float16))
+    scorer = MaxLogit(temperature=0.1).fit(np.eye(24)[:3])
+    detector = made(scorer, vocabulary=names, card={"meanings": []})
+    detector.labels = detector.rows = names.names[:3]
+    return detector
+
+
+def nameless(vectors):
+    nothing = ("",) * len(vectors)
+    return Reference(vectors, nothing, nothing, nothing, "nobody")
+
+
+def test_p_holds_where_nobody_named_the_reference(strange):
+    """Unrelated photos that look like a label are left out of the cut, and they are those with the highest scores."""
+    rng, shares, before = np.random.default_rng(0), [], []
+    for _ in range(20):
+        cut = cut_by_reference(strange, nameless(anything(200, rng)))
+        scores = cut.scorer.score(anything(200, rng))
+        assert len(cut.reference_scores) + len(cut.alike_scores) == 200 and 5 < len(cut.alike_scores) < 60
+        before.append((np.array([p_values(scores, cut.reference_scores)]) <= 0.05).mean())
+        shares.append([(cut.p_values(scores) <= share).mean() for share in (0.01, 0.05, 0.1)])
+    assert (np.mean(shares, axis=0) <= [0.02, 0.06, 0.11]).all()
+    assert np.mean(before) > 0.1
+
+
+def test_a_share_that_was_asked_for_holds_without_names(strange):
+    rng = np.random.default_rng(0)
+    let_in = []
+    for _ in range(20):
+        cut = cut_by_reference(strange, nameless(anything(200, rng)), 0.05)
+        let_in.append((cut.scorer.score(anything(200, rng)) >= cut.threshold).mean())
+    assert np.mean(let_in) < 0.06
+    assert cut.cut_told.endswith(
+        f"200 unrelated photos, with {len(cut.alike_scores)} without names that look like the labels"
+    )
+    rule = cut_by_reference(strange, nameless(anything(200, rng)))
+    assert f", apart from {len(rule.alike_scores)} without names" in rule.cut_told
+    assert rule.with_threshold(by_hand(1.0)).cut_told == "set by hand"
+
+
+def test_names_leave_nobody_out_by_looks(strange):
+    vectors = anything(200, np.random.default_rng(0))
+    named = Reference(vectors, ("brick",) * 200, ("",) * 200, ("",) * 200, "all are bricks")
+    cut = cut_by_reference(strange, named)
+    assert cut.alike_scores is None and len(cut.reference_scores) == 200
+    assert cut.counted_scores is cut.reference_scores
+
+
+def test_a_batch_has_no_p(strange):
+    cut, like = cut_by_batch(strange, anything(300, np.random.default_rng(0)))
+    assert 0 < like < 0.5 and cut.basis == "batch"
+    assert cut.p_values([0.0, 9.0]) is None and cut.reference_scores is None
+    assert [one.p for one in judge(cut, anything(3, np.random.default_rng(1)))] == [None] * 3
+    assert cut.cut.fpr is None and cut.cut_told.endswith("how many unrelated photos get in is not known")
+
+
+def test_photos_without_names_are_saved(whole, tmp_path):
+    cut = whole.with_cut(fit_reference([0.5, 0.1, 0.2]), [0.5, 0.1, 0.2], [0.9, 0.7])
+    assert cut.p_values([0.6]).tolist() == [0.5] and whole.p_values([0.6]).tolist() == [0.25]
+    cut.save(tmp_path / "d")
+    back = outword.load(tmp_path / "d")
+    assert back.alike_scores.tolist() == [0.7, 0.9] and back.fingerprint == cut.fingerprint
+    assert back.p_values([0.6]).tolist() == [0.5]
+
+
+def test_a_batch_that_an_older_version_saved_has_no_p_any_more(whole, tmp_path):
+    old = {**asdict(fit_reference([0.5, 0.1, 0.2], method="batch")), "fpr": 0.05}
+    saved = whole._saved()
+    artifact.save(tmp_path / "d", replace(saved, card={**saved.card, "cut": old}))
+    back = outword.load(tmp_path / "d")
+    assert (back.basis, back.threshold) == ("batch", old["value"]) and back.p_values([0.6]) is None
+    back.save(tmp_path / "again")
+    assert outword.load(tmp_path / "again").cut == back.cut
 
 
 def test_words_that_compete_are_no_kin_of_a_label():

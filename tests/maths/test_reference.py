@@ -115,8 +115,10 @@ def test_a_threshold_of_a_reference():
     assert (asked.fpr, asked.tpr, asked.target_fpr) == (0.02, 0.92, 0.02)
     assert asked.told == "lets in 2% of 100 unrelated photos"
     batch = fit_reference(unrelated, method="batch")
-    assert (batch.basis, batch.tpr, batch.fpr, batch.target_fpr) == ("batch", None, 0.05, 0.05)
-    assert batch.told == "lets in 5% of 100 photos of this batch that look unrelated"
+    assert (batch.basis, batch.tpr, batch.fpr, batch.target_fpr) == ("batch", None, None, 0.05)
+    assert batch.told.startswith("lets in 5% of 100 photos of this batch that look unrelated; how many unrelated")
+    assert read_threshold(asdict(batch)) == batch
+    assert read_threshold({**asdict(batch), "fpr": 0.05}).fpr == 0.05  # as older versions wrote it
 
 
 @pytest.mark.parametrize("found", [fit_reference([1.0], [2.0]), fit_reference([1.0], fpr=0.1, method="batch")])

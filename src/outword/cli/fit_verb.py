@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 from collections.abc import Sequence
@@ -324,15 +325,19 @@ def _told(meaning: Meaning) -> list[str]:
 def _expected(detector: Detector) -> str:
     """What the cut is expected to do, as far as that is known."""
     from outword.detector.positives import UNKNOWN
+    from outword.maths.reference import share_let_in
 
-    cut = detector.cut
-    assert cut is not None and cut.fpr is not None
+    cut, known = detector.cut, detector.counted_scores
+    assert cut is not None and known is not None
     unknown = [label for label, flag in detector.coverage.items() if flag in UNKNOWN]
-    told = f"expected: {100 * (1 - cut.fpr):.0f} % of unrelated photos out"
+    out = 100 * (1 - share_let_in(known, cut.value))
+    told = f"expected: {out:.0f} % of unrelated photos out"
+    if detector.alike_scores is not None:  # each of them may be unrelated, or may not
+        told = f"expected: at least {math.floor(out)} % of unrelated photos out"
     if cut.tpr is None:
-        return f"{told}; how many of yours are in is not known ({cut.told})"
+        return f"{told}; how many of yours are in is not known ({detector.cut_told})"
     whose = f", unknown for {', '.join(unknown[:3])}" if unknown else ""
-    return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {cut.told})"
+    return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {detector.cut_told})"
 
 
 def _tell_coverage(detector: Detector, labels: str, *, in_short: bool = False) -> None:

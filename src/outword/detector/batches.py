@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from heapq import heappush, heapreplace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -17,7 +17,6 @@ from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors, load_images
-from outword.maths.numerics import Array
 from outword.maths.thresholds import Threshold, read_threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.wild import Report, quiet
@@ -39,18 +38,19 @@ class Batch:
     n_photos: int  # that were looked at
     like: float  # the share of them that is named like a label
     cut: Threshold | None = None  # None where they, or those that look like no label, are too few
-    scores: Array = field(default_factory=lambda: np.zeros(0), repr=False)  # of those that look like no label, sorted
 
     def applied(self, detector: Detector) -> Detector:
         """The detector with the cut, if one was found."""
-        return detector.with_cut(self.cut, self.scores) if self.cut else detector
+        return detector.with_cut(self.cut) if self.cut else detector
 
     def told(self, encoder: str) -> str:
         """What was found, in words."""
         if self.cut:
             share, rest = self.cut.target_fpr or 0.0, self.cut.n_reference
             which = f"{rest:,} of these photos that look like none of your classes"
-            return f"no reference for {encoder} and these classes: the cut lets in {100 * share:.3g}% of {which}"
+            lets_in = f"the cut lets in {100 * share:.3g}% of {which}"
+            unknown = "how many unrelated photos get in is not known, and there is no p"
+            return f"no reference for {encoder} and these classes: {lets_in}; {unknown}"
         few = counted(self.n_photos, "photo")
         if self.n_photos >= FEWEST:
             few = f"{round((1 - self.like) * self.n_photos):,} of {few} that look like none of your classes"
@@ -70,18 +70,18 @@ class Batch:
     def table(self) -> dict[str, Any]:
         """The same as JSON can have it."""
         cut = finite(asdict(self.cut)) if self.cut else None
-        return {"n_photos": self.n_photos, "like": self.like, "cut": cut, "scores": self.scores.tolist()}
+        return {"n_photos": self.n_photos, "like": self.like, "cut": cut}
 
 
 def read_batch(table: Mapping[str, Any]) -> Batch:
-    """A batch from its table; `ValueError`, `TypeError` or `KeyError` where it is none."""
+    """A batch from its table; `ValueError`, `TypeError` or `KeyError` where it is none.
+
+    Tables of older versions also have `scores`, which p-values were counted from.
+    """
     n_photos, like = table["n_photos"], table["like"]
     if type(n_photos) is not int or n_photos < 0 or not 0 <= float(like) <= 1:
         raise ValueError(f"n_photos and like must be a number of photos and a share, got {n_photos} and {like}")
-    scores = np.sort(np.array(table["scores"], dtype=np.float64))
-    if scores.ndim != 1 or not np.isfinite(scores).all() or (table["cut"] is not None and not len(scores)):
-        raise ValueError("scores must be finite numbers in one row")
-    return Batch(n_photos, float(like), None if table["cut"] is None else read_threshold(table["cut"]), scores)
+    return Batch(n_photos, float(like), None if table["cut"] is None else read_threshold(table["cut"]))
 
 
 def is_wanted(detector: Detector) -> bool:
@@ -94,9 +94,7 @@ def look(detector: Detector, vectors: NDArray[np.floating]) -> Batch:
     if len(vectors) < FEWEST:
         return Batch(len(vectors), 0.0)
     cut, like = cut_by_batch(detector, vectors)
-    if cut.cut_ is None or cut.reference_scores is None:
-        return Batch(len(vectors), like)
-    return Batch(len(vectors), like, cut.cut_, cut.reference_scores)
+    return Batch(len(vectors), like, cut.cut_)
 
 
 class Smallest(Generic[Value]):

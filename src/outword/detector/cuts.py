@@ -49,12 +49,18 @@ def cut_by_reference(
     that share of the rest gets in. Otherwise both errors are balanced: what the rest scores, and what photos of a
     label would score (`pseudo_id`). That needs labels that the encoder knows; where it does not know most of them, one
     in twenty of the rest gets in. `unrelated` says which photos may stand for unrelated ones, (n,), by default all.
+
+    Photos without names that look like a label may be unrelated all the same, and then they are those with the highest
+    scores. So p-values count them (`Detector.counted_scores`), and so does `fpr`: no more than that share gets in. One
+    in twenty of the rest is no such promise, but a rule that keeps photos of the labels in.
     """
     if not can_be_cut(detector):
         return detector
     vectors = reference.vectors.astype(np.float32)
-    rest = ~shown_in(detector, reference)
-    counted = rest if unrelated is None else rest & unrelated
+    alike = alike_in(detector, reference)
+    rest = ~(named_in(detector, reference) | alike)
+    allowed = np.ones(len(rest), bool) if unrelated is None else unrelated
+    counted = rest & allowed
     if counted.sum() < FEWEST:
         return detector
     scorer, masses = detector.scorer, None
@@ -70,7 +76,9 @@ def cut_by_reference(
     pseudo = np.zeros(0)
     if balanced:
         pseudo = pseudo_id(detector, vectors[rest], np.array(reference.wnids)[rest].tolist(), masses)
-    return detector.with_cut(fit_reference(scores, pseudo, fpr), scores)
+    alike_scores = scorer.score(vectors[alike & allowed])
+    kept_out = scores if fpr is None else np.concatenate([scores, alike_scores])
+    return detector.with_cut(fit_reference(kept_out, pseudo, fpr), scores, alike_scores)
 
 
 def cut_by_batch(detector: Detector, vectors: NDArray[np.floating]) -> tuple[Detector, float]:
@@ -79,12 +87,15 @@ def cut_by_batch(detector: Detector, vectors: NDArray[np.floating]) -> tuple[Det
     Each photo is named by the readable name, label or kind that is nearest. What is named like a label is left out;
     one in twenty of the rest gets in. The detector is as it was where there are too few photos, or too few of the
     rest: with half of 100 photos in the classes there are enough.
+
+    This is a rule, and no promise of a share: unrelated photos that look like a label are left out with those of the
+    labels, and nobody knows how many they are. So there are no p-values.
     """
     like = named_like_labels(detector, vectors)
     if len(vectors) < FEWEST or (~like).sum() < UNRELATED or not can_be_cut(detector):
         return detector, float(like.mean())
     scores = detector.scorer.score(vectors)[~like]
-    return detector.with_cut(fit_reference(scores, method="batch"), scores), float(like.mean())
+    return detector.with_cut(fit_reference(scores, method="batch")), float(like.mean())
 
 
 def named_like_labels(detector: Detector, vectors: NDArray[np.floating]) -> Flags:
@@ -101,15 +112,21 @@ def named_like_labels(detector: Detector, vectors: NDArray[np.floating]) -> Flag
     return np.concatenate(found)
 
 
-def shown_in(detector: Detector, reference: Reference) -> Flags:
-    """Which photos of a reference show a label: by their name, or if nobody named them by what they look like."""
+def named_in(detector: Detector, reference: Reference) -> Flags:
+    """Which photos of a reference show a label by their name."""
     rows = set(map(fold, detector.rows))
-    named = np.array(are_below(reference.wnids, detector.meanings))
-    named |= [bool(name) and fold(name) in rows for name in reference.names]
+    below = np.array(are_below(reference.wnids, detector.meanings), dtype=bool)
+    same = np.array([bool(name) and fold(name) in rows for name in reference.names], dtype=bool)
+    return np.asarray(below | same)
+
+
+def alike_in(detector: Detector, reference: Reference) -> Flags:
+    """Which photos of a reference look like a label, of those that nobody named."""
     nameless = np.array([not name and not wnid for name, wnid in zip(reference.names, reference.wnids, strict=True)])
+    alike = np.zeros(len(nameless), bool)
     if nameless.any():
-        named[nameless] = named_like_labels(detector, reference.vectors[nameless].astype(np.float32))
-    return named
+        alike[nameless] = named_like_labels(detector, reference.vectors[nameless].astype(np.float32))
+    return alike
 
 
 def pseudo_id(

@@ -44,6 +44,7 @@ from outword.words.labels import Given
 from outword.words.prompts import get_prompts
 
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
+ALIKE = "alike_scores"  # nor this one
 CONTEXT = "context/"  # how the names of such arrays begin that are learned tokens
 NOTHING: Hashes = np.zeros(0, np.uint64)
 PathLike = str | os.PathLike[str]
@@ -61,7 +62,9 @@ class Detector:
             what each label was taken for (`meanings`), where that is known.
         calibration_: the `Threshold` that was fitted to photos of the user's, or None.
         cut_: the `Threshold` from photos of other things, the reference or the batch itself, or None.
-        reference_scores: what photos score that show none of the labels, sorted, (n,) float64, or None.
+        reference_scores: what photos of a reference score that show none of the labels, sorted, (n,) float64, or None.
+        alike_scores: what those score that look like a label and have no name, sorted; they may show one or not. None
+            where there are none.
         vocabulary: names to say what a photo looks like, or None.
         contexts: tokens that were learned, by name (`outword.learning.prompts`); empty for methods that learn none.
         words_source: what names words for photos (`with_words`), or None; it is not saved.
@@ -84,6 +87,7 @@ class Detector:
         rows: Sequence[str] | None = None,
         cut: Threshold | None = None,
         reference_scores: ArrayLike | None = None,
+        alike_scores: ArrayLike | None = None,
         vocabulary: Vocabulary | None = None,
         contexts: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
@@ -97,6 +101,7 @@ class Detector:
         self.fitted_on = fitted_on
         self.cut_ = cut
         self.reference_scores = _sorted(reference_scores)
+        self.alike_scores = _sorted(alike_scores)
         self.vocabulary = vocabulary
         self.contexts = dict(contexts or {})
         self.words_source: WordSource | None = None
@@ -171,8 +176,17 @@ class Detector:
     def cut_told(self) -> str:
         """How the threshold was found, in words."""
         if self.cut:
-            return self.cut.told
+            return f"{self.cut.told}{self._alike_told}"
         return "no threshold yet" if self.threshold is None else "the score's natural cut, not fitted to any photos"
+
+    @property
+    def _alike_told(self) -> str:
+        """What part in the cut photos had that look like a label and have no name."""
+        if self.alike_scores is None or self.cut is None or self.basis != "reference":
+            return ""
+        counted = self.cut.n_reference > len(cast(Array, self.reference_scores))
+        how, n_alike = "with" if counted else "apart from", len(self.alike_scores)
+        return f", {how} {n_alike:,} without names that look like the labels"
 
     @property
     def in_force(self) -> VectorDetector:
@@ -186,10 +200,18 @@ class Detector:
     def p_values(self, scores: ArrayLike) -> Array | None:
         """The share of unrelated photos that score as high as each, (n_images,); None without a reference.
 
-        See `outword.maths.reference.p_values` for what that promises.
+        See `outword.maths.reference.p_values` for what that promises. Photos of the reference that look like a label
+        and have no name are counted as unrelated, so p may be too large and is not too small.
         """
-        known = self.reference_scores
+        known = self.counted_scores
         return None if known is None or self.cut is None else p_values(scores, known)
+
+    @property
+    def counted_scores(self) -> Array | None:
+        """The scores that p-values count, sorted, (n,); None without a reference."""
+        if self.reference_scores is None or self.alike_scores is None:
+            return self.reference_scores
+        return np.sort(np.concatenate([self.reference_scores, self.alike_scores]))
 
     def score(self, images: Iterable[ImageLike]) -> Array:
         """Score of each image, (n_images,) float64; higher means more in-distribution.
@@ -352,6 +374,8 @@ class Detector:
             arrays[FITTED_ON] = self.fitted_on
         if self.reference_scores is not None:
             arrays[REFERENCE] = self.reference_scores
+        if self.alike_scores is not None:
+            arrays[ALIKE] = self.alike_scores
         if self.vocabulary is not None:
             arrays[VOCABULARY] = self.vocabulary.vectors
         arrays |= {f"{CONTEXT}{name}": context for name, context in self.contexts.items()}
@@ -369,12 +393,15 @@ class Detector:
         method = {**self.card["method"], "parameters": self.in_force.params()}
         return self._with(calibration_=threshold, scorer=self.in_force, card={**self.card, "method": method})
 
-    def with_cut(self, threshold: Threshold, reference_scores: ArrayLike) -> Detector:
+    def with_cut(
+        self, threshold: Threshold, reference_scores: ArrayLike | None = None, alike_scores: ArrayLike | None = None
+    ) -> Detector:
         """The same detector with a cut from photos that show none of its labels, and their scores by its whole method.
 
-        Such scores are those of `whole()`. A calibrated threshold stays before it.
+        Such scores are those of `whole()`. Without any there are no p-values. A calibrated threshold stays before it.
         """
-        return self._with(cut_=threshold, reference_scores=_sorted(reference_scores))
+        known, alike = _sorted(reference_scores), _sorted(alike_scores)
+        return self._with(cut_=threshold, reference_scores=known, alike_scores=alike)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> Detector:
         """The same detector with other names to say what a photo looks like."""
@@ -427,7 +454,9 @@ class Detector:
 
 
 def _sorted(scores: ArrayLike | None) -> Array | None:
-    return None if scores is None else np.sort(np.asarray(scores, dtype=np.float64))
+    """Scores in order; None where there are none."""
+    found = np.zeros(0) if scores is None else np.sort(np.asarray(scores, dtype=np.float64))
+    return found if len(found) else None
 
 
 def _hashed(

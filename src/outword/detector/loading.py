@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from outword.base.checks import number
 from outword.base.records import mistyped, read_record
 from outword.detector import artifact
-from outword.detector.detector import CONTEXT, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
+from outword.detector.detector import ALIKE, CONTEXT, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
 from outword.detector.recipe import checked_params
 from outword.encoders import Precision, get_encoder
 from outword.encoders.base import PATCHES
@@ -107,7 +107,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         )
     kind, given = DETECTORS[card["method"]["name"]], card["method"]["parameters"]
     checked_params(card["method"]["name"], kind, given, {}, "outword list methods --long")
-    others = {name for name in saved.arrays if name.startswith(CONTEXT)} | {FITTED_ON, REFERENCE, VOCABULARY}
+    others = {name for name in saved.arrays if name.startswith(CONTEXT)} | {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
     arrays = {name: array for name, array in saved.arrays.items() if name not in others}
     vectors = kind(**given).restore(arrays)
     if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
@@ -116,7 +116,8 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
     stored = [card.pop(key) for key in ("calibration", "cut")]
     calibration, cut = (None if one is None else read_threshold(one) for one in stored)
-    if (cut is None) != (REFERENCE not in saved.arrays):
+    by_batch = cut is not None and cut.basis == "batch"
+    if (cut is None) != (REFERENCE not in saved.arrays) and not by_batch:
         raise ValueError(f"a cut and {REFERENCE} come together")
     return Detector(
         vectors,
@@ -129,7 +130,8 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         fitted_on=_fitted_on(saved),
         rows=saved.rows,
         cut=cut,
-        reference_scores=_reference(saved),
+        reference_scores=None if by_batch else _scores(saved, REFERENCE),  # older versions kept scores of a batch
+        alike_scores=None if by_batch else _scores(saved, ALIKE),
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
         contexts=_contexts(saved, vectors),
     )
@@ -150,11 +152,11 @@ def _agree(vectors: VectorDetector, saved: artifact.Saved) -> bool:
     )
 
 
-def _reference(saved: artifact.Saved) -> Array | None:
-    """The scores of photos that show none of the labels."""
-    found = saved.arrays.get(REFERENCE)
+def _scores(saved: artifact.Saved, name: str) -> Array | None:
+    """Scores of photos of a reference."""
+    found = saved.arrays.get(name)
     if found is not None and (found.dtype != np.float64 or found.ndim != 1 or np.isnan(found).any()):
-        raise ValueError(f"{REFERENCE} must be numbers in one row, got {found.dtype} {found.shape}")
+        raise ValueError(f"{name} must be numbers in one row, got {found.dtype} {found.shape}")
     return found
 
 

@@ -59,7 +59,8 @@ class Threshold:
             whose = "unrelated photos" if self.method == "reference" else "photos of this batch that look unrelated"
             if self.target_fpr is None:
                 return f"balances {self.n_reference:,} {whose} and {self.n_photos:,} named ones"
-            return f"lets in {100 * self.target_fpr:.3g}% of {self.n_reference:,} {whose}"
+            unknown = "" if self.method == "reference" else "; how many unrelated photos get in is not known"
+            return f"lets in {100 * self.target_fpr:.3g}% of {self.n_reference:,} {whose}{unknown}"
         others = f" and {self.n_others} of other things" if self.n_others else ""
         return f"{self.method} at a TPR of {self.tpr:.0%} from {self.n_photos} photos{others}"
 
@@ -194,16 +195,17 @@ def fit_balanced(inside: ArrayLike, outside: ArrayLike) -> Threshold:
     return Threshold(value, "balanced", accepted / n, n, *share_bounds(n, accepted), len(bad))
 
 
-def share_bounds(n: int, accepted: int) -> tuple[float, float]:
-    """Where the true share lies, with 90 % confidence, of photos like these that are accepted as so many of n are.
+def share_bounds(n: int, accepted: int, confidence: float = 0.9) -> tuple[float, float]:
+    """Where the true share lies, by default with 90 % confidence, of photos that are accepted as so many of n are.
 
     The interval of Clopper and Pearson (1934): it holds whatever the share is.
 
     >>> np.round(share_bounds(20, 20), 2).tolist()
     [0.86, 1.0]
     """
-    low = _beta_quantile(n, n - accepted + 1, 0.05) if accepted else 0.0
-    return low, _beta_quantile(n, n - accepted, 0.95) if accepted < n else 1.0
+    tail = (1 - confidence) / 2
+    low = _beta_quantile(n, n - accepted + 1, tail) if accepted else 0.0
+    return low, _beta_quantile(n, n - accepted, 1 - tail) if accepted < n else 1.0
 
 
 def _fewest_mistakes(good: Array, bad: Array, cut: float | None) -> float:
@@ -229,7 +231,8 @@ def fit_reference(
 
     Without `fpr` it balances both errors (`balanced_cut`); with it, or without pseudo-ID photos, it lets at most that
     share of the reference in, 0.05 unless said otherwise (`reference_cut`). `fpr` and `tpr` are then what it lets in
-    of either: what is to be expected of photos like these, and nothing of others.
+    of either: what is to be expected of photos like these, and nothing of others. Of a batch nothing is to be expected,
+    as photos were left out of it by what they look like: its `fpr` is None.
 
     Args:
         reference: (n,), scores of photos that show none of the classes.
@@ -245,7 +248,8 @@ def fit_reference(
     value = balanced_cut(unrelated, named) if target is None else reference_cut(unrelated, target)
     tpr = share_let_in(named, value) if len(named) else None
     plain = Threshold(value, method, tpr, len(named), 0.0, 1.0, target_fpr=target)
-    return replace(plain, fpr=share_let_in(unrelated, value), n_reference=len(unrelated))
+    let_in = share_let_in(unrelated, value) if method == "reference" else None
+    return replace(plain, fpr=let_in, n_reference=len(unrelated))
 
 
 def measured(threshold: Threshold, reference: ArrayLike | None) -> Threshold:
@@ -277,7 +281,7 @@ def read_threshold(stored: Mapping[str, Any]) -> Threshold:
     fitted = found.method in get_args(CalibrationMethod)
     if (fitted and found.tpr is None) or not 0 <= (found.tpr or 0) <= 1:
         raise ValueError("tpr must be a share between 0 and 1")
-    if (found.basis != "calibrated" and found.fpr is None) or not 0 <= (found.fpr or 0) <= 1:
+    if (found.basis == "reference" and found.fpr is None) or not 0 <= (found.fpr or 0) <= 1:
         raise ValueError("fpr must be a share between 0 and 1")
     if not 0 <= (found.target_fpr or 0) < 1 or min(found.n_photos, found.n_others, found.n_reference) < 0:
         raise ValueError("target_fpr must be a share under 1, and numbers of photos must not be negative")

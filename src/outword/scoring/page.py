@@ -85,7 +85,7 @@ class Summary:
     @classmethod
     def of(cls, detector: Detector) -> Summary:
         """What there is to say of a detector."""
-        how = detector.cut.told if detector.cut else ""
+        how = detector.cut_told if detector.cut else ""
         return cls(detector.labels, detector.card["encoder"]["name"], detector.method, detector.threshold, how)
 
 

@@ -152,7 +152,7 @@ class Service:
 
     def info(self, key: str, detector: Detector) -> Info:
         """What is said of a detector."""
-        known = detector.reference_scores if detector.cut else None
+        known = detector.counted_scores if detector.cut else None
         return Info(
             id=key,
             labels=tuple(detector.labels),
@@ -166,7 +166,7 @@ class Service:
             wild_words=len(detector.wild),
             threshold=finite_or_none(detector.threshold),
             basis=detector.basis,
-            calibration=detector.cut.told if detector.cut else "",
+            calibration=detector.cut_told if detector.cut else "",
             ladder=() if known is None else ladder(known),
             takes_embeddings=takes_vectors(detector),
             limits=self.limits,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,11 +145,12 @@ def interval(values: ArrayLike) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def seeds_resampled(samples: ArrayLike) -> Array:
+def seeds_resampled(samples: ArrayLike, n_pairs: int | None = None) -> Array:
     """Mean over seeds, (n_samples, ...), of figures of each seed in each bootstrap sample, (n_seeds, n_samples, ...).
 
     Each sample draws as many seeds as there are, with replacement. What is drawn depends on the number of seeds and
-    samples alone, so that methods stay paired.
+    samples alone, so that methods stay paired. Few seeds drawn so differ too little from each other: with `n_pairs`,
+    the number of intervals that are to hold at once, what the seeds do is stretched (`seed_stretch`).
 
     >>> seeds_resampled([[0.5, 0.75]])
     array([0.5 , 0.75])
@@ -155,7 +158,40 @@ def seeds_resampled(samples: ArrayLike) -> Array:
     values = np.asarray(samples, np.float64)
     n_seeds, n_samples = values.shape[:2]
     drawn = np.random.default_rng(n_seeds).integers(n_seeds, size=(n_seeds, n_samples))
-    return np.asarray(values[drawn, np.arange(n_samples)].mean(axis=0))
+    means = np.asarray(values[drawn, np.arange(n_samples)].mean(axis=0))
+    if n_pairs is None or n_seeds == 1:
+        return means
+    middle = values.mean(axis=0)
+    return np.asarray(middle + seed_stretch(n_seeds, n_pairs) * (means - middle))
+
+
+@lru_cache(maxsize=64)
+def seed_stretch(n_seeds: int, n_pairs: int) -> float:
+    """By how much resampled seeds deviate too little: `sqrt(n / (n - 1)) t / z`, for n seeds.
+
+    The root makes up for the variance, which resampling understates; t and z are the quantiles of Student's (with n - 1
+    degrees of freedom) and of the normal distribution that `n_pairs` intervals of 95 % want at once (Bonferroni).
+
+    >>> [round(seed_stretch(n, 1), 2) for n in (2, 5, 100)]
+    [9.17, 1.58, 1.02]
+    """
+    share = 1 - (1 - LEVEL) / (2 * n_pairs)
+    return math.sqrt(n_seeds / (n_seeds - 1)) * _t_quantile(share, n_seeds - 1) / NormalDist().inv_cdf(share)
+
+
+def _t_quantile(share: float, freedom: int) -> float:
+    """The quantile above the median of Student's distribution: with x = sqrt(freedom) tan a, its tail is an integral.
+
+    P(X > x) is proportional to the integral of cos(a)^(freedom - 1) from arctan(x / sqrt(freedom)) to pi / 2.
+    """
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
+    steps = (np.arange(2000) + 0.5) / 2000
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        start = (low + high) / 2
+        tail = scale * (math.pi / 2 - start) * float((np.sin((math.pi / 2 - start) * steps) ** (freedom - 1)).mean())
+        low, high = (start, high) if tail > 1 - share else (low, start)
+    return math.sqrt(freedom) * math.tan((low + high) / 2)
 
 
 def half_widths(samples: ArrayLike) -> Array:

@@ -1,24 +1,27 @@
 """Nested validation: photos in folds, methods fitted without some of them, and what a choice among methods is worth.
 
-A procedure looks at some folds and gives a detector: it scores each photo by every method as fitted without the photo's
-fold, takes the method with the best AUROC, cuts its scores, and fits it on all of these folds. What the procedure is
-worth is told by giving it four folds and judging the photos of the fifth, five times; the detector is what it gives for
-all five. So no photo is judged by a method, a choice or a cut that it had a part in. That takes each method fitted
-without one fold, and without two: 15 fits, and one in the end.
+The choice. Photos are dealt into five folds, every method scores each photo as fitted without its fold, and the one
+with the best AUROC is taken. What the choice costs is seen by making it five times with four folds, and judging the
+photos of the fifth. That takes each method fitted without one fold, and without two: 15 fits.
+
+The threshold. The chosen method is fitted again, each time without a twentieth of the photos, so that it is nearly what
+it will be; the threshold comes from the scores of the photos that were left out. In the end it is fitted on all.
+
+What to expect. Photos of other things are never fitted on, so the detector itself scores them, as it scores new ones.
+Photos of the classes are counted by the scores that the threshold came from. See `expected` for the intervals.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outword.benchmark.run.catalogue import own_found
-from outword.benchmark.run.compare import INSIDE, SEED, Tell, none_applies
+from outword.benchmark.run.compare import INSIDE, Tell, none_applies
 from outword.benchmark.run.measure import Cell
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.results import Place
@@ -39,7 +42,8 @@ from outword.vectors.wild import Report
 from outword.words.labels import Label
 
 FOLDS = 5
-SAMPLES = 200  # of the bootstrap
+PARTS = 20  # of the photos that a threshold comes from
+LEVEL = 0.9  # of intervals
 Out = frozenset[int]  # folds that a method was fitted without
 Flags = NDArray[np.bool_]
 
@@ -54,17 +58,19 @@ class Share:
     n: int  # photos that were counted
 
     @classmethod
-    def of(cls, flags: Flags, moves: Array) -> Share:
-        """The share that is true, with all that is left open: by the photos that were judged, and by the cut.
+    def of(cls, flags: Flags, mean: float, lost: float = 0.0, shift: float = 0.0, chosen: int = 1) -> Share:
+        """The share of photos that are judged right, less what the choice of the method has lost.
 
-        The one is the interval of Clopper and Pearson (`share_bounds`). The other is how the share moves with cuts from
-        other photos, `moves`, of which 5 % lie on either side. The distances are squared and added (MOVER; Zou and
-        Donner 2008).
+        The interval is that of Clopper and Pearson (`share_bounds`), with one photo fewer below, since the threshold
+        was set at one of them. `lost` moves its lower end, and `shift` the end on that side: by so much the share may
+        move as the method is fitted on more photos. `mean` is the value before anything was lost. With several methods
+        `chosen`, the interval holds for all of them at once (Bonferroni).
         """
-        n, count = len(flags), int(flags.sum())
-        value, (low, high), (down, up) = count / n, share_bounds(n, count), np.quantile(moves, [0.05, 0.95])
-        least = value - math.hypot(value - low, min(down, 0.0))
-        return cls(value, max(0.0, least), min(1.0, value + math.hypot(high - value, max(up, 0.0))), n)
+        n, count, confidence = len(flags), int(flags.sum()), 1 - (1 - LEVEL) / chosen
+        low = share_bounds(n, max(count - 1, 0), confidence)[0] - lost + min(shift, 0.0)
+        high = share_bounds(n, count, confidence)[1] + max(shift, 0.0)
+        low, high = max(0.0, low), min(1.0, high)
+        return cls(min(max(mean - lost, low), high), low, high, n)
 
     def __str__(self) -> str:
         return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
@@ -107,6 +113,16 @@ class Trial:
         return Candidate(self.name, auroc(*self.unseen()), float(inside.mean()), float(outside.mean()))
 
 
+@dataclass(frozen=True)
+class Final:
+    """The threshold of the chosen method, the scores that it came from, and those by the method in the end."""
+
+    inside: Array  # of photos of the classes, each by the method as fitted without its part
+    outside: Array  # of other things, by the same methods
+    in_the_end: Array  # of other things, by the method as fitted on all photos of the classes
+    cut: float
+
+
 class Dealt:
     """Photos dealt into folds: one after the other, those of a class together, so that each fold has its share."""
 
@@ -114,9 +130,9 @@ class Dealt:
         self._labels, self._fit_on, self._outside = labels, inside, outside
         n = len(inside.vectors)
         by_class = np.arange(n) if inside.classes is None else np.argsort(inside.classes, kind="stable")
-        folds = np.empty(n, np.int64)
-        folds[by_class] = np.arange(n) % FOLDS
-        self._folds = folds, np.arange(len(outside.vectors)) % FOLDS
+        self._folds = _dealt(by_class, FOLDS), np.arange(len(outside.vectors)) % FOLDS
+        parts = min(PARTS, n)
+        self._parts = _dealt(by_class, parts), np.arange(len(outside.vectors)) % parts
         self._inside = Photos(own_found(INSIDE, []), [*map(str, range(n))], inside.vectors, [])
         self._cache: LabelCache = {}
 
@@ -140,16 +156,15 @@ class Dealt:
         outs = [frozenset(some) for size in (1, 2) for some in combinations(range(FOLDS), size)]
         if Need.ID_IMAGES not in recipe.wants:
             report(name, 0, 1)
-            return dict.fromkeys(outs, self._scores(name, recipe, frozenset(range(FOLDS)), report))
+            return dict.fromkeys(outs, self._scores(name, recipe, np.ones(len(self._folds[0]), bool), report))
         runs = {}
         for done, out in enumerate(outs):
             report(name, done, len(outs))
-            runs[out] = self._scores(name, recipe, out, report)
+            runs[out] = self._scores(name, recipe, np.isin(self._folds[0], [*out]), report)
         return runs
 
-    def _scores(self, name: str, recipe: Recipe, out: Out, report: Report) -> tuple[Array, Array]:
-        """Scores of a method as fitted without the photos of some folds: of these, and of all of other things."""
-        held = np.isin(self._folds[0], [*out])
+    def _scores(self, name: str, recipe: Recipe, held: Flags, report: Report) -> tuple[Array, Array]:
+        """Scores of a method as fitted without some of the photos: of these, and of all of other things."""
         rows, rest = np.flatnonzero(held), np.flatnonzero(~held)
         fit_on = self._fit_on.some(rest, [*self._labels]) if len(rest) else None
         place, task = Place(INSIDE, recipe.encoder.name, "", name), Task(self._labels, rows, fit_on)
@@ -159,16 +174,47 @@ class Dealt:
         inside[rows] = measured.inside(self._outside.name)
         return inside, measured.outside(self._outside.name)
 
-    def calibrated(self, best: Trial, tpr: float | None, report: Report) -> tuple[Detector, list[str]]:
+    def _unseen(self, best: Trial, report: Report) -> tuple[Array, Array]:
+        """Scores of all photos, each by the method as fitted without its part."""
+        if Need.ID_IMAGES not in best.recipe.wants:
+            return best.unseen()
+        (own, others), parts = self._parts, int(self._parts[0].max()) + 1
+        inside, outside = np.empty(len(own)), np.empty(len(others))
+        for part in range(parts):
+            report(f"{best.name}: threshold", part, parts)
+            scored = self._scores(best.name, best.recipe, own == part, report)
+            inside[own == part] = scored[0][own == part]
+            outside[others == part] = scored[1][others == part]
+        return inside, outside
+
+    def calibrated(self, best: Trial, tpr: float | None, report: Report) -> tuple[Detector, Final, list[str]]:
         """The method fitted on all photos, with a cut by their scores as long as it had not seen them; and warnings."""
+        unseen = self._unseen(best, report)
         fit_on = self._fit_on if Need.ID_IMAGES in best.recipe.wants else None
         with blas:
             made = prepare(best.recipe, self._labels, id_images=fit_on, report=report, label_cache=self._cache)
             detector = made.finish(report=report)
-        inside, outside = (dict(enumerate(scores.tolist())) for scores in best.unseen())
+            in_the_end = detector.scorer.score(self._outside.vectors)
+        inside, outside = (dict(enumerate(scores.tolist())) for scores in unseen)
         others = {-1 - place: score for place, score in outside.items()}  # under keys of their own
-        detector.calibration_, warnings = calibrated(inside, others, tpr, "quantile", detector.reference_scores)
-        return detector, warnings
+        threshold, warnings = calibrated(inside, others, tpr, "quantile", detector.reference_scores)
+        detector.calibration_ = threshold
+        told = [warning for warning in warnings if warning != threshold.warning]
+        return detector, Final(*unseen, in_the_end, threshold.value), told
+
+
+def promised(detector: Detector, tpr: Share) -> str:
+    """Give the threshold the interval of its TPR that counts the choice of the method, too; returns its warning."""
+    assert detector.calibration_ is not None
+    detector.calibration_ = replace(detector.calibration_, low=tpr.low, high=tpr.high)
+    return detector.calibration_.warning
+
+
+def _dealt(order: Indices, hands: int) -> Indices:
+    """Which hand each photo is dealt to, one after the other in this order."""
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order)) % hands
+    return found
 
 
 def best_of(tried: Sequence[Trial], without: int | None = None) -> Trial:
@@ -176,10 +222,25 @@ def best_of(tried: Sequence[Trial], without: int | None = None) -> Trial:
     return max(tried, key=lambda trial: auroc(*trial.unseen(without)))
 
 
-def expected(best: Trial, choices: Sequence[Trial], tpr: float | None) -> tuple[Share, Share]:
-    """TPR and TNR to be expected of the best method, by what was chosen without each fold."""
-    (own, others), (own_moves, others_moves) = _judged(choices, tpr), _moves(best, tpr)
-    return Share.of(own, own_moves), Share.of(others, others_moves)
+def expected(best: Trial, choices: Sequence[Trial], final: Final, tpr: float | None) -> tuple[Share, Share]:
+    """TPR and TNR to be expected of the best method with its threshold, with 90 % intervals.
+
+    TNR is counted on the scores in the end, TPR on those that the threshold came from. Both know of
+
+    * the photos, which are few (Clopper and Pearson 1934);
+    * the choice: what the methods that were chosen without a fold do worse on its photos than the best method, with
+      thresholds from the other folds, is lost; and TNR holds for all methods that were chosen at once;
+    * TPR alone of the photos that the method is fitted on in the end, and that it lacked before: it may move as it does
+      from three fifths of the photos to four, which is more than from nineteen twentieths to all.
+    """
+    inside, outside = final.inside >= final.cut, final.in_the_end < final.cut
+    pairs = zip(_judged([best] * FOLDS, tpr), _judged(choices, tpr), strict=True)
+    lost = [max(0.0, float(alone.mean() - chosen.mean())) for alone, chosen in pairs]
+    beyond = 0 if tpr is None else 1  # a threshold at the k-th highest of n scores accepts k / (n + 1) on average
+    mean = int(inside.sum()) / (len(inside) + beyond)
+    own = Share.of(inside, mean, lost[0], _shift(best, tpr))
+    chosen = {trial.name for trial in (best, *choices)}
+    return own, Share.of(outside, float(outside.mean()), lost[1], chosen=len(chosen))
 
 
 def _judged(choices: Sequence[Trial], tpr: float | None) -> tuple[Flags, Flags]:
@@ -197,10 +258,11 @@ def _cut(inside: Array, outside: Array, tpr: float | None) -> float:
     return balanced_cut(outside, inside) if tpr is None else fit_threshold(inside, tpr, others=outside).value
 
 
-def _moves(best: Trial, tpr: float | None) -> tuple[Array, Array]:
-    """How TPR and TNR move with cuts from bootstrap samples of the photos, (n_samples,) each (Efron 1979)."""
-    rng, (inside, outside) = np.random.default_rng(SEED), best.unseen()
-    drawn = ((rng.choice(inside, len(inside)), rng.choice(outside, len(outside))) for _ in range(SAMPLES))
-    cuts = np.array([_cut(inside, outside, tpr), *(_cut(*some, tpr) for some in drawn)])
-    own, others = (np.searchsorted(np.sort(scores), cuts) / len(scores) for scores in (inside, outside))
-    return own[0] - own[1:], others[1:] - others[0]
+def _shift(best: Trial, tpr: float | None) -> float:
+    """How TPR moves at the same threshold, as the method is fitted on four folds in place of three."""
+    moved = []
+    for fold in range(FOLDS):
+        cut = _cut(*best.unseen(fold), tpr)
+        before = [best.held_out(fold, other)[0] >= cut for other in range(FOLDS) if other != fold]
+        moved.append((best.held_out(fold)[0] >= cut).mean() - np.mean(before))
+    return float(np.mean(moved))

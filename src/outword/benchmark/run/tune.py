@@ -12,12 +12,12 @@ from outword.base.checks import number
 from outword.base.wording import a_few
 from outword.benchmark.run.catalogue import own_found, source_of
 from outword.benchmark.run.compare import Tell, applicable, none_applies, read_sets, silent
-from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected
+from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected, promised
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.suite import Entry
 from outword.detector.calibration import STRANGE, check_disjoint
 from outword.detector.cuts import FEWEST as FEWEST_UNRELATED
-from outword.detector.cuts import shown_in
+from outword.detector.cuts import alike_in, named_in
 from outword.detector.detector import Detector
 from outword.detector.fitting import fit, prepare
 from outword.detector.judge import judge
@@ -69,8 +69,8 @@ class Tuned:
             )
         others = "ordinary photos (the reference)" if self.stand_in else "the other photos"
         return (
-            f"{why}. Expected, on photos that had no part in choice and cut: {self.tpr} of yours in and {self.tnr} of "
-            f"{others} out, with 90 % intervals."
+            f"{why}. Expected of new photos like these: {self.tpr} of yours in and {self.tnr} of {others} out, with "
+            "90 % intervals."
         )
 
 
@@ -121,10 +121,14 @@ def tune(
     own = read_id_images(used, own_paths, names, with_classes=False, report=report)
     own = own.some(_once(own.contents, own.vectors, tell), names)
     _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
-    others = unrelated(used, reference, typed, own) if reference else _outside(used, other_paths, report, tell)
+    doubts: list[str] = []
+    if reference:
+        others = unrelated(used, reference, typed, own, doubts.append)
+    else:
+        others = _outside(used, other_paths, report, tell)
     check_disjoint({*own.contents}, {*map(short, others.contents)})
     found = tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
-    return replace(found, warnings=(*_strange(found.detector, typed, own), *found.warnings))
+    return replace(found, warnings=(*_strange(found.detector, typed, own), *doubts, *found.warnings))
 
 
 def tune_vectors(
@@ -145,16 +149,16 @@ def tune_vectors(
     photos = Dealt(dict(labels), inside, outside)
     tried = photos.trials(recipes, report, tell)
     best, choices = best_of(tried), [best_of(tried, fold) for fold in range(FOLDS)]
-    yours, others = expected(best, choices, tpr)
-    detector, warnings = photos.calibrated(best, tpr, report)
+    detector, final, warnings = photos.calibrated(best, tpr, report)
+    yours, others = expected(best, choices, final, tpr)
     found = sorted((trial.candidate(tpr) for trial in tried), key=lambda one: (one.name != best.name, -one.auroc))
     agreed = sum(choice is best for choice in choices)
-    told = (*warnings, *_open(others))
+    told = tuple(filter(None, [*warnings, promised(detector, yours), *_open(others)]))
     return Tuned(detector, yours, others, tuple(found), agreed, outside.name == STAND_IN, told)
 
 
 def _open(tnr: Share) -> Iterator[str]:
-    """What is left open of the photos of other things, if it is much; the threshold says it of those of the classes."""
+    """What is left open of the photos of other things, if it is much; the threshold warns of those of the classes."""
     if tnr.high - tnr.low > WIDE:
         yield (
             f"the expected TNR is uncertain: it lies between {tnr.low:.2f} and {tnr.high:.2f} with 90 % confidence; "
@@ -243,14 +247,25 @@ def _reference(encoder: Encoder) -> Reference:
     return found
 
 
-def unrelated(encoder: Encoder, reference: Reference, labels: Mapping[str, Label], inside: IdImages) -> Photos:
-    """The photos of a reference that show no label and are none of the user's, in the order of the reference."""
+def unrelated(
+    encoder: Encoder, reference: Reference, labels: Mapping[str, Label], inside: IdImages, tell: Tell = silent
+) -> Photos:
+    """The photos of a reference that show no label and are none of the user's, in the order of the reference.
+
+    `tell` is called where photos without names look like a label: they are left out, though some may be unrelated.
+    """
     plain = prepare(resolve(encoder, "maxlogit", {}, kinds="auto"), labels).finish()
     vectors = reference.vectors.astype(np.float32)
     nearest = np.full(len(vectors), -1.0)
     for start in range(0, len(inside.vectors), BLOCK):
         nearest = np.maximum(nearest, (vectors @ inside.vectors[start : start + BLOCK].T).max(axis=1))
-    rows = np.flatnonzero(~shown_in(plain, reference) & (nearest < SAME))
+    alike = alike_in(plain, reference)
+    rows = np.flatnonzero(~named_in(plain, reference) & ~alike & (nearest < SAME))
+    if alike.any():
+        tell(
+            f"{alike.sum():,} of {len(reference):,} photos of the reference look like your classes and have no names, "
+            "so they are left out: of all ordinary photos fewer may be out than the expected TNR says"
+        )
     if len(rows) < FEWEST_UNRELATED:
         raise InputError(
             f"at least {FEWEST_UNRELATED} photos of the reference must show none of the labels, got {len(rows)}",

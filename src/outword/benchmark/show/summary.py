@@ -15,6 +15,7 @@ from outword.maths.numerics import Array
 
 AXES = {"id": "ID set", "encoder": "Encoder", "corpus": "Words"}
 SOURCE_METHOD = "debiased"  # the paper's own
+FEW_ERRORS = 2  # photos that two methods rank wrong on average; with fewer a bootstrap sees too little
 FITTED, LEARNS = "fitted on ID images", "learns from the test images"
 
 
@@ -36,6 +37,7 @@ class Lead:
     low: float  # intervals of all pairs of methods hold at once with 95 %, whichever is picked as the best
     high: float
     share: float  # of the bootstrap samples in which the first has the higher AUROC
+    few_errors: bool = False  # whether both are so near to 1 that the interval is that of the rule of three
 
     @property
     def separable(self) -> bool:
@@ -145,24 +147,44 @@ def paper_entries(outcome: Outcome, condition: Condition) -> list[str]:
     return list(dict.fromkeys(name for name in own if name in ranked))
 
 
-def replicates(outcome: Outcome, rows: Sequence[Row]) -> dict[str, Array]:
+def replicates(outcome: Outcome, rows: Sequence[Row], n_pairs: int | None = None) -> dict[str, Array]:
     """The figures "auroc" and "fpr95_id" of each bootstrap sample, as the mean over OOD sets and seeds, (n_samples,).
 
-    What a seed decides, such as the photos to fit on, is resampled with the images (`seeds_resampled`).
+    What a seed decides, such as the photos to fit on, is resampled with the images (`seeds_resampled`), and stretched
+    for `n_pairs` intervals that hold at once.
     """
     by_seed: dict[int, list[Array]] = {}
     for row in _by_seed(rows):
         by_seed.setdefault(row.seed, []).append(outcome.replicates(row))
-    means = seeds_resampled([np.mean(sets, axis=0) for sets in by_seed.values()])
+    means = seeds_resampled([np.mean(sets, axis=0) for sets in by_seed.values()], n_pairs)
     return {"auroc": means[:, 0], "fpr95_id": means[:, 1]}
 
 
 def leads(outcome: Outcome, condition: Condition) -> dict[str, Lead]:
-    """How far the best method is ahead of each of the others in one condition, by their names, best first."""
+    """How far the best method is ahead of each of the others in one condition, by their names, best first.
+
+    Where both rank so few photos wrong that there may be other errors, which no photo shows, half of the interval is 3
+    in n at least (the rule of three), for the n photos of the smallest set.
+    """
     (best, figure), *others = ranked = ranking(outcome, condition)
-    samples = [replicates(outcome, outcome.select(condition, entry=name))["auroc"] for name, _ in ranked]
+    chosen = [outcome.select(condition, entry=name) for name, _ in ranked]
+    n_pairs = max(1, len(ranked) * (len(ranked) - 1) // 2)
+    samples = [replicates(outcome, rows)["auroc"] for rows in chosen]
+    widths = half_widths([replicates(outcome, rows, n_pairs)["auroc"] for rows in chosen])[0, 1:].tolist()
+    fewest = min(min(row.n_id, row.n_ood) for row in chosen[0])
     found = {}
-    for (name, own), theirs, width in zip(others, samples[1:], half_widths(samples)[0, 1:], strict=True):
+    for (name, own), theirs, width in zip(others, samples[1:], widths, strict=True):
         points, share = figure - own, float((samples[0] > theirs).mean())
-        found[name] = Lead(best, name, points, points - width, points + width, share)
+        half, few = with_few_errors(width, (figure + own) / 2, fewest)
+        found[name] = Lead(best, name, points, points - half, points + half, share, few)
     return found
+
+
+def with_few_errors(half: float, auroc: float, n: int) -> tuple[float, bool]:
+    """Half of an interval as it has to be near an AUROC of 1, and whether it is.
+
+    >>> with_few_errors(0.001, 0.999, 100), with_few_errors(0.001, 0.9, 100)
+    ((0.03, True), (0.001, False))
+    """
+    few = (1 - auroc) * n < FEW_ERRORS
+    return (max(half, 3 / n) if few else half), few

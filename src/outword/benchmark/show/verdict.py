@@ -98,9 +98,10 @@ def _named(outcome: Outcome, condition: Condition, method: str, pattern: str = "
 def _doubt(lead: Lead) -> Markup:
     """How sure a lead is."""
     low, high, share = (f"{100 * lead.low:.2f}", f"{100 * lead.high:.2f}", f"{100 * lead.share:.1f}")
-    sentence = "(95 % interval for all pairs at once {} to {}; {} is ahead in {} % of the samples){}."
+    sentence = "(95 % interval for all pairs at once {} to {}{}; {} is ahead in {} % of the samples){}."
+    few = ", 3 in n at least, as hardly a photo is ranked wrong" if lead.few_errors else ""
     separable = "" if lead.separable else Markup(": <b>not separable</b>, as the interval contains 0")
-    return fill(sentence, low, high, lead.ahead, share, separable)
+    return fill(sentence, low, high, few, lead.ahead, share, separable)
 
 
 def _same(one: float, other: float) -> bool:
