@@ -88,6 +88,10 @@ class VectorOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.scorer_ = scorer
         return self
 
+    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[np.int64]:
+        """The same as `fit(X, y).predict(X)`; scikit-learn's own `fit_predict` of outlier detectors leaves y out."""
+        return self.fit(X, y).predict(X)
+
     def score_samples(self, X: ArrayLike) -> Array:
         """Score of each row, (n_rows,); higher means more like what it was fitted on."""
         check_is_fitted(self)

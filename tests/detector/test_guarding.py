@@ -75,3 +75,14 @@ def test_what_is_no_list_of_answers_is_said(detector, answers):
     guard = outword.Guard(lambda photos: answers, detector, batch=True)
     with pytest.raises(InputError, match="must give an answer a photo, got 0 for 2"):
         guard([PHOTOS / "cat.jpg", PHOTOS / "coffee.jpg"])
+
+
+def test_what_a_generator_of_answers_raises_goes_through(detector):
+    def answers(photos):
+        yield "mine"
+        raise TypeError("a fault of the classifier's own")
+
+    with pytest.raises(TypeError, match="a fault of the classifier's own"):
+        outword.Guard(answers, detector, batch=True)([CAT, PHOTOS / "coffee.jpg"])
+    generator = outword.Guard(lambda photos: (number for number in range(len(photos))), detector, batch=True)
+    assert generator([CAT]) == [0]

@@ -58,14 +58,15 @@ def photos(n, dim=512):
     return [SimpleNamespace(vector=row) for row in rng.standard_normal((n, dim)).astype(np.float32)]
 
 
-def slowly(network, tokenizer, vector):
-    """A photo and a token at a time, with positions written out."""
+def slowly(network, tokenizer, vector, steps=9):
+    """A photo and a token at a time, with positions written out, from a vector that is 10 long."""
     tokens, found = [tokenizer.bos_token_id], []
-    seen = torch.from_numpy(np.concatenate([vector, vector]))[None, None]
-    while len(tokens) < 10 and tokens[-1] != tokenizer.eos_token_id:
+    raw = (10 * vector / np.linalg.norm(vector)).astype(np.float32)
+    seen = torch.from_numpy(np.concatenate([raw, raw]))[None, None]
+    while len(tokens) <= steps:
         with torch.no_grad():
             given = {"position_ids": torch.arange(len(tokens))[None], "attention_mask": torch.ones(1, len(tokens))}
-            logits = network(torch.tensor([tokens]), encoder_hidden_states=seen, **given).logits[0, -1]
+            logits = network(input_ids=torch.tensor([tokens]), encoder_hidden_states=seen, **given).logits[0, -1]
         found += logits.argsort(descending=True)[:35].tolist()
         tokens.append(int(logits.argmax()))
     words = [tokenizer.decode([token], skip_special_tokens=True).strip() for token in found]
@@ -82,13 +83,34 @@ def test_words_are_those_of_the_greedy_caption(network, file, folder):
     assert zoc_decoder(file, folder)([]) == []
 
 
-def test_a_caption_that_ends_has_no_more_words(network, file, folder, tmp_path):
+def test_vectors_of_any_length_are_read_ten_long(file, folder):
+    decoder, some = zoc_decoder(file, folder), photos(3)
+    unit = [SimpleNamespace(vector=photo.vector / np.linalg.norm(photo.vector)) for photo in some]
+    assert decoder(unit) == decoder(some)
+    read = []
+    decoder._network.register_forward_pre_hook(
+        lambda module, args, given: read.append(given["encoder_hidden_states"]), with_kwargs=True
+    )
+    decoder(unit)
+    np.testing.assert_allclose(read[0].norm(dim=-1), 10 * np.sqrt(2), rtol=1e-6)  # twice over
+
+
+def test_words_go_on_behind_the_end_of_a_caption(file, folder, tmp_path):
     table = torch.load(file, weights_only=True)
     table["net"] = {name: value.clone() for name, value in table["net"].items()}
-    table["net"]["lm_head.bias"][1] = 1e4  # the end
+    end = transformers.AutoTokenizer.from_pretrained(folder).eos_token_id
+    table["net"]["lm_head.bias"][end] = 1e4
     torch.save(table, tmp_path / "ends.pt")
-    (words,) = zoc_decoder(tmp_path / "ends.pt", folder)(photos(1))
-    assert len(words) <= 34  # of one step, and the end is no word
+    decoder, some = zoc_decoder(tmp_path / "ends.pt", folder), photos(5)
+    read = []
+    decoder._network.register_forward_pre_hook(
+        lambda module, args, given: read.append(given["input_ids"].tolist()), with_kwargs=True
+    )
+    found = decoder(some)
+    assert [tokens[1:] for tokens in read[-1]] == [[end] * 8] * 5
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert found == [slowly(decoder._network, tokenizer, photo.vector) for photo in some]
+    assert found != [slowly(decoder._network, tokenizer, photo.vector, steps=1) for photo in some]
 
 
 def test_a_detector_takes_its_words(file, folder):
@@ -121,5 +143,5 @@ def test_what_cannot_be_a_decoder(file, folder, tmp_path):
         zoc_decoder(tmp_path / "code.pt", folder)
     plain = tmp_path / "plain"
     word_tokenizer().save_pretrained(plain)
-    with pytest.raises(InputError, match="has no token for the beginning or the end"):
+    with pytest.raises(InputError, match="has no token for the beginning"):
         zoc_decoder(file, plain)

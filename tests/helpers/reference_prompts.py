@@ -26,6 +26,34 @@ def fa(b, competitor):
     return total / len(b.images)
 
 
+def fa_score(x, learned, frozen, competitor):
+    """The largest share of any prompt, where each frozen one stands in the sum as often as `competitor` says."""
+    own = [math.exp(float(x @ t)) for t in learned]
+    hand_written = [math.exp(float(x @ t)) for t in frozen]
+    return max(own + hand_written) / (sum(own) + competitor * sum(hand_written))
+
+
+def unit(row):
+    return row / math.sqrt(float(row @ row))
+
+
+def log_share(b, row, y):
+    """Log of the share of y, a label or behind them a word, among all labels and words."""
+    texts = [*b.labels, *b.wild]
+    return math.log(softmax([b.scale * float(row @ t) for t in texts])[y])
+
+
+def lapt(b, mixing, templates, named_share, partners, both_share):
+    """The loss with what is drawn given: a template a photo, a partner a photo, a share for all photos of each loss."""
+    total = 0.0
+    for x, y, template, partner in zip(b.images, b.classes, templates, partners, strict=True):
+        named = unit(named_share * x + (1 - named_share) * b.plain[template][y])
+        both = unit(both_share * x + (1 - both_share) * b.images[partner])
+        total -= log_share(b, x, y) + mixing * log_share(b, named, y)
+        total -= both_share * log_share(b, both, y) + (1 - both_share) * log_share(b, both, b.classes[partner])
+    return total / len(b.images)
+
+
 def outside_patches(b, k):
     """Entropy of each patch whose k best classes are not that of its photo, with the number of the photo."""
     for i, y in enumerate(b.classes):

@@ -71,6 +71,32 @@ def test_loss_is_the_formula_and_stays_finite():
     assert math.isfinite(no_loss(x.float(), -x.float(), x.float(), 1e4).item())
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_text_says_no_to_those_images_alone_that_it_is_not_said_of(seed):
+    x, t, n, s = unit_rows(seed), unit_rows(seed + 10), unit_rows(seed + 20), 3.0
+    said = np.eye(5, dtype=bool) | (np.random.default_rng(seed).random((5, 5)) < 0.4)
+    p = [[1 / (1 + math.exp(s * float(a @ c) - s * float(a @ b))) for b, c in zip(t, n, strict=True)] for a in x]
+    no = [-math.log(1 - p[i][j]) for i in range(5) for j in range(5) if not said[i, j]]
+    match = -sum(math.log(p[i][i]) for i in range(5)) / 5
+    apart = sum(2 - math.sqrt(2 - 2 * float(a @ b) + 1e-4) for a, b in zip(t, n, strict=True)) / 5
+    expected = 0.5 * (match + sum(no) / len(no) + apart)
+    assert no_loss(x, t, n, s, torch.from_numpy(said)).item() == pytest.approx(expected)
+    nobody = no_loss(x, t, n, s, torch.ones(5, 5, dtype=torch.bool)).item()
+    assert nobody == pytest.approx(0.5 * (match + apart))  # all texts are said of all images
+
+
+def test_captions_of_one_photo_do_not_say_no_to_it(captions, tmp_path):
+    encoder = get_encoder("world-s")
+    pairs = encode_captions(encoder, read_captions(captions))
+    said = {(int(photo), text) for photo, text in zip(pairs.photos, pairs.texts, strict=True)}
+    batches = no_tower._Batches(encoder, encoder.text_tower(), pairs, 7)
+    (batch,) = batches.epoch([0, 0])
+    order = np.random.default_rng([0, 0]).permutation(7)
+    expected = [[(int(pairs.photos[i]), pairs.texts[j]) in said for j in order] for i in order]
+    assert batch.said.tolist() == expected
+    assert batch.said.sum() > 7  # photos 0 and 1 have two captions, and "a cat" is said of photos 3 and 1
+
+
 def test_loss_has_the_gradient_of_small_steps():
     x, t, n = unit_rows(0), unit_rows(1), unit_rows(2).requires_grad_()
     assert torch.autograd.gradcheck(lambda no: no_loss(x, t, no, 10.0), n)

@@ -23,7 +23,7 @@ from outword.learning import prompts as learner
 from outword.learning.names import Names
 from outword.learning.photos import Crops, crop_box
 from outword.learning.prompts import Task, learn, vectors_of
-from outword.maths.methods import CoOp, Need, NegPrompt
+from outword.maths.methods import LAPT, CoOp, Need, NegPrompt
 from outword.maths.methods.prompted import Stage
 from outword.testing import check_detector
 from outword.vectors.id_images import IdImages, few_shots, read_id_images
@@ -112,6 +112,18 @@ def test_each_method_learns_and_comes_back_from_disk(method, encoder, folder, tm
     assert set(back.contexts) == set(DETECTORS[method]().contexts())
     images = [Image.new("RGB", (64, 64), colour) for colour in ("red", "blue")]
     np.testing.assert_array_equal(back.score(images), made.score(images))
+
+
+def test_an_fa_detector_saved_before_scores_as_it_did(encoder, folder, tmp_path):
+    params = {**QUICK, "competitor": 1.0, "learned_only": True}
+    made = prepare(recipe_of(encoder, "fa", **params), LABELS, id_images=folder / "train").finish()
+    del made.card["method"]["parameters"]["learned_only"]  # a parameter that there was not
+    made.save(tmp_path / "old.outword")
+    back = outword.load(tmp_path / "old.outword")
+    assert back.scorer == made.scorer and not DETECTORS["fa"]().learned_only
+    assert back.relabel([*LABELS, "bus"]).scorer.learned_only
+    images = encoder.encode_texts(["red", "blue"])
+    np.testing.assert_array_equal(back.scorer.score(images), made.scorer.score(images))
 
 
 @pytest.mark.parametrize("method", ["coop", "lsn", "negprompt", "lapt"])
@@ -303,8 +315,44 @@ def test_photos_of_words_are_learned_from(encoder, folder):
 def test_the_rate_begins_slowly_and_falls_by_a_cosine():
     stage = Stage(("labels",), CoOp().loss, 10, 0.1, 1)
     assert learner.rate_of(stage, 0) == 1e-5
-    assert learner.rate_of(stage, 5) == pytest.approx(0.05)
+    # a warm-up of torch's own before the cosine of torch, stepped as Dassl does: once behind every epoch
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+    for epoch in range(1, 10):
+        assert learner.rate_of(stage, epoch, 0.7) == pytest.approx(cosine.get_last_lr()[0]), epoch
+        optimizer.step()
+        cosine.step()
     assert learner.rate_of(replace(stage, warm_up=0), 0) == 0.1
+    assert learner.rate_of(replace(stage, warm_up=0), 5, 0.7) == pytest.approx(0.05)
+
+
+def test_the_rate_can_fall_with_every_step(encoder, photos, monkeypatch):
+    stage = Stage(("labels",), CoOp().loss, 10, 0.1, 1, warm_up=0, every_step=True)
+    assert learner.rate_of(stage, 5, 0.5) == pytest.approx(0.05 * (1 + np.cos(np.pi * 0.55)))
+    rates, own = [], torch.optim.SGD.step
+
+    def step(optimizer, *args):
+        rates.append(optimizer.param_groups[0]["lr"])
+        return own(optimizer, *args)
+
+    monkeypatch.setattr(torch.optim.SGD, "step", step)
+    fitted(encoder, "fa", photos, epochs=2, batch=4)  # 12 photos
+    np.testing.assert_allclose(rates, [0.001 * (1 + np.cos(np.pi * n / 6)) for n in range(6)])
+
+
+def test_words_with_photos_are_read_in_the_templates_too(encoder, photos):
+    shown = replace(photos, classes=photos.classes % 2)  # as if of two words
+    seen = []
+
+    def loss(self, batch):
+        seen.append(batch)
+        return LAPT.loss(self, batch)
+
+    kind = type("Watched", (LAPT,), {"loss": loss})
+    task = Task([[label] for label in LABELS], ["owl", "bus", "elm"], [photos, shown])
+    learn(kind(epochs=1, context=3), encoder, task)
+    texts = [template.replace("{}", name) for template in LAPT.templates for name in (*LABELS, "owl", "bus")]
+    np.testing.assert_array_equal(seen[0].plain, encoder.encode_texts(texts).reshape(7, 5, -1))
 
 
 def test_negatives_begin_where_the_positive_prompt_ended(encoder, photos):

@@ -132,6 +132,15 @@ def test_a_row_that_is_alone_in_its_class_takes_part_but_in_the_threshold(method
     assert len(alone.scorer_.classes_) == 3 and alone.predict(rows)[-1] == 1
 
 
+@pytest.mark.parametrize("method", ["mahalanobis", "vim"])
+def test_fit_predict_learns_the_classes(method, world):
+    alone, both = VectorOutlierDetector(method), VectorOutlierDetector(method)
+    found = both.fit_predict(world.train, world.classes)
+    np.testing.assert_array_equal(found, alone.fit(world.train, world.classes).predict(world.train))
+    assert both.offset_ == alone.offset_
+    assert len(both.scorer_.classes_) == len(np.unique(world.classes))
+
+
 def test_classes_are_nothing_to_a_method_without_them(world):
     found = VectorOutlierDetector("knn").fit(world.train, np.arange(len(world.train)))
     assert found.offset_ == VectorOutlierDetector("knn").fit(world.train).offset_

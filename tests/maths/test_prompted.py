@@ -11,8 +11,8 @@ from helpers import reference_prompts as slow
 from outword.detectors import DETECTORS
 from outword.errors import ParameterError
 from outword.maths.methods import FA, LAPT, LSN, MCM, SCT, CoOp, LoCoOp, NegLabel, NegPrompt
+from outword.maths.methods.lapt import _partners
 from outword.maths.methods.prompted import Batch, Prompted
-from outword.maths.numerics import unit_rows
 
 LEARNED = [name for name, kind in DETECTORS.items() if issubclass(kind, Prompted)]
 
@@ -87,26 +87,37 @@ def test_lsn_moves_each_set_as_its_own_loss_says():
 
 
 def test_lapt_is_three_cross_entropies():
-    b = batch(n=4)._replace(classes=torch.tensor([0, 2, 4, 7]))  # two photos of labels, two of words
+    b = batch(n=5)._replace(classes=torch.tensor([0, 2, 4, 7, 3]))  # three photos of labels, two of words
+    b = b._replace(plain=torch.from_numpy(unit(7, 9, 6, seed=8)))  # labels and words in seven templates
     found = LAPT(mixing=0.5).loss(b._replace(rng=np.random.default_rng(9))).item()
-    rng, x = np.random.default_rng(9), in_numpy(b).images
-    texts = np.concatenate([in_numpy(b).labels, in_numpy(b).wild])
+    rng = np.random.default_rng(9)
+    templates, named_share = rng.integers(7, size=5), rng.random()
+    words, labels = np.array([2, 3])[rng.integers(2, size=3)], np.array([0, 1, 4])[rng.integers(3, size=2)]
+    partners, both_share = [words[0], words[1], labels[0], labels[1], words[2]], rng.random()
+    expected = slow.lapt(in_numpy(b), 0.5, templates, named_share, partners, both_share)
+    assert found == pytest.approx(expected, rel=1e-10)
 
-    def share(row, y):
-        return math.log(slow.softmax([7.0 * float(row @ t) for t in texts])[y])
 
-    plain = -np.mean([share(x[i], y) for i, y in enumerate((0, 2, 4, 7))])
-    templates, mixes = rng.integers(2, size=2), rng.random(2)
-    names = [in_numpy(b).plain[t, y] for t, y in zip(templates, (0, 2), strict=True)]
-    mixed = unit_rows([m * x[i] + (1 - m) * names[i] for i, m in enumerate(mixes)])
-    crossed = -np.mean([share(row, y) for row, y in zip(mixed, (0, 2), strict=True)])
-    drawn, mixes = rng.integers(2, size=2) + 2, rng.random(2)
-    mixed = unit_rows([m * x[i] + (1 - m) * x[j] for i, (m, j) in enumerate(zip(mixes, drawn, strict=True))])
-    both = [
-        m * share(row, y) + (1 - m) * share(row, (4, 7)[j - 2])
-        for m, row, y, j in zip(mixes, mixed, (0, 2), drawn, strict=True)
-    ]
-    assert found == pytest.approx(plain + 0.5 * crossed - np.mean(both), rel=1e-10)
+def test_lapt_mixes_labels_and_words_in_any_order():
+    for classes in ([0, 1, 2, 3, 4], [8, 7, 6, 5, 0], [5, 0, 6, 1, 7]):
+        b = batch(n=5)._replace(classes=torch.tensor(classes), plain=torch.from_numpy(unit(7, 9, 6, seed=8)))
+        partners = _partners(b)
+        assert (np.array(classes)[partners.numpy()] >= 4).tolist() == [y < 4 for y in classes]
+    of_labels = b._replace(classes=torch.tensor([0, 1, 2, 3, 3]))
+    of_words = b._replace(classes=torch.tensor([4, 5, 6, 7, 8]))
+    assert _partners(of_labels) is None and _partners(of_words) is None
+
+
+def test_lapt_without_words_is_two_cross_entropies():
+    b = batch(n=4)
+    found = LAPT(mixing=0.5).loss(b._replace(rng=np.random.default_rng(9))).item()
+    rng, given = np.random.default_rng(9), in_numpy(b)
+    templates, share = rng.integers(2, size=4), rng.random()
+    expected = 0.0
+    for x, y, template in zip(given.images, given.classes, templates, strict=True):
+        named = slow.unit(share * x + (1 - share) * given.plain[template][y])
+        expected -= (slow.log_share(given, x, y) + 0.5 * slow.log_share(given, named, y)) / 4
+    assert found == pytest.approx(expected, rel=1e-10)
 
 
 def test_values_by_hand():
@@ -114,7 +125,8 @@ def test_values_by_hand():
     b = Batch(x, torch.tensor([0, 1]), t, t[None], math.log(3.0), np.random.default_rng(0))
     assert CoOp().loss(b).item() == pytest.approx(math.log(4 / 3))  # e^{log 3} / (3 + 1)
     frozen = b._replace(negatives=t.flip(0)[None])
-    assert FA().loss(frozen).item() == pytest.approx(math.log(8 / 3))  # 3 of (3 + 1) + (1 + 3)
+    assert FA(competitor=1.0).loss(frozen).item() == pytest.approx(math.log(8 / 3))  # 3 of (3 + 1) + (1 + 3)
+    assert FA().loss(frozen).item() == pytest.approx(math.log(16 / 3))  # 3 of (3 + 1) + 3 (1 + 3), as released
     one_patch = b._replace(patches=x.flip(0)[:, None])  # each shows the other class: entropy of (3/4, 1/4)
     entropy = -(0.75 * math.log(0.75 + 1e-5) + 0.25 * math.log(0.25 + 1e-5))
     assert LoCoOp(lam=0.5, share=0.5).loss(one_patch).item() == pytest.approx(math.log(4 / 3) - 0.5 * entropy)
@@ -154,14 +166,29 @@ def test_scores_reduce_to_others():
     for name in ("coop", "locoop", "sct"):
         np.testing.assert_array_equal(DETECTORS[name](weight=0.0).fit(labels=y).score(x), mcm)
     np.testing.assert_array_equal(FA(competitor=0.0).fit(labels=y, negatives=no[0]).score(x), mcm)
-    np.testing.assert_allclose(FA().fit(labels=y, negatives=y).score(x), mcm / 2, rtol=1e-12)  # the same twice
+    np.testing.assert_allclose(FA().fit(labels=y, negatives=y).score(x), mcm / 4, rtol=1e-12)  # the same four times
     given = {"labels": y, "negatives": no[:1]}
-    np.testing.assert_allclose(NegPrompt().fit(**given).score(x), FA().fit(**given).score(x), rtol=1e-12)
+    alone = FA(competitor=1.0, learned_only=True)
+    np.testing.assert_allclose(NegPrompt().fit(**given).score(x), alone.fit(**given).score(x), rtol=1e-12)
     alike = LSN().fit(labels=y, negatives=np.repeat(y[:1], 5, axis=0)[None])  # negatives that tell nothing apart
     np.testing.assert_allclose(alike.score(x), mcm + 1 / 5, rtol=1e-12)
     words = {"labels": y, "wild": u}
     options = {"temperature": 0.05, "n_groups": 4, "seed": 3}
     np.testing.assert_array_equal(LAPT(**options).fit(**words).score(x), NegLabel(**options).fit(**words).score(x))
+
+
+@pytest.mark.parametrize("competitor", [1.0, 2.5, 3.0])
+def test_fa_is_the_largest_share_of_learned_and_frozen_prompts(competitor):
+    y, no, x, parts = (unit(*shape, seed=s) for s, shape in enumerate([(5, 8), (5, 8), (40, 8), (40, 3, 8)]))
+    fa = FA(competitor=competitor).fit(labels=y, negatives=no)
+    expected = np.array([slow.fa_score(row, y, no, competitor) for row in x])
+    np.testing.assert_allclose(fa.score(x), expected, rtol=1e-12)
+    assert 0.2 < ((x @ no.T).max(1) > (x @ y.T).max(1)).mean() < 0.8  # both kinds are the largest at times
+    local = np.array([max(slow.fa_score(q, y, no, competitor) for q in some) for some in parts])
+    both = FA(competitor=competitor, weight=1.0).fit(labels=y, negatives=no)
+    np.testing.assert_allclose(both.score(x, patches=parts), expected + local, rtol=1e-12)
+    learned = FA(competitor=competitor, learned_only=True).fit(labels=y, negatives=no).score(x)
+    assert (learned <= fa.score(x)).all() and (learned < fa.score(x)).any()
 
 
 def test_glmcm_is_the_score_with_a_weight():

@@ -88,10 +88,7 @@ class Guard:
         if not self.batch:
             return [self.classifier(photo) for photo in photos]
         found = self.classifier([*photos]) if photos else []  # a list that it may change
-        try:
-            answers = [] if isinstance(found, str | Mapping) else list(found)
-        except TypeError:  # it is no list
-            answers = []
+        answers = _listed(found)
         if len(answers) != len(photos):
             raise InputError(
                 f"the classifier must give an answer a photo, got {len(answers)} for {len(photos)}",
@@ -103,3 +100,14 @@ class Guard:
         if prediction.error or prediction.verdict == "in":
             return prediction.error
         return f"none of {a_few(self.detector.labels)}: {prediction.why}"
+
+
+def _listed(found: Any) -> list[Any]:
+    """What a classifier gave, as a list; an empty one where it is none."""
+    if isinstance(found, str | Mapping):
+        return []
+    try:
+        answers = iter(found)
+    except TypeError:  # it is no list
+        return []
+    return list(answers)  # outside, as a generator of answers may raise a TypeError of its own

@@ -105,8 +105,10 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
             f"{path} was made with the method {card['method']['name']}, which is not installed here",
             hint='install the package that it comes from; see "outword list methods"',
         )
-    kind, given = DETECTORS[card["method"]["name"]], card["method"]["parameters"]
+    kind = DETECTORS[card["method"]["name"]]
+    given = {**kind.before, **card["method"]["parameters"]}
     checked_params(card["method"]["name"], kind, given, {}, "outword list methods --long")
+    card["method"] = {**card["method"], "parameters": given}
     others = {name for name in saved.arrays if name.startswith(CONTEXT)} | {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
     arrays = {name: array for name, array in saved.arrays.items() if name not in others}
     vectors = kind(**given).restore(arrays)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -32,6 +33,7 @@ from outword.vectors.wild import Report, quiet, read_arrays, write_arrays
 
 PROMPTS = 16  # that are learned; the tower is used with their mean
 DECAY, BETAS, EPSILON = 0.2, (0.9, 0.98), 1e-6
+WAY = 2  # how it is trained: to be raised when the same pairs give another tower, as killed runs must not go on then
 Tell = Callable[[str], None]
 
 
@@ -155,6 +157,7 @@ class _Batch:
     ids: Tensor  # (N, length), tokens up to the longest end
     ends: Tensor  # (N,)
     prompts: Tensor  # (N,), which prompt each is read with; the last is the mean
+    said: Tensor  # (N, N), whether the text of a column is a caption of the image of a row
     scale: float
 
 
@@ -165,8 +168,10 @@ class _Batches:
         self.size, self.count, self.device = size, len(pairs.texts) // size, tower.device
         self.scale = 1 / encoder.temperature
         texts = list(dict.fromkeys(pairs.texts))
+        self._n_texts = len(texts)
         number_of = {text: place for place, text in enumerate(texts)}
         self.photos, self.texts = pairs.photos, np.array([number_of[text] for text in pairs.texts], np.intp)
+        self._known = np.unique(self._pairs(self.photos, self.texts))
         self.images, self.yes = self._moved(pairs.vectors), self._moved(encoder.encode_texts(texts))
         ids = tower.tokenize(texts)
         self.ends = tower.ends(ids)
@@ -177,15 +182,20 @@ class _Batches:
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(self.photos))[: self.count * self.size]
         for rows in order.reshape(self.count, self.size):
-            texts, ends = self.texts[rows], self.ends[self.texts[rows]]
+            photos, texts, ends = self.photos[rows], self.texts[rows], self.ends[self.texts[rows]]
             yield _Batch(
-                self.images[self._moved(self.photos[rows])],
+                self.images[self._moved(photos)],
                 self.yes[self._moved(texts)],
                 self._moved(self.ids[texts, : int(ends.max()) + 1]),
                 self._moved(ends),
                 self._moved(rng.integers(PROMPTS + 1, size=self.size)),
+                self._moved(np.isin(self._pairs(photos[:, None], texts), self._known)),
                 self.scale,
             )
+
+    def _pairs(self, photos: NDArray[np.intp], texts: NDArray[np.intp]) -> NDArray[np.intp]:
+        """A number for each pair of a photo and a text."""
+        return photos * self._n_texts + texts
 
     def _moved(self, rows: Any) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)
@@ -199,7 +209,7 @@ def _step(tower: TextTower, prompts: Tensor, batch: _Batch, optimiser: Any, cour
         added = (chosen @ each.flatten(1)).view(-1, *each.shape[1:])
         own = tower.embed(batch.ids) + added[:, : batch.ids.shape[1]]
         no = tower.read(own.new_zeros(0, tower.width), (own, batch.ends))
-        loss = no_loss(batch.images, batch.yes, no, batch.scale)
+        loss = no_loss(batch.images, batch.yes, no, batch.scale, batch.said)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
     except torch.OutOfMemoryError:
@@ -219,7 +229,7 @@ def _set_rate(optimiser: Any, rate: float, done: float) -> None:
 
 def _kept(encoder: Encoder, pairs: Pairs, course: Course) -> Path:
     """Where a run is kept until it is done: by all that it depends on."""
-    parts = [encoder.fingerprint, sha256_bytes(pairs.vectors.tobytes()), pairs.photos.tolist(), pairs.texts]
+    parts = [WAY, encoder.fingerprint, sha256_bytes(pairs.vectors.tobytes()), pairs.photos.tolist(), pairs.texts]
     key = sha256_bytes(json.dumps([*parts, asdict(course)]).encode())
     return cache_dir() / "no" / f"{key}.safetensors"
 

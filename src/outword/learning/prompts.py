@@ -36,6 +36,7 @@ from outword.vectors.wild import Report, quiet, read_arrays, write_arrays
 SPREAD = 0.02  # of the numbers of a context that begins at random
 SLOW = 1e-5  # the rate of the first epochs
 KEEP = 10.0  # seconds after which it is written down how far the learning is
+WAY = 2  # how it is learned: to be raised when the same task gives other contexts, as killed runs must not go on then
 Contexts = Mapping[str, NDArray[np.float32]]  # (n_sets, tokens, width), or (n_sets, n_labels, tokens, width), by name
 
 
@@ -109,7 +110,7 @@ def _key(method: Prompted, encoder: Encoder, task: Task) -> str:
     """sha256 of all that the learning depends on."""
     photos = [some.fingerprint for some in task.photos]
     runs = [getattr(encoder, "precision", ""), str(getattr(encoder, "device", ""))]
-    parts = [type(method).__name__, method.params(), encoder.fingerprint, runs, task.labels, task.words, photos]
+    parts = [WAY, type(method).__name__, method.params(), encoder.fingerprint, runs, task.labels, task.words, photos]
     return sha256_bytes(json.dumps(parts, sort_keys=True).encode())
 
 
@@ -128,11 +129,13 @@ class _Learner:
             name: Names(self._tower, words if name == "wild" else task.labels, context.shape[-2])
             for name, context in self.contexts.items()
         }
-        texts = [template.replace("{}", some[0]) for template in method.templates for some in task.labels]
-        plain = self._tensor(encoder.encode_texts(texts))
-        self._plain = plain.view(len(method.templates), len(task.labels), -1)
         shown = [some.classes + place * len(task.labels) for place, some in enumerate(task.photos)]  # type: ignore[operator]
-        self._classes = self._tensor(np.concatenate(shown))
+        classes = np.concatenate(shown)
+        self._classes = self._tensor(classes)
+        with_photos = max(len(task.labels), 1 + int(classes.max()))  # all labels, and the words that photos show
+        named = [*(some[0] for some in task.labels), *task.words][:with_photos]
+        texts = [template.replace("{}", name) for template in method.templates for name in named]
+        self._plain = self._tensor(encoder.encode_texts(texts)).view(len(method.templates), len(named), -1)
 
     @property
     def small(self) -> bool:
@@ -191,9 +194,9 @@ class _Learner:
         self._report(task, first * steps, stage.epochs * steps)
         for epoch in range(first, stage.epochs):
             rng = np.random.default_rng([self._method.seed, place, epoch])
-            optimizer.param_groups[0]["lr"] = rate_of(stage, epoch)
             total = torch.zeros((), device=self.device)
             for step, rows in enumerate(np.array_split(rng.permutation(n), range(stage.batch, n, stage.batch))):
+                optimizer.param_groups[0]["lr"] = rate_of(stage, epoch, step / steps)
                 optimizer.zero_grad()
                 texts = {name: _shown(name, read[name](context)) for name, context in moving.items()}
                 found = stage.loss(self._batch(rows, epoch, rng, {**fixed, **texts}))
@@ -253,11 +256,16 @@ def _shown(name: str, sets: Tensor) -> Tensor:
     return sets if name == "negatives" else sets[0]
 
 
-def rate_of(stage: Stage, epoch: int) -> float:
-    """The rate of an epoch: a slow beginning, then half a cosine down to nearly 0."""
+def rate_of(stage: Stage, epoch: int, part: float = 0.0) -> float:
+    """The rate in an epoch of which a part is done: slow first epochs, then half a cosine down to nearly 0.
+
+    As in Dassl, which CoOp and its followers are written with, the cosine begins when the slow epochs are over and is
+    as long as all epochs, so that it ends a little early.
+    """
     if epoch < stage.warm_up:
         return min(SLOW, stage.rate)
-    return stage.rate * (1 + math.cos(math.pi * epoch / stage.epochs)) / 2
+    done = epoch - stage.warm_up + (part if stage.every_step else 0.0)
+    return stage.rate * (1 + math.cos(math.pi * done / stage.epochs)) / 2
 
 
 def _optimizer(stage: Stage, contexts: list[Tensor]) -> torch.optim.Optimizer:

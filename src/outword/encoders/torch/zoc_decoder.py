@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from outword.base.extras import require
 from outword.encoders.base import in_short
@@ -21,20 +22,22 @@ from outword.encoders.torch.transformers import from_folder, quietly
 from outword.errors import InputError
 
 DIM = 512  # of an image vector; the decoder reads it twice over
+LENGTH = 10.0  # about that of the image features of CLIP ViT-B/32, before anything makes unit vectors of them
 HEAD = 64  # numbers of a head of attention, in all BERTs of the authors' kind; shapes do not tell
 STEPS, TOP = 9, 35  # tokens of a caption, and how many candidates for each are words
 TOGETHER = 64  # photos that go through at a time
 
 
 class ZOCDecoder:
-    """Names words for photos: the 35 likeliest tokens at each of 9 greedy steps, or fewer where a caption ends.
+    """Names words for photos: the 35 likeliest tokens at each of 9 greedy steps, also behind the end of a caption.
 
-    It reads the vector of a photo, of CLIP ViT-B/32 in the paper, repeated to twice its length, as the one hidden state
-    that it attends to. Words are pieces of words as the tokenizer has them, each once, the first step's first.
+    It reads the vector of a photo, of CLIP ViT-B/32 in the paper, twice over, as the one hidden state that it attends
+    to. Words are pieces of words as the tokenizer has them, each once, the first step's first.
 
-    In one thing this is not the authors' release: there every token is read at position 0 while a caption is made, as
-    the length of a batch is taken for that of a text. Here tokens have the positions 0, 1, 2, ... that the network was
-    trained with.
+    In two things this is not the authors' release. There every token is read at position 0 while a caption is made, as
+    the length of a batch is taken for that of a text; here tokens have the positions 0, 1, 2, ... that the network was
+    trained with. And there image features are as long as CLIP makes them, about 10, while encoders here give unit
+    vectors: all are made 10 long.
     """
 
     def __init__(self, network: Any, tokenizer: Any, device: str) -> None:
@@ -54,18 +57,15 @@ class ZOCDecoder:
 
     @torch.inference_mode()
     def _words(self, vectors: Tensor) -> list[list[str]]:
-        seen = vectors.repeat(1, 2)[:, None]  # (n, 1, 1024)
+        seen = (LENGTH * normalize(vectors)).repeat(1, 2)[:, None]  # (n, 1, 1024)
         tokens = torch.full((len(vectors), 1), self._tokenizer.bos_token_id, device=vectors.device)
         words: list[dict[str, None]] = [{} for _ in vectors]
-        open_ones = torch.ones(len(vectors), dtype=torch.bool, device=vectors.device)
         for _ in range(STEPS):
             logits = self._network(input_ids=tokens, encoder_hidden_states=seen, use_cache=False).logits[:, -1]
-            for place in open_ones.nonzero()[:, 0].tolist():
-                best = logits[place].topk(min(TOP, logits.shape[1])).indices.tolist()
-                words[place] |= dict.fromkeys(filter(None, map(self._piece, best)))
-            chosen = logits.argmax(dim=1)
-            open_ones &= chosen != self._tokenizer.eos_token_id
-            tokens = torch.cat([tokens, chosen[:, None]], dim=1)
+            best = logits.topk(min(TOP, logits.shape[1])).indices
+            for place, candidates in enumerate(best.tolist()):
+                words[place] |= dict.fromkeys(filter(None, map(self._piece, candidates)))
+            tokens = torch.cat([tokens, logits.argmax(dim=1)[:, None]], dim=1)
         return [list(some) for some in words]
 
     def _piece(self, token: int) -> str:
@@ -84,8 +84,8 @@ def load(path: Path, folder: Path, device: str) -> ZOCDecoder:
     with quietly(library):
         tokenizer = from_folder(library.AutoTokenizer, folder)
         network = _network(library, weights, path)
-    if tokenizer.bos_token_id is None or tokenizer.eos_token_id is None:
-        raise InputError(f"the tokenizer in {folder} has no token for the beginning or the end", hint=AGAIN)
+    if tokenizer.bos_token_id is None:
+        raise InputError(f"the tokenizer in {folder} has no token for the beginning", hint=AGAIN)
     if len(tokenizer) > len(weights["lm_head.bias"]):
         raise InputError(f"the tokenizer in {folder} has more tokens than {path}", hint="name the decoder's own")
     return ZOCDecoder(network, tokenizer, device)

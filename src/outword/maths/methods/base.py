@@ -80,6 +80,7 @@ class VectorDetector(ABC):
     rivals: ClassVar[bool] = False  # whether `outword.fit` lets readable names compete beside the mined words
     sees_order: ClassVar[bool] = False  # whether a score depends on the images scored before; then there is a `reset`
     sees_axes: ClassVar[bool] = False  # whether turning all vectors together changes the scores
+    before: ClassVar[Mapping[str, Any]] = {}  # what detectors do that were saved when these parameters were not there
 
     labels_: NDArray[np.floating]  # (n_rows, dim), as given to `fit`; `_y` are the same as unit rows
     owners_: NDArray[np.int64] | None = None  # (n_rows,), as given to `fit`; None where every row is a label

@@ -18,13 +18,15 @@ class LAPT(Prompted, NegLabel):
 
         S as in NegLabel, of t_i = text tower of [v_1] .. [v_M] [name of i] [.], u_k = that of [w_1] .. [w_M] [word] [.]
         v, w minimise  CE(x) + CE(unit(l x + (1 - l) e_y)) + CD,   CE(x) = mean of -log softmax_y(s cos(x, [t; u]))
-        e_y = the class in a hand-written template, drawn from seven,   l drawn from U(0, 1)
-        CD = mean of -l log softmax_y(z) - (1 - l) log softmax_y'(z),   z = unit(l x + (1 - l) x'), x' a word's photo
+        e_y = what x shows, a label or a word, in a hand-written template, drawn from seven for each photo
+        CD = mean of -l log softmax_y(z) - (1 - l) log softmax_y'(z),   z = unit(l x + (1 - l) x')
+        x' = a photo of a word where x shows a label, and of a label where x shows a word
+        l drawn from U(0, 1), one for all photos of a step in each of the two losses
 
     Both contexts move to other labels and words. The authors learn from images that were synthesised or retrieved for
     each name and each word, and give none of them away; here it is your own photos of the classes, and photos of words
     where you have some (`--word-images`). Without those the CD is left out, and w is moved through the alternatives
-    alone. The release has the second of the three losses only.
+    alone. The script of the release has the second of the three losses only.
 
     Args: as for NegLabel, as for CoOp, and
         context: M; the released scripts have 2 to learn and 4 to test.
@@ -64,25 +66,24 @@ class LAPT(Prompted, NegLabel):
 
     def stages(self) -> tuple[Stage, ...]:
         """Both at once."""
-        both = Stage(("labels", "wild"), self.loss, self.epochs, self.rate, self.batch, warm_up=0)
+        both = Stage(("labels", "wild"), self.loss, self.epochs, self.rate, self.batch, warm_up=0, every_step=True)
         return (replace(both, nesterov=True, decay=1e-5),)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Of the photos, of photos mixed with the names of their classes, and of photos of classes and words mixed."""
+        """Of the photos, of photos mixed with the names of what they show, and of photos of labels and words mixed."""
         x, y = batch.images, batch.classes
         found = -self._log_shares(batch, x, y).mean()
-        own = (y < len(batch.labels)).nonzero()[:, 0]
-        if self.mixing and len(own):
-            templates = batch.rng.integers(len(batch.plain), size=len(own))
-            mixed = _mixed(batch, x[own], batch.plain[templates, y[own]])[0]
-            found = found - self.mixing * self._log_shares(batch, mixed, y[own]).mean()
-        others = (y >= len(batch.labels)).nonzero()[:, 0]
-        if len(own) and len(others):
-            drawn = others[batch.rng.integers(len(others), size=len(own))]
-            mixed, share = _mixed(batch, x[own], x[drawn])
-            inside, outside = (self._log_shares(batch, mixed, y[rows]) for rows in (own, drawn))
-            found = found - (share * inside + (1 - share) * outside).mean()
-        return found
+        if self.mixing:
+            templates = batch.rng.integers(len(batch.plain), size=len(x))
+            named = _mixed(x, batch.plain[templates, y], batch.rng.random())
+            found = found - self.mixing * self._log_shares(batch, named, y).mean()
+        partners = _partners(batch)
+        if partners is None:
+            return found
+        share = batch.rng.random()
+        both = _mixed(x, x[partners], share)
+        inside, outside = self._log_shares(batch, both, y), self._log_shares(batch, both, y[partners])
+        return found - (share * inside + (1 - share) * outside).mean()
 
     def _log_shares(self, batch: Batch, x: Tensor, y: Tensor) -> Tensor:
         import torch
@@ -90,8 +91,22 @@ class LAPT(Prompted, NegLabel):
         return own_log_shares(batch.scale * x @ torch.cat([batch.labels, batch.wild]).T, y)
 
 
-def _mixed(batch: Batch, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows between those of a and of b, and the share of a in each."""
-    share = a.new_tensor(batch.rng.random(len(a)))
-    rows = share[:, None] * a + (1 - share[:, None]) * b
-    return rows / rows.norm(dim=1, keepdim=True), share
+def _mixed(a: Tensor, b: Tensor, share: float) -> Tensor:
+    """Unit rows between those of a, which have this share, and those of b."""
+    rows = share * a + (1 - share) * b
+    return rows / rows.norm(dim=1, keepdim=True)
+
+
+def _partners(batch: Batch) -> Tensor | None:
+    """For each photo of a label one of a word, and for each of a word one of a label; None where one kind is missing.
+
+    Partners are drawn by chance, and may serve several times.
+    """
+    shows_word = batch.classes >= len(batch.labels)
+    own, others = (~shows_word).nonzero()[:, 0], shows_word.nonzero()[:, 0]
+    if not len(own) or not len(others):
+        return None
+    found = batch.classes.clone()
+    found[own] = others[batch.rng.integers(len(others), size=len(own))]
+    found[others] = own[batch.rng.integers(len(own), size=len(others))]
+    return found

@@ -24,8 +24,9 @@ class NegPrompt(PromptedMCM):
     The negatives begin as the learned positive tokens, with noise from U(-1e-5, 1e-5), and are the same for all
     classes: they move to other labels. These are the paper's losses, after a note on it. The released code runs another
     branch by default, a multi-label margin loss that calls a class's negatives right, with the opposite sign of NPD and
-    an NND that is a constant, keeps the epoch with the best AUROC on an OOD test set, and learns at a rate of 0.1 whose
-    cosine goes round many times; none of this is done here. Rate, momentum and epochs are CoOp's.
+    the length of the mean of a class's negatives, less 1, for NND: of two that is sqrt((1 + cos) / 2) - 1. It keeps the
+    epoch with the best AUROC on an OOD test set, and learns at a rate of 0.1 whose cosine goes round many times; none
+    of this is done here. Rate, momentum and epochs are CoOp's.
 
     Args: as for CoOp, and
         negatives: prompts for each class that say no; the published value is 2.

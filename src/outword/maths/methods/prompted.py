@@ -29,7 +29,7 @@ class Batch(NamedTuple):
     images: Tensor  # (n, dim)
     classes: Tensor  # (n,), which label each shows; from n_labels on, which word
     labels: Tensor  # (n_labels, dim)
-    plain: Tensor  # (n_templates, n_labels, dim), the labels in the method's hand-written templates
+    plain: Tensor  # (n_templates, n_labels, dim), names in hand-written templates; then those of words with photos
     scale: float
     rng: np.random.Generator  # for what is drawn by chance in a step
     patches: Tensor = None  # (n, n_patches, dim), for methods that learn from them
@@ -58,12 +58,13 @@ class Stage:
     moving: tuple[str, ...]
     loss: Callable[[Batch], Tensor]
     epochs: int
-    rate: float  # at the beginning; it falls to 0 by a cosine, a step an epoch
+    rate: float  # at the beginning; it falls to 0 by a cosine
     batch: int
     optimizer: Literal["sgd", "adam"] = "sgd"
     nesterov: bool = False  # for SGD, whose momentum is 0.9
     decay: float = 5e-4  # of weights
-    warm_up: int = 1  # epochs at a rate of 1e-5 first
+    warm_up: int = 1  # epochs at a rate of 1e-5 first; the cosine begins behind them
+    every_step: bool = False  # whether the rate falls with each step, else it is the same for a whole epoch
 
 
 @dataclass
