@@ -67,7 +67,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    with _scratch(path.parent) as scratch:
+    with _scratch(path) as scratch:
         temporary = scratch / "new"
         temporary.touch()
         yield temporary
@@ -109,7 +109,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
     What has the name is replaced, in one step where the system can do that: ask `free_folder` first. The folder, and
     files in it that were there before, keep their modes.
     """
-    with _scratch(target.parent) as scratch:
+    with _scratch(target) as scratch:
         new = scratch / "new"
         new.mkdir()
         yield new
@@ -144,7 +144,7 @@ def sweep(folder: Path) -> None:
     """
     left = []
     with suppress(OSError), os.scandir(folder) as entries:
-        left = [folder / entry.name for entry in entries if _SCRATCH.fullmatch(entry.name)]
+        left = [folder / entry.name for entry in entries if is_scratch(entry.name)]
     for scratch in left:
         with suppress(OSError):  # in use, of another user, or swept by another process
             _sweep(scratch)
@@ -153,25 +153,28 @@ def sweep(folder: Path) -> None:
 _sweep_once = lru_cache(maxsize=1024)(sweep)  # once a process: thousands of files may go to a folder of thousands
 
 
-def cache_dir() -> Path:
-    """Where encoded corpora and rankings are kept: $OUTWORD_CACHE, else outword in $XDG_CACHE_HOME or ~/.cache."""
-    if own := os.environ.get("OUTWORD_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "outword"
-
-
-def not_kept(error: Exception) -> str:
-    """The warning where the cache cannot be written: the work is done again next time."""
-    return f"the cache cannot be written ({error}); set OUTWORD_CACHE to a folder that can"
+def is_scratch(name: str) -> bool:
+    """Whether a name is that of a folder in which a process, perhaps a killed one, makes files and folders whole."""
+    return bool(_SCRATCH.fullmatch(name))
 
 
 @contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
-    """An empty folder in `parent`, for this process alone; it is gone when the block ends."""
-    _sweep_once(parent)
-    folder, handle = _made(parent)
+def _scratch(target: Path) -> Iterator[Path]:
+    """An empty folder beside `target`, for this process alone; it is gone when the block ends.
+
+    Nobody asked for that folder: an error of the system that names it, or what is in it, names `target` instead.
+    """
+    _sweep_once(target.parent)
+    try:
+        folder, handle = _made(target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
     try:
         yield folder
+    except OSError as error:
+        if str(error.filename or "").startswith(str(folder)):
+            raise OSError(error.errno, error.strerror, str(target)) from error
+        raise
     finally:
         _clear(folder)
         release(handle)

@@ -16,12 +16,12 @@ import click
 from outword._version import __version__
 from outword.base.waiting import show_waits
 from outword.cli.failures import Failure, Group, failing
-from outword.cli.progress import Spinner
+from outword.cli.progress import Spinner, say
 from outword.errors import InputError, OutwordError
 
 VERBS = (
     "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "tune", "compare",
-    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "doctor", "completion",
+    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "doctor", "cache", "completion",
 )  # fmt: skip
 
 
@@ -74,7 +74,7 @@ class Verbs(Group):
                 return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             terminated = isinstance(stop, Terminated)
-            click.echo("terminated" if terminated else "interrupted", err=True)
+            say("terminated" if terminated else "interrupted")
             raise click.exceptions.Exit(143 if terminated else 130) from None
         except BrokenPipeError:
             raise
@@ -108,4 +108,4 @@ def main() -> None:
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
     show_waits(Spinner)
-    warnings.showwarning = lambda message, *_: click.echo(f"warning: {message}", err=True)
+    warnings.showwarning = lambda message, *_: say(f"warning: {message}")

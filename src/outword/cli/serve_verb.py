@@ -13,7 +13,7 @@ import click
 from outword.base.extras import require
 from outword.cli.fit_verb import check_detector, check_either, fit_plainly
 from outword.cli.options import judge_options, labels_option, own_column_option
-from outword.cli.progress import say
+from outword.cli.progress import say, show
 from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
 
@@ -87,7 +87,7 @@ def command(
         chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
         limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
         app = create_app(found, limits, token, local=server.is_local(host))
-        server.Server(app, limits, ready=lambda: click.echo(server.address(bound))).run(sockets=[bound])
+        server.Server(app, limits, ready=lambda: show(server.address(bound))).run(sockets=[bound])
     say("stopped")
 
 
