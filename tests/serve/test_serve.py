@@ -190,6 +190,22 @@ def test_a_fit_that_takes_too_long_goes_on(detector, monkeypatch):
             pass
 
 
+def test_a_fit_that_takes_too_long_is_in_nobodys_way(detector, monkeypatch):
+    go, relabel = threading.Event(), type(detector).relabel
+
+    def slow(self, labels):
+        assert "pen" not in labels or go.wait(30)
+        return relabel(self, labels)
+
+    monkeypatch.setattr(type(detector), "relabel", slow)
+    with in_thread(detector, Limits(seconds=3.0)) as address:
+        late = threading.Thread(target=ask, args=(address, "POST", "/v1/detectors", {"labels": ["pen", "cup"]}))
+        late.start()
+        assert told(ask(address, "POST", "/v1/detectors", {"labels": ["hat", "cup"]}))["labels"] == ["hat", "cup"]
+        go.set()
+        late.join()
+
+
 def test_the_least_recently_used_detector_goes_first(address):
     first, second, third = (
         told(ask(address, "POST", "/v1/detectors", {"labels": ["lamp", name]}))["id"] for name in ("pen", "cup", "hat")
