@@ -117,5 +117,5 @@ def test_names_and_kinds_count_as_labels(sign):
 
 def test_a_file_with_too_many_kinds(tmp_path):
     (tmp_path / "labels.txt").write_text(f"cat\npet > {' | '.join(f'kind {i}' for i in range(50_000))}\n")
-    with pytest.raises(TooManyLabels, match="1 to 50,000 labels, got 2 with 50,002 names and kinds in .*labels.txt"):
+    with pytest.raises(TooManyLabels, match="1 to 50,000 labels, got 2 with 50,002 names and kinds in"):
         read_labels(tmp_path / "labels.txt")

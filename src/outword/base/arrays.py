@@ -36,6 +36,8 @@ def checked_arrays(path: Path) -> Arrays:
         arrays = dict(load(data))
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         written = header.get("__metadata__", {}).get("sha256")
+    except MemoryError:
+        raise
     except Exception as error:  # damaged bytes make parsers raise nearly anything
         raise ValueError(f"it is damaged: {error!r}") from None
     if written is None:

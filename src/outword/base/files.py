@@ -12,16 +12,17 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from outword.base.locks import lock, release
 from outword.errors import ArtifactError, InputError, OutwordError
 
 ABANDONED = 86400.0  # seconds without a change after which a scratch folder is no one's, where locks do not tell
 DEEPEST = 64  # levels of JSON; ours have six
+LONGEST_LINE, MOST_IN_LINES = 16 << 20, 16 << 30  # bytes of `read_lines`
 TRIES = 10  # looks at a folder that another process may be replacing
 _SCRATCH = re.compile(r"\.outword-[0-9a-f]{8}-[0-9a-f]{16}")
 T = TypeVar("T")
@@ -54,6 +55,28 @@ def parse_json(text: str | bytes) -> Any:
         if not level:
             return found
     raise ValueError("it is nested too deeply")
+
+
+def read_small(file: Path | IO[bytes], most: int) -> bytes:
+    """What a file has, or what is open; `ValueError` over `most` bytes, since a device or a pipe may have no end."""
+    with file.open("rb") if isinstance(file, Path) else nullcontext(file) as opened:
+        data = opened.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"it has more than {most >> 20} MB")
+    return data
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file that may be large; `ValueError` at one without end, or where there are too many bytes."""
+    total = 0
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            total += len(line)
+            if len(line) > LONGEST_LINE:
+                raise ValueError(f"a line has more than {LONGEST_LINE >> 20} MB")
+            if total > MOST_IN_LINES:
+                raise ValueError(f"it has more than {MOST_IN_LINES >> 30} GB")
+            yield line
 
 
 @contextmanager

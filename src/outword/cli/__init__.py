@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from outword._version import __version__
+from outword.base.extras import lacks_memory
 from outword.base.waiting import show_waits
 from outword.cli.failures import Failure, Group, failing
 from outword.cli.progress import Spinner, say
@@ -78,7 +79,9 @@ class Verbs(Group):
             raise click.exceptions.Exit(143 if terminated else 130) from None
         except BrokenPipeError:
             raise
-        except MemoryError as error:
+        except (MemoryError, ImportError) as error:  # a library that cannot be loaded into what is left
+            if not lacks_memory(error):
+                raise
             raise Failure(OutwordError("there is not enough memory", hint="close other programs")) from error
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""

@@ -83,7 +83,7 @@ class DetectorCache:
     async def _fit(self, wanted: str, labels: Mapping[str, Label]) -> str:
         async with self._turn:
             fit = asyncio.ensure_future(in_daemon(partial(self.own.relabel, labels)))
-            # One that takes long goes on beside the others: of as many as may wait, the last still has its turn in time.
+            # One that takes longer goes on beside the next: the last of those that may wait still begins in time.
             await asyncio.wait([fit], timeout=self._limits.seconds / FITS)
         fitted = await fit
         key, most = key_of(fitted), self._limits.detector_bytes
