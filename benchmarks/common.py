@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from outword.base.files import cache_dir
+from outword.base.cache import cache_dir
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.mini.encoder import Mini
 from outword.errors import ImageError

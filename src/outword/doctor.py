@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outword._version import __version__
+from outword.base.cache import cache_dir
 from outword.base.extras import EXTRAS, missing, require
-from outword.base.files import cache_dir
 from outword.base.processors import usable_cpus
 from outword.base.waiting import Asked
 from outword.errors import InputError, OutwordError

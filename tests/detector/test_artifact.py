@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from outword.base.files import cache_dir, sha256_bytes, sha256_file, whole_file
+from outword.base.cache import cache_dir
+from outword.base.files import sha256_bytes, sha256_file, whole_file
 from outword.detector import artifact
 from outword.detector.artifact import Saved
 from outword.errors import ArtifactError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import LABELS, PHOTOS
-from outword.base.files import cache_dir
+from outword.base.cache import KINDS, Kind, cache_dir
 from outword.detector import cached
 from outword.detector.cached import fit_cached
 
@@ -57,7 +57,7 @@ def test_a_damaged_one_is_made_again(kept, quick, damage):
 
 
 def test_those_used_least_recently_go(kept, quick, monkeypatch):
-    monkeypatch.setattr(cached, "KEPT", 2)
+    monkeypatch.setitem(KINDS, "detectors", Kind("detectors", most=2))
     for number, label in enumerate(("cat", "dog")):
         fit_cached([label])
         for folder in kept.iterdir():

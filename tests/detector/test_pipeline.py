@@ -17,6 +17,7 @@ from PIL import Image
 
 import outword
 from conftest import LABELS, PHOTOS, call
+from outword.base.cache import cache_dir
 from outword.base.files import sha256_file
 from outword.detector import artifact
 from outword.detector.detector import FITTED_ON
@@ -73,11 +74,27 @@ def test_a_corpus_is_mined_once(words_file, monkeypatch):
     assert first.card["miner"]["fingerprint"] == second.card["miner"]["fingerprint"]
 
 
-def test_a_damaged_cache_is_made_anew(words_file, own_cache):
-    outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3)
-    for path in wild.cache_dir().rglob("*.safetensors"):
-        path.write_bytes(b"half a file")
-    assert len(outword.fit(LABELS, corpus=words_file, method="debiased", n_groups=3).wild) == 15
+def _half(data):
+    return b"half a file"
+
+
+def _flipped(data):
+    """A bit in each of four bytes, of one number or two, is another."""
+    middle = len(data) // 2
+    return data[:middle] + bytes(byte ^ 0x40 for byte in data[middle : middle + 4]) + data[middle + 4 :]
+
+
+@pytest.mark.parametrize("damage", [_half, _flipped])
+@pytest.mark.parametrize("kind", ["mined", "names", "corpus"])
+def test_a_damaged_cache_is_made_anew(words_file, tmp_path, monkeypatch, damage, kind):
+    monkeypatch.setenv("OUTWORD_CACHE", str(tmp_path / "cache"))
+    given = {"corpus": words_file, "method": "debiased", "n_groups": 3}
+    first = outword.fit(["zorbly cat", "dog"], **given)
+    for path in (cache_dir() / kind).iterdir():
+        path.write_bytes(damage(path.read_bytes()))
+    if kind == "corpus":  # else what is mined is read, and the corpus is not
+        shutil.rmtree(cache_dir() / "mined")
+    assert outword.fit(["zorbly cat", "dog"], **given).fingerprint == first.fingerprint
 
 
 @pytest.mark.parametrize(("method", "given"), [("debiased", {"n_groups": 1}), ("grounded", {})])

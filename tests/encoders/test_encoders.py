@@ -29,6 +29,7 @@ from helpers.tiny import (
     siglip_folder,
     unit,
 )
+from outword.base import arrays
 from outword.base.extras import install
 from outword.encoders import get_encoder
 from outword.encoders.names import parse
@@ -740,6 +741,6 @@ def test_options_of_a_wrong_type(option, value, folders):
 
 
 def test_a_cache_that_is_full_costs_a_warning(tmp_path, monkeypatch):
-    monkeypatch.setattr(wild, "save_file", lambda *args: (_ for _ in ()).throw(SafetensorError("No space left")))
+    monkeypatch.setattr(arrays, "save_file", lambda *args: (_ for _ in ()).throw(SafetensorError("No space left")))
     with pytest.warns(UserWarning, match="the cache cannot be written"):
-        wild.write_arrays(tmp_path / "x.safetensors", {"vectors": np.zeros((1, 2), np.float32)})
+        arrays.write_arrays(tmp_path / "x.safetensors", {"vectors": np.zeros((1, 2), np.float32)})

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import outword
 from helpers.tiny import clip_folder, open_clip_folder
-from outword.base.files import cache_dir
+from outword.base.cache import cache_dir
 from outword.detector.fitting import prepare
 from outword.detector.recipe import resolve
 from outword.detectors import DETECTORS

@@ -192,6 +192,25 @@ def test_a_fit_that_takes_too_long_goes_on(detector, monkeypatch):
             pass
 
 
+def test_a_fit_that_takes_too_long_is_in_nobodys_way(detector, monkeypatch):
+    begun, go, made = threading.Event(), threading.Event(), detector.relabel(["hat", "cup"])
+
+    def relabel(self, labels):
+        if "pen" in labels:
+            begun.set()
+            assert go.wait(30)
+        return made
+
+    monkeypatch.setattr(type(detector), "relabel", relabel)
+    with in_thread(detector, Limits(seconds=2.0)) as address:
+        late = threading.Thread(target=ask, args=(address, "POST", "/v1/detectors", {"labels": ["pen", "cup"]}))
+        late.start()
+        assert begun.wait(30)
+        assert told(ask(address, "POST", "/v1/detectors", {"labels": ["hat", "cup"]}))["labels"] == ["hat", "cup"]
+        go.set()
+        late.join()
+
+
 def test_the_least_recently_used_detector_goes_first(address):
     first, second, third = (
         told(ask(address, "POST", "/v1/detectors", {"labels": ["lamp", name]}))["id"] for name in ("pen", "cup", "hat")

@@ -319,6 +319,8 @@ def test_bodies_that_are_malformed(server, status, kind, body):
         (422, json.dumps({"labels": ["cat", "d" * 201]}).encode()),
         (422, json.dumps({"labels": {"cat": "c" * 1001, "dog": ""}}).encode()),
         (413, json.dumps({"labels": [f"label {i}" for i in range(10_000)]}).encode()),
+        (413, json.dumps({"labels": ["pet > " + " | ".join(f"kind{i}" for i in range(70_000))]}).encode()),
+        (413, json.dumps({"labels": ["pet | " + " | ".join(f"name{i}" for i in range(1000))]}).encode()),
         (
             200,
             json.dumps(

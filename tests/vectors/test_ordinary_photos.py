@@ -10,6 +10,7 @@ from PIL import Image
 from safetensors.numpy import load_file, save_file
 
 from helpers.archives import write_tar
+from outword.base.arrays import save_checked
 from outword.encoders import get_encoder
 from outword.encoders.base import Encoder
 from outword.errors import InputError
@@ -149,7 +150,7 @@ def changed(path, vectors=None, **card):
     arrays = load_file(path)
     told = {**json.loads(arrays["card"].tobytes()), **card}
     vectors = arrays["vectors"] if vectors is None else vectors
-    save_file({"vectors": vectors, "card": np.frombuffer(json.dumps(told).encode(), np.uint8)}, path)
+    save_checked(path, {"vectors": vectors, "card": np.frombuffer(json.dumps(told).encode(), np.uint8)})
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,9 @@ def changed(path, vectors=None, **card):
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-9]), ""),
         (lambda path: path.write_bytes(b""), ""),
-        (lambda path: save_file({"vectors": np.zeros((3, 8), np.float16)}, path), "card"),
+        (lambda path: save_file({"vectors": np.zeros((3, 8), np.float16)}, path), "no hash"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\x01"), "not what its hash says"),
+        (lambda path: save_checked(path, {"vectors": np.zeros((3, 8), np.float16)}), "card"),
         (lambda path: changed(path, encoder="cd" * 8 + "0" * 48), "another encoder"),
         (lambda path: changed(path, schema=2), "schema is 2"),
         (lambda path: changed(path, names=[1]), "names"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from outword.base.files import cache_dir
+from outword.base.cache import cache_dir
 from outword.encoders import get_encoder
 from outword.errors import ParameterError
 from outword.mining import Density

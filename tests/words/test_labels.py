@@ -5,7 +5,7 @@ import io
 import pytest
 
 from outword.errors import InputError
-from outword.words.labels import Label, check_labels, parse, read_labels
+from outword.words.labels import Label, TooManyLabels, check_labels, parse, read_labels
 
 
 def test_text_file(tmp_path):
@@ -102,3 +102,20 @@ def test_files_that_are_no_lists(tmp_path):
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(InputError, match=r"got 0 in .*empty.txt"):
         read_labels(tmp_path / "empty.txt")
+
+
+@pytest.mark.parametrize("sign", [">", "|"])
+def test_names_and_kinds_count_as_labels(sign):
+    text = f"pet {sign} {' | '.join(f'kind {i}' for i in range(9))}"
+    assert len(check_labels([text], most=10)) == 1
+    assert len(check_labels(["animal > -dog | -cat"], most=1)) == 1
+    with pytest.raises(TooManyLabels, match="1 to 9 labels, got 1 with 10 names and kinds in the list"):
+        check_labels([text], most=9)
+    with pytest.raises(TooManyLabels, match="1 to 3 labels, got 1 with 4 names and kinds"):
+        check_labels({"pet": ["cat", "dog", "hamster"]}, most=3)
+
+
+def test_a_file_with_too_many_kinds(tmp_path):
+    (tmp_path / "labels.txt").write_text(f"cat\npet > {' | '.join(f'kind {i}' for i in range(50_000))}\n")
+    with pytest.raises(TooManyLabels, match="1 to 50,000 labels, got 2 with 50,002 names and kinds in"):
+        read_labels(tmp_path / "labels.txt")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ from typing import Any
 
 from outword.errors import MissingExtraError
 
+_NO_MEMORY = re.compile("failed to map segment|cannot allocate memory|bad.?alloc|AllocateRaw|failed to allocate", re.I)
 EXTRAS = {  # by package: the extra that brings it, and what it is for
     "torch": ("clip", "an encoder of torch"),
     "open_clip": ("clip", "an encoder of open_clip"),
@@ -98,6 +100,28 @@ def _requirement(origin: dict[str, Any], extra: str) -> str:
 def pyarrow() -> tuple[Any, Any]:
     """The modules pyarrow and pyarrow.parquet, or an error that says how to get them."""
     return require("pyarrow"), require("pyarrow.parquet")
+
+
+@contextmanager
+def no_memory() -> Iterator[None]:
+    """A block in which a library that lacks memory, and says so in its own way, raises `MemoryError`."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:  # each library has a class of its own
+        if not lacks_memory(error):
+            raise
+        raise MemoryError(str(error)) from error
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Whether an error of a library, or of the system that loads it, is that there is not enough memory.
+
+    >>> lacks_memory(ImportError("x.so: failed to map segment from shared object")), lacks_memory(ValueError("x"))
+    (True, False)
+    """
+    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
 @contextmanager

@@ -13,16 +13,17 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from outword.base.locks import lock, release
 from outword.errors import ArtifactError, InputError, OutwordError
 
 ABANDONED = 86400.0  # seconds without a change after which a scratch folder is no one's, where locks do not tell
 DEEPEST = 64  # levels of JSON; ours have six
+LONGEST_LINE, MOST_IN_LINES = 16 << 20, 16 << 30  # bytes of `read_lines`
 TRIES = 10  # looks at a folder that another process may be replacing
 _SCRATCH = re.compile(r"\.outword-[0-9a-f]{8}-[0-9a-f]{16}")
 _ours: set[Path] = set()  # scratch folders of this process that may be there still
@@ -58,6 +59,28 @@ def parse_json(text: str | bytes) -> Any:
     raise ValueError("it is nested too deeply")
 
 
+def read_small(file: Path | IO[bytes], most: int) -> bytes:
+    """What a file has, or what is open; `ValueError` over `most` bytes, since a device or a pipe may have no end."""
+    with file.open("rb") if isinstance(file, Path) else nullcontext(file) as opened:
+        data = opened.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"it has more than {most >> 20} MB")
+    return data
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file that may be large; `ValueError` at one without end, or where there are too many bytes."""
+    total = 0
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            total += len(line)
+            if len(line) > LONGEST_LINE:
+                raise ValueError(f"a line has more than {LONGEST_LINE >> 20} MB")
+            if total > MOST_IN_LINES:
+                raise ValueError(f"it has more than {MOST_IN_LINES >> 30} GB")
+            yield line
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary path; the file takes the name `path` when the block ends, and is removed if it fails.
@@ -69,7 +92,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    with _scratch(path.parent) as scratch:
+    with _scratch(path) as scratch:
         temporary = scratch / "new"
         temporary.touch()
         yield temporary
@@ -111,7 +134,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
     What has the name is replaced, in one step where the system can do that: ask `free_folder` first. The folder, and
     files in it that were there before, keep their modes.
     """
-    with _scratch(target.parent) as scratch:
+    with _scratch(target) as scratch:
         new = scratch / "new"
         new.mkdir()
         yield new
@@ -146,7 +169,7 @@ def sweep(folder: Path) -> None:
     """
     left = []
     with suppress(OSError), os.scandir(folder) as entries:
-        left = [folder / entry.name for entry in entries if _SCRATCH.fullmatch(entry.name)]
+        left = [folder / entry.name for entry in entries if is_scratch(entry.name)]
     for scratch in left:
         with suppress(OSError):  # in use, of another user, or swept by another process
             _sweep(scratch)
@@ -175,25 +198,28 @@ if hasattr(os, "register_at_fork"):
 _sweep_once = lru_cache(maxsize=1024)(sweep)  # once a process: thousands of files may go to a folder of thousands
 
 
-def cache_dir() -> Path:
-    """Where encoded corpora and rankings are kept: $OUTWORD_CACHE, else outword in $XDG_CACHE_HOME or ~/.cache."""
-    if own := os.environ.get("OUTWORD_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "outword"
-
-
-def not_kept(error: Exception) -> str:
-    """The warning where the cache cannot be written: the work is done again next time."""
-    return f"the cache cannot be written ({error}); set OUTWORD_CACHE to a folder that can"
+def is_scratch(name: str) -> bool:
+    """Whether a name is that of a folder in which a process, perhaps a killed one, makes files and folders whole."""
+    return bool(_SCRATCH.fullmatch(name))
 
 
 @contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
-    """An empty folder in `parent`, for this process alone; it is gone when the block ends."""
-    _sweep_once(parent)
-    folder, handle = _made(parent)
+def _scratch(target: Path) -> Iterator[Path]:
+    """An empty folder beside `target`, for this process alone; it is gone when the block ends.
+
+    Nobody asked for that folder: an error of the system that names it, or what is in it, names `target` instead.
+    """
+    _sweep_once(target.parent)
+    try:
+        folder, handle = _made(target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
     try:
         yield folder
+    except OSError as error:
+        if str(error.filename or "").startswith(str(folder)):
+            raise OSError(error.errno, error.strerror, str(target)) from error
+        raise
     finally:  # where a signal stops this, `clear_ours` does it at the end of the process
         _clear(folder)
         _ours.discard(folder)

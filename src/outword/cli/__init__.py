@@ -13,14 +13,15 @@ import click
 
 from outword._version import __version__
 from outword.base.ending import WORDS, sign_of, terminable, watched
+from outword.base.extras import lacks_memory
 from outword.base.waiting import show_waits
 from outword.cli.failures import Failure, Group, failing
-from outword.cli.progress import Spinner
+from outword.cli.progress import Spinner, say
 from outword.errors import InputError, OutwordError
 
 VERBS = (
     "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "tune", "compare",
-    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "doctor", "completion",
+    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "doctor", "cache", "completion",
 )  # fmt: skip
 
 
@@ -69,7 +70,9 @@ class Verbs(Group):
                 return super().invoke(ctx)
         except BrokenPipeError:
             raise
-        except MemoryError as error:
+        except (MemoryError, ImportError) as error:  # a library that cannot be loaded into what is left
+            if not lacks_memory(error):
+                raise
             raise Failure(OutwordError("there is not enough memory", hint="close other programs")) from error
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
@@ -99,4 +102,4 @@ def main() -> None:
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
     show_waits(Spinner)
-    warnings.showwarning = lambda message, *_: click.echo(f"warning: {message}", err=True)
+    warnings.showwarning = lambda message, *_: say(f"warning: {message}")

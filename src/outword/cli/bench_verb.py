@@ -14,7 +14,7 @@ import click
 
 from outword.cli.choices import Named, named
 from outword.cli.options import encoder_options, trust_option
-from outword.cli.progress import Progress, say
+from outword.cli.progress import Progress, say, show
 from outword.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _tell_after(done: FinishedParts, place: Path, *, of_parts: bool) -> None:
     long = DETAILS if of_parts else DETAILS[1:]  # leads are for a suite by itself
     tables = [table for answer in done.answers for table in answer.tables]
     tables += [table for one in done.parts for table in one.tables if table.name not in long]
-    click.echo("\n".join(to_markdown(table) for table in tables), nl=False)
+    show("\n".join(to_markdown(table) for table in tables), nl=False)
     for line in done.left_out:
         say(line)
     say(f"report: {place / 'report.html'}")

@@ -13,7 +13,7 @@ import click
 
 from outword.base.wording import be, counted
 from outword.cli.options import column_option, load_options, words_option
-from outword.cli.progress import Progress, note_order, say, warn
+from outword.cli.progress import Progress, note_order, say, show, warn
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -106,7 +106,7 @@ def command(
         _tell_others(threshold.value, list(inside.values()), list(outside.values()))
     for warning in warnings:
         warn(f"warning: {warning}")
-    click.echo(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")
+    show(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")
 
 
 def _sources(

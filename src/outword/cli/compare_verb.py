@@ -20,7 +20,7 @@ from outword.cli.options import (
     own_column_option,
     words_option,
 )
-from outword.cli.progress import Progress, say, warn
+from outword.cli.progress import Progress, say, show, warn
 
 if TYPE_CHECKING:
     from outword.benchmark.run.results import Row
@@ -112,7 +112,7 @@ def command(
     found = compare(recipes, names, sets, id_images=id_images, photo_words=named_words, report=meter, tell=_tell)
     shown = {"method": [*recipes], "ood": [*_set_names(outside)] if by_set else []}
     for line in _lines("json" if as_json else kind, _metered(found, meter, by_set), shown):
-        click.echo(line)
+        show(line)
 
 
 def _entries(methods: Iterable[str], kinds: str | None) -> list[Entry]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from outword.cli.progress import show
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -18,4 +20,4 @@ def command(ctx: click.Context, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(ctx.find_root().command, {}, "outword", "_OUTWORD_COMPLETE").source())
+    show(kind(ctx.find_root().command, {}, "outword", "_OUTWORD_COMPLETE").source())

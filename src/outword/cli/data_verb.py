@@ -13,7 +13,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.failures import Group
-from outword.cli.progress import Progress, print_table, say
+from outword.cli.progress import Progress, print_table, say, show
 
 if TYPE_CHECKING:
     from outword.benchmark.run.catalogue import Found
@@ -53,7 +53,7 @@ def check(root: Path, names: tuple[str, ...], suite: str | None, checksums: bool
     sets = _sets(root, names, suite)
     verified = _verified(root, sets) if checksums else {}
     if as_json:
-        click.echo(json.dumps([_facts(found, verified) for found in sets], indent=2))
+        show(json.dumps([_facts(found, verified) for found in sets], indent=2))
     else:
         _print(root, sets, verified)
     for found in sets:

@@ -10,7 +10,7 @@ import click
 
 from outword.base.wording import a_few
 from outword.cli.choices import Named
-from outword.cli.progress import print_table, say
+from outword.cli.progress import print_table, say, show
 
 
 @click.command("doctor")
@@ -36,28 +36,28 @@ def command(ctx: click.Context, encoder: str, imports: bool, as_json: bool) -> N
         say(f"loading {encoder}, which is fetched first if it is not here")
     found = doctor(encoder, imports=imports)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        show(json.dumps(found, indent=2))
     else:
         _print(found)
     ctx.exit(0 if found["encoder"].get("ok") else 1)
 
 
 def _print(found: dict[str, Any]) -> None:
-    click.echo(_wrong(found["versions"]) or ", ".join(f"{name} {one}" for name, one in found["versions"].items()))
-    click.echo()
+    show(_wrong(found["versions"]) or ", ".join(f"{name} {one}" for name, one in found["versions"].items()))
+    show("")
     if isinstance(found["extras"], dict):
-        click.echo(f"extras: {_wrong(found['extras'])}")
+        show(f"extras: {_wrong(found['extras'])}")
     else:
         titles = ("extra", "for", "packages", "what brings it")
         print_table(titles, [_extra_cells(extra) for extra in found["extras"]])
         for package, one in (item for extra in found["extras"] for item in extra["packages"].items()):
             if isinstance(one, dict):
-                click.echo(_wrong(one, package))
-    click.echo()
+                show(_wrong(one, package))
+    show("")
     for part, line in (*_devices(found["devices"]), *_caches(found["caches"]), ("hub", _hub(found["hub"]))):
-        click.echo(f"{part}: {line}")
+        show(f"{part}: {line}")
     checked = found["encoder"]
-    click.echo(f"encoder: {_wrong(checked, checked['name']) or _checked(checked)}")
+    show(f"encoder: {_wrong(checked, checked['name']) or _checked(checked)}")
 
 
 def _wrong(part: Any, of: str = "") -> str:

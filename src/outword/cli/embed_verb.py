@@ -12,7 +12,7 @@ from outword.base.wording import counted
 from outword.cli.choices import Named
 from outword.cli.failures import check_outcome
 from outword.cli.options import column_option, encoder_options, verbose_option
-from outword.cli.progress import Progress, say, warn
+from outword.cli.progress import Progress, say, show, warn
 
 
 @click.command("embed")
@@ -74,5 +74,5 @@ def command(
     counts = f"{summary.encoded:,} encoded, {summary.reused:,} reused, {counted(summary.errors, 'error')}"
     if seen:
         say(f"{counted(seen, 'image')}: {counts}; the store has {summary.rows:,}")
-    click.echo(json.dumps({"path": folder, **asdict(summary)}) if as_json else folder)
+    show(json.dumps({"path": folder, **asdict(summary)}) if as_json else folder)
     check_outcome(sources, seen, summary.errors)

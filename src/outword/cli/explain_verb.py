@@ -13,7 +13,7 @@ from outword.base.html import visible
 from outword.cli.failures import check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import column_option, judge_options, label_column_option, labels_option, words_option
-from outword.cli.progress import print_table, say
+from outword.cli.progress import print_table, say, show
 from outword.errors import ImageError, InputError
 
 if TYPE_CHECKING:
@@ -81,13 +81,11 @@ def command(
             except ImageError as lack:  # that of words names the photo
                 n_errors += 1
                 wrong = lack.message.removeprefix(f"{path!r}: ")
-                click.echo(
-                    json.dumps({"path": path, "error": wrong}) if as_json else visible(f"{path}: error: {wrong}")
-                )
+                show(json.dumps({"path": path, "error": wrong}) if as_json else visible(f"{path}: error: {wrong}"))
                 continue
             if as_json:
                 named = {"path": path, "label": told.label, "fits": told.fits, "notes": look.notes}
-                click.echo(json.dumps(finite({**named, **asdict(told)})))
+                show(json.dumps(finite({**named, **asdict(told)})))
             else:
                 _tell(path, told, look.notes, by_names)
     if passed_over := source.passed_over.told():
@@ -112,7 +110,7 @@ def _tell(photo: str, told: Explanation, notes: Sequence[str], by_names: bool) -
         "what decided:" if by_names else "the nearest names, which have no part in the score:",
     ]
     for line in filter(None, lines):
-        click.echo(visible(line))
+        show(visible(line))
     rows = [(f"{share:.1%}", "label", label, told.coverage.get(label, "")) for label, share in told.labels]
     rows += [(f"{share:.1%}", "wild word", word, "") for word, share in told.words]
     print_table(("share", "", "name", "known to the encoder"), rows)
@@ -121,7 +119,7 @@ def _tell(photo: str, told: Explanation, notes: Sequence[str], by_names: bool) -
 def _audit(detector: Detector, top: int, as_json: bool) -> None:
     rows = detector.audit(top)
     if as_json:
-        click.echo(json.dumps([{"word": w, "label": y, "cosine": c} for w, y, c in rows]))
+        show(json.dumps([{"word": w, "label": y, "cosine": c} for w, y, c in rows]))
         return
     if not detector.wild:
         say(f"{detector.method} has no wild words: there is nothing to list")

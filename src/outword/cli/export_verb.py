@@ -9,7 +9,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import resize_option
-from outword.cli.progress import say
+from outword.cli.progress import say, show
 from outword.errors import ParameterError
 
 
@@ -59,4 +59,4 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
         say(f"{tower}: cosine to torch {cosine['min']:.5f} at least, {cosine['mean']:.5f} on average, of {cosine['n']}")
     total = sum(file["bytes"] for file in card["files"].values())
     say(f"{total / 1e6:,.1f} MB in {precision}")
-    click.echo(json.dumps(card) if as_json else output)
+    show(json.dumps(card) if as_json else output)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from outword.cli.progress import say
 from outword.errors import InputError, OutwordError, ParameterError, unknown
 
 
@@ -22,9 +23,9 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print to stderr."""
-        click.echo(f"error: {self.message}", err=True)
+        say(f"error: {self.message}")
         if self.hint:
-            click.echo(f"hint: {self.hint}", err=True)
+            say(f"hint: {self.hint}")
 
 
 class Unread(Failure):

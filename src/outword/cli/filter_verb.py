@@ -21,7 +21,7 @@ from outword.cli.options import (
     raw_csv_option,
     words_option,
 )
-from outword.cli.progress import Progress, say
+from outword.cli.progress import Progress, say, show
 from outword.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def command(
     with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
         given |= engine
         tally = filter(judge, sources, output, raw_csv=raw_csv, options=options, report=progress, say=say, **given)
-    click.echo(tally.csv(raw=raw_csv), nl=False)
+    show(tally.csv(raw=raw_csv), nl=False)
     counts = f"kept {tally.kept.total():,} of {counted(tally.rows, 'image')}, {counted(tally.errors, 'error')}"
     counts += f", in {Path(output)}"
     if given["drop_duplicates"]:

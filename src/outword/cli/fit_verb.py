@@ -19,7 +19,7 @@ from outword.base.files import parse_json
 from outword.base.wording import a_few, be
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, own_column_option
-from outword.cli.progress import Progress, coloured, say
+from outword.cli.progress import Progress, say, show
 from outword.errors import InputError, ParameterError
 from outword.words.label_lists import STDIN
 
@@ -151,7 +151,7 @@ def command(
         if used != (set_to := detector.scorer.params()[name]):
             say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
     counts = {"labels": len(names), "wild": len(detector.wild), "in_use": detector.scorer.in_use()}
-    click.echo(json.dumps({"path": target, **counts, **detector.card}) if as_json else target)
+    show(json.dumps({"path": target, **counts, **detector.card}) if as_json else target)
 
 
 def _moved(
@@ -373,11 +373,11 @@ def _warn_of_unknown(detector: Detector, labels: str) -> None:
         which = "the label is" if n_labels == 1 else f"{unknown} of {n_labels} labels {be(unknown)}"
         told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."
         if encoder in WORLD:
-            say(coloured(f"{told} {encoder} knows a rendered world and nothing else (docs/world.md)", "red", bold=True))
+            say(f"{told} {encoder} knows a rendered world and nothing else (docs/world.md)", "red", bold=True)
             return
-        say(coloured(f"{told} It is not CLIP; real work wants:", "red", bold=True))
-        say(coloured(f"  {_with_clip(detector, labels)}", "red", bold=True))
-        say(coloured(f"  ({install('clip')} first; docs/encoders.md)", "red"))
+        say(f"{told} It is not CLIP; real work wants:", "red", bold=True)
+        say(f"  {_with_clip(detector, labels)}", "red", bold=True)
+        say(f"  ({install('clip')} first; docs/encoders.md)", "red")
 
 
 def _with_clip(detector: Detector, labels: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from outword.cli.choices import KINDS, registry
-from outword.cli.progress import print_table
+from outword.cli.progress import print_table, show
 
 
 @click.command("list")
@@ -27,16 +27,16 @@ def command(kind: str, long: bool, as_json: bool) -> None:
     more = {"encoders": _encoder, "methods": _method, "miners": _miner, "suites": _suite}.get(kind)
     rows = [{"name": n, "about": about, **(more(n) if more else {})} for n, about in registry(kind).items()]
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        show(json.dumps(rows, indent=2))
     elif long:
         told = ["\n".join(f"{key}: {_listed(value)}" for key, value in row.items() if value) for row in rows]
-        click.echo("\n\n".join(told))
+        show("\n\n".join(told))
     else:
         titles = {"methods": ("name", "needs", "about"), "encoders": ("name", *_FACTS)}.get(kind, ("name", "about"))
         any_model = [row for row in rows if kind == "encoders" and not row["size"]]
         print_table(titles, [[_listed(row[title]) for title in titles] for row in rows if row not in any_model])
         if any_model:
-            click.echo("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in any_model))
+            show("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in any_model))
 
 
 def _listed(value: Any) -> Any:

@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import cycle, zip_longest
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
 import click
 
 from outword.base.html import visible
+from outword.base.wording import escaped
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -96,14 +97,39 @@ def _fold(text: str, width: int) -> list[str]:
     return lines
 
 
-def say(message: str) -> None:
-    """Print a line to stderr."""
-    click.echo(message, err=True)
+def say(message: str, colour: str | None = None, *, bold: bool = False) -> None:
+    """Print a line to stderr, where there are colours in a colour; control characters of names are escapes."""
+    click.echo(coloured(escaped(message), colour, bold=bold), err=True)
 
 
 def warn(message: str) -> None:
     """Print a line to stderr, in yellow where there are colours."""
-    say(coloured(message, "yellow"))
+    say(message, "yellow")
+
+
+def show(text: str, *, nl: bool = True) -> None:
+    """Print data to stdout, as they are; to a terminal with escapes for control characters but line ends."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        text = "\n".join(map(escaped, text.split("\n")))
+    click.echo(text, nl=nl)
+
+
+class TerminalRows:
+    """What rows are written to on a terminal, a line at a time: control characters in a line become escapes."""
+
+    def __init__(self, terminal: IO[bytes]) -> None:
+        self._terminal = terminal
+
+    def write(self, line: bytes) -> int:
+        """Write a line, or a part of one."""
+        text = line.decode("utf-8", "backslashreplace")
+        end = "\n" if text.endswith("\n") else ""
+        self._terminal.write(f"{escaped(text.removesuffix(end))}{end}".encode())
+        return len(line)
+
+    def flush(self) -> None:
+        """Show what was written."""
+        self._terminal.flush()
 
 
 def note_order(detector: Detector) -> None:

@@ -7,7 +7,7 @@ import json
 import click
 
 from outword.cli.choices import Named
-from outword.cli.progress import say
+from outword.cli.progress import say, show
 
 
 @click.command("pull")
@@ -29,6 +29,6 @@ def command(encoder: str, as_json: bool) -> None:
     files = files_of(parse(canonical(encoder)))
     rows = [{"sha256": sha256_file(path), "bytes": path.stat().st_size, "path": str(path)} for path in files]
     lines = [f"{row['sha256']}  {row['bytes']:>12}  {row['path']}" for row in rows]
-    click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(lines))
+    show(json.dumps(rows, indent=2) if as_json else "\n".join(lines))
     total = sum(path.stat().st_size for path in files)
     say(f"{encoder}: {len(files)} files, {total / 1e6:,.1f} MB")

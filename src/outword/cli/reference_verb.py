@@ -9,7 +9,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import column_option, encoder_options
-from outword.cli.progress import Progress, say
+from outword.cli.progress import Progress, say, show
 
 if TYPE_CHECKING:
     from outword.encoders import Encoder
@@ -52,7 +52,7 @@ def command(photos: tuple[str, ...], encoder: str, as_json: bool, column: str | 
     say(_counts(made))
     say(f"from now on, fits with {loaded.name} use it" + _shipped(loaded))
     counts = {"read": made.n_read, "repeats": made.n_repeats, "unreadable": made.n_unreadable, "spare": made.n_spare}
-    click.echo(json.dumps({"path": path, **_about(loaded, made.reference), **counts}) if as_json else path)
+    show(json.dumps({"path": path, **_about(loaded, made.reference), **counts}) if as_json else path)
 
 
 def _tell(encoder: Encoder, found: Reference | None, as_json: bool) -> None:
@@ -60,9 +60,9 @@ def _tell(encoder: Encoder, found: Reference | None, as_json: bool) -> None:
     if found is None:
         say(f"{encoder.name} has no reference. hint: name a folder of ordinary photos, of anything")
     if as_json:
-        click.echo(json.dumps(_about(encoder, found)))
+        show(json.dumps(_about(encoder, found)))
     elif found is not None:
-        click.echo(f"{encoder.name}: {len(found):,} photos, from {found.source}")
+        show(f"{encoder.name}: {len(found):,} photos, from {found.source}")
 
 
 def _about(encoder: Encoder, found: Reference | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from typing import Any
+from typing import IO, Any, cast
 
 import click
 
@@ -20,7 +20,7 @@ from outword.cli.options import (
     verbose_option,
     words_option,
 )
-from outword.cli.progress import Progress, note_order, say
+from outword.cli.progress import Progress, TerminalRows, note_order, say
 from outword.errors import ImageError, InputError
 
 
@@ -92,7 +92,7 @@ def command(
         say(f"scores by {' in '.join(kernels.chosen())}")
     if output is None and sys.stdout is None:
         raise InputError("stdout is closed", hint="write to a file with -o")
-    rows = output or sys.stdout.buffer
+    rows = output or _stdout(given["format"])
     try:
         with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
             given |= engine
@@ -108,3 +108,12 @@ def command(
     if output:
         say(f"{counted(totals.rows, 'row')}, checksum {totals.checksum}")
     check_outcome(paths, totals.rows, totals.counts.get("error", 0))
+
+
+def _stdout(kind: str | None) -> IO[bytes]:
+    """What rows are written to where no file is named."""
+    if not sys.stdout.isatty():
+        return sys.stdout.buffer
+    if kind == "parquet":
+        raise InputError("Parquet is not for a terminal", hint="write to a file with -o")
+    return cast("IO[bytes]", TerminalRows(sys.stdout.buffer))

@@ -15,7 +15,7 @@ from outword.base.ending import GRACE, allow
 from outword.base.extras import require
 from outword.cli.fit_verb import check_detector, check_either, fit_plainly
 from outword.cli.options import judge_options, labels_option, own_column_option
-from outword.cli.progress import say
+from outword.cli.progress import say, show
 from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
 
@@ -90,7 +90,7 @@ def command(
         limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
         allow(math.ceil(limits.patience) + GRACE)
         app = create_app(found, limits, token, local=server.is_local(host))
-        server.Server(app, limits, ready=lambda: click.echo(server.address(bound))).run(sockets=[bound])
+        server.Server(app, limits, ready=lambda: show(server.address(bound))).run(sockets=[bound])
     say("stopped")
 
 

@@ -9,7 +9,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.options import encoder_options
-from outword.cli.progress import Progress, say
+from outword.cli.progress import Progress, say, show
 
 
 @click.command("train-no")
@@ -62,4 +62,4 @@ def command(
         pairs = train_no(captions, loaded, output, Course(epochs, batch, rate, seed), progress, say)
     left_out = f", {len(pairs.unreadable):,} photos could not be read" if pairs.unreadable else ""
     say(f"trained on {len(pairs.texts):,} captions of {len(pairs.vectors):,} photos{left_out}")
-    click.echo(f"clipn:{output}")
+    show(f"clipn:{output}")

@@ -10,7 +10,7 @@ import click
 
 from outword.cli.choices import Named, named
 from outword.cli.options import corpus_option, encoder_options, kinds_option, own_column_option
-from outword.cli.progress import Progress, print_table, say, warn
+from outword.cli.progress import Progress, print_table, say, show, warn
 
 if TYPE_CHECKING:
     from outword.benchmark.run.tune import Tuned
@@ -95,7 +95,7 @@ def command(
         found = tune(names, inside, outside, encoder=used, methods=chosen, report=meter, tell=say, **options)
     found.detector.save(output)
     _tell(found)
-    click.echo(json.dumps({"path": output, **_facts(found)}, indent=2) if as_json else output)
+    show(json.dumps({"path": output, **_facts(found)}, indent=2) if as_json else output)
 
 
 def _tell(found: Tuned) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import warnings
 from contextlib import suppress
@@ -11,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from outword.base.files import cache_dir, not_kept, sha256_bytes
+from outword.base.cache import cache_dir, not_kept, touch, trim
+from outword.base.files import sha256_bytes
 from outword.detector.detector import Detector
 from outword.detector.fitting import fit
 from outword.detector.loading import load
@@ -21,8 +21,6 @@ from outword.errors import ArtifactError, OutwordError
 from outword.vectors.reference import find_reference
 from outword.vectors.wild import Report, quiet
 from outword.words.labels import Given, Label, check_labels
-
-KEPT = 16  # detectors in the cache; one for mini has 14 MB
 
 
 def fit_cached(
@@ -37,8 +35,7 @@ def fit_cached(
     path = cache_dir() / "detectors" / f"{_key(names, used)}.outword"
     with suppress(OutwordError, OSError):
         found = load(path, trust_encoder=True, **runtime)
-        with suppress(OSError):
-            os.utime(path)  # it was used
+        touch(path)
         return found, True
     made = fit(names, encoder=used, report=report)
     try:
@@ -67,6 +64,4 @@ def _keep(detector: Detector, path: Path) -> None:
     except ArtifactError:  # a folder that is none any more
         shutil.rmtree(path)
         detector.save(path)
-    with suppress(OSError):  # another process may remove the same
-        for old in sorted(path.parent.glob("*.outword"), key=lambda kept: kept.stat().st_mtime)[:-KEPT]:
-            shutil.rmtree(old)
+    trim(path)

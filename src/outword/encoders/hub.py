@@ -5,6 +5,7 @@ HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN and the proxy varia
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from outword.base.extras import quiet_logs, require
+from outword.base.files import sha256_file
 from outword.base.waiting import Asked, waiting
 from outword.encoders.base import in_short
 from outword.errors import InputError
@@ -66,6 +68,25 @@ def cached(repo: str, names: Sequence[str]) -> Path | None:
         if isinstance(found, str):
             return Path(found)
     return None
+
+
+def checked_sha256(path: Path) -> str:
+    """sha256 of a file; `InputError` where it lies in the hub's cache and is not what was fetched.
+
+    That cache names a file by its content: a large one by its sha256, a small one by the hash that git has of it.
+    """
+    found, blob = sha256_file(path), path.resolve()
+    by_content = {64: found, 40: _git_hash(blob) if len(blob.name) == 40 else ""}
+    if blob.parent.name == "blobs" and blob.name != by_content.get(len(blob.name), blob.name):
+        raise InputError(
+            f"{path} is damaged: it is not what was fetched", hint=f"remove {blob}, and it is fetched anew"
+        )
+    return found
+
+
+def _git_hash(path: Path) -> str:
+    data = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
 def fetch(repo: str, names: Sequence[str], instead: str) -> Path:

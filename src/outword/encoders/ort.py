@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.extras import no_memory
 from outword.base.processors import usable_cpus
 from outword.maths.kernels.threads import parallel_for
 
@@ -50,15 +51,32 @@ class ImageTower(Generic[Run]):
         return self._shared if self._threads == 1 else self._make(1)
 
 
-def session(path: Path, n_threads: int | None = None) -> Any:
+class Session:
+    """An onnxruntime session that says `MemoryError` where there is not enough memory, as numpy does."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        with no_memory():
+            self._inner = make()
+
+    def run(self, outputs: Any, inputs: Mapping[str, Any]) -> Any:
+        """The outputs of that name, by default all, of inputs by name."""
+        with no_memory():
+            return self._inner.run(outputs, inputs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def session(path: Path, n_threads: int | None = None) -> Session:
     """An onnxruntime session with so many threads, by default as many as `threads` says."""
-    import onnxruntime
+    with no_memory():
+        import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = n_threads or threads()
     # Idle threads would spin and take the processor from decoding: 12 instead of 17 images a second on a busy machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return Session(lambda: onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]))
 
 
 def never_alone(run: Callable[[NDArray[Any]], NDArray[Any]], rows: NDArray[Any]) -> NDArray[Any]:

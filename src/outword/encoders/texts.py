@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +25,21 @@ class CutWarning(UserWarning):
         )
 
 
+_cuts: ContextVar[list[CutWarning] | None] = ContextVar("_cuts", default=None)  # of the block that one is in
+
+
 @contextmanager
 def one_warning() -> Iterator[None]:
-    """One warning of cut texts for a whole block, however many batches it has; other warnings go through."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    """One warning of cut texts for a whole block, however many batches it has.
+
+    Blocks may run beside each other in threads, as those of a service do.
+    """
+    cuts: list[CutWarning] = []
+    token = _cuts.set(cuts)
+    try:
         yield
-    cuts = [w.message for w in caught if isinstance(w.message, CutWarning)]
-    for other in caught:
-        if not isinstance(other.message, CutWarning):
-            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    finally:
+        _cuts.reset(token)
     if cuts:
         cut, total = sum(warning.cut for warning in cuts), sum(warning.total for warning in cuts)
         warnings.warn(CutWarning(cuts[0].name, cuts[0].context, cut, total, cuts[0].first), stacklevel=3)
@@ -66,5 +72,10 @@ def warn_of_cuts(name: str, texts: Sequence[str], ids: Ids, pad: int, count: Cal
     context = ids.shape[1]
     full = np.flatnonzero((ids[:, -2:] != pad).any(axis=1)).tolist()
     cut = [texts[i] for i in full if count(texts[i]) > context]
-    if cut:
-        warnings.warn(CutWarning(name, context, len(cut), len(texts), cut[0]), stacklevel=3)
+    if not cut:
+        return
+    warning = CutWarning(name, context, len(cut), len(texts), cut[0])
+    if (cuts := _cuts.get()) is None:
+        warnings.warn(warning, stacklevel=3)
+    else:
+        cuts.append(warning)

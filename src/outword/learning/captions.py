@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.base.files import parse_json
+from outword.base.files import parse_json, read_lines
 from outword.base.wording import a_few
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors, load_images
@@ -42,10 +42,12 @@ def read_captions(path: Path) -> Captions:
     A path may be absolute, a URL, of a photo in an archive, or of the rendered world (`world:train/cat/000.png`).
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = ((number, line.decode("utf-8").strip()) for number, line in enumerate(read_lines(path), 1))
+        return [_caption(path, number, line) for number, line in lines if line]
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}", hint="name a file of JSON lines") from None
-    return [_caption(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _caption(path: Path, number: int, line: str) -> tuple[str, str]:

@@ -21,15 +21,17 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from outword._version import __version__
+from outword.base.arrays import read_arrays, write_arrays
+from outword.base.cache import cache_dir
 from outword.base.checks import number, whole_number
-from outword.base.files import cache_dir, sha256_bytes, whole_file
+from outword.base.files import sha256_bytes, whole_file
 from outword.encoders import Encoder
 from outword.encoders.torch.clipn import to_file
 from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, ParameterError
 from outword.learning.captions import Pairs, encode_captions, read_captions
 from outword.learning.no_loss import no_loss
-from outword.vectors.wild import Report, quiet, read_arrays, write_arrays
+from outword.vectors.wild import Report, quiet
 
 PROMPTS = 16  # that are learned; the tower is used with their mean
 DECAY, BETAS, EPSILON = 0.2, (0.9, 0.98), 1e-6

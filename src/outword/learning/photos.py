@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from PIL import Image
 from outword.encoders import Encoder
 from outword.encoders.base import Loader, Pixels, Vectors
 from outword.errors import InputError, ParameterError
+from outword.vectors.fitted import short
 from outword.vectors.id_images import IdImages
 from outword.vectors.reader import read
 from outword.vectors.source import find_source
@@ -104,21 +106,25 @@ def encode_views(
         task = _affordable(math.prod((*shape, *each)) * 2 / GIGABYTE, budget)
         parts = _array(folder / "patches.npy", np.float16, (*shape, *each))
     vectors = _array(folder / "vectors.npy", np.float32, (*shape, encoder.dim))
-    done = _array(folder / "done.npy", np.bool_, shape[:1])
+    arrays = [vectors] if parts is None else [vectors, parts]
+    done = _array(folder / "done.npy", np.uint64, shape[:1])  # a hash of what each photo has become, else 0
+    for row in np.flatnonzero(done).tolist():
+        if done[row] != _hash(arrays, row):
+            done[row] = 0
     view = Crops(encoder.preprocess, encoder.min_side, crops, seed) if crops else encoder.preprocess
     loader = Loader(view, encoder.min_side * (FINER if crops else 1))
-    report(task, int(done.sum()), len(rows))
+    report(task, int(np.count_nonzero(done)), len(rows))
     for chunk in read(source.jobs(), loader, max(1, encoder.chunk // shape[1])):
         good = [rows[path] for path, error in zip(chunk.paths, chunk.errors, strict=True) if not error]
         if good:
             pixels = chunk.values.reshape(-1, *chunk.values.shape[-3:])
             some = (encoder.encode_pixels(pixels),) if parts is None else encoder.encode_patches(pixels)
-            for array, values in zip((vectors, parts), some, strict=False):
+            for array, values in zip(arrays, some, strict=False):
                 array[good] = values.reshape(len(good), *array.shape[1:])
                 array.flush()
-            done[good] = True
+            done[good] = [_hash(arrays, row) for row in good]
             done.flush()
-        report(task, int(done.sum()), len(rows))
+        report(task, int(np.count_nonzero(done)), len(rows))
     if not done.all():
         raise InputError(
             f"{photos.paths[int(done.argmin())]!r} could be read before, and cannot any more",
@@ -143,6 +149,12 @@ def _affordable(takes: float, budget: float) -> str:
             hint=f"take fewer shots or crops, or set budget={math.ceil(takes)} (--set budget={math.ceil(takes)})",
         )
     return f"encoding patches, {takes:.2g} GB on disk"
+
+
+def _hash(arrays: Sequence[NDArray[Any]], row: int) -> int:
+    """A hash of what a photo has become, by which a killed run knows it again; never 0."""
+    content = b"".join(array[row].tobytes() for array in arrays)
+    return short(hashlib.sha256(content).digest()) or 1
 
 
 def _array(path: Path, dtype: type, shape: tuple[int, ...]) -> Any:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from outword.base.files import read_small
 from outword.base.wording import a_few
 from outword.errors import InputError
 from outword.scoring.rows import csv_cell
@@ -25,11 +26,7 @@ def read_marks(path: str | os.PathLike[str]) -> dict[str, str]:
     """The marks of a file, `in` or `out` by path; raises where there are none, or they contradict each other."""
     hint = 'it is a CSV file with the columns "path" and "mark", which is "in" or "out"; the page exports one'
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise ValueError(f"it has more than {LARGEST >> 20} MB")
-        text = data.decode("utf-8-sig")
+        text = read_small(Path(path), LARGEST).decode("utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"the marks {path} cannot be read: {error}", hint=hint) from None

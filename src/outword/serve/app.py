@@ -31,7 +31,7 @@ from outword.serve.gate import PIECE, Door, Gate
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
 from outword.serve.service import Service, Told, Vector, no_thread
-from outword.words.labels import check_labels
+from outword.words.labels import TooManyLabels, check_labels
 
 PACKAGE = Path(str(files("outword")))
 STATIC = {path.name: path for path in (*(PACKAGE / "serve" / "static").iterdir(), PACKAGE / "scoring" / "style.css")}
@@ -125,9 +125,14 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
         It is kept in memory. There is room for some; the least recently used goes first, and can be made again.
         """
         count, most = len(given.labels), service.limits.labels
+        hint = 'for more, fit it with "outword fit"'
         if count > most:
-            raise too_large(f"got {count:,} labels", most, 'for more, fit it with "outword fit"')
-        return service.info(*await service.detectors.make(check_labels(given.labels, most=most)))
+            raise too_large(f"got {count:,} labels", most, hint)
+        try:
+            labels = check_labels(given.labels, most=most)
+        except TooManyLabels as error:
+            raise too_large(f"names and kinds count as labels: {error.message}", most, hint) from None
+        return service.info(*await service.detectors.make(labels))
 
     @app.get("/v1/detectors/{key}", tags=["detectors"])
     async def detector(key: Key) -> Info:

@@ -82,7 +82,10 @@ class DetectorCache:
 
     async def _fit(self, wanted: str, labels: Mapping[str, Label]) -> str:
         async with self._turn:
-            fitted = await in_daemon(partial(self.own.relabel, labels))
+            fit = asyncio.ensure_future(in_daemon(partial(self.own.relabel, labels)))
+            # One that takes longer goes on beside the next: the last of those that may wait still begins in time.
+            await asyncio.wait([fit], timeout=self._limits.seconds / FITS)
+        fitted = await fit
         key, most = key_of(fitted), self._limits.detector_bytes
         if footprint(fitted) > most:
             raise too_large(f"a detector of {footprint(fitted):,} bytes", most, "fewer labels")

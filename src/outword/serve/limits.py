@@ -26,7 +26,7 @@ class Limits(client.Limits):
     body_bytes: int = _limit(32 << 20, "Bytes of a request.")
     images: int = _limit(64, "Images of a request.")  # and embeddings
     pixels: int = _limit(64 << 20, "Pixels of an image.")  # before it is decoded
-    labels: int = _limit(1000, "Labels of a detector.")
+    labels: int = _limit(1000, "Labels of a detector, their names and kinds.")
     seconds: float = _limit(30.0, "To receive a request, and to answer it.")  # and for the client to read the answer
     queue: int = _limit(128, "Images that may wait; more are refused with 503.")  # accepted, but not answered yet
     held_bytes: int = _limit(256 << 20, "Bytes of all requests together.")  # those being received or answered

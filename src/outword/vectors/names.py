@@ -10,11 +10,14 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 
-from outword.base.files import cache_dir, sha256_bytes
+from outword.base.arrays import Arrays, read_arrays, write_arrays
+from outword.base.cache import cache_dir
+from outword.base.files import sha256_bytes, whole_file
 from outword.encoders import Encoder
 from outword.encoders.base import Coverage, Vectors
-from outword.vectors.wild import Report, encode_words, quiet, read_arrays, write_arrays
+from outword.vectors.wild import Report, encode_words, quiet
 from outword.words.nouns import nouns
 from outword.words.prompts import Prompts, get_prompts
 
@@ -89,16 +92,22 @@ def shipped_names(key: str) -> Path:
 
 
 def write_names(path: Path, vectors: dict[str, Vectors]) -> None:
-    """Write `names`, a line each in UTF-8 and sorted, and `vectors` (n_names, dim); the file appears whole."""
+    """Write the file of names that comes with the package, whole or not at all."""
+    with whole_file(path) as temporary:
+        save_file(_arrays(vectors), temporary)
+
+
+def _arrays(vectors: dict[str, Vectors]) -> Arrays:
+    """`names`, a line each in UTF-8 and sorted, and `vectors` (n_names, dim)."""
     names = sorted(vectors)
     text = np.frombuffer("\n".join(names).encode(), np.uint8)
-    write_arrays(path, {"names": text, "vectors": np.stack([vectors[name] for name in names])})
+    return {"names": text, "vectors": np.stack([vectors[name] for name in names])}
 
 
 @lru_cache(maxsize=4)
 def _shipped(path: Path) -> tuple[dict[str, int], Vectors] | None:
     """The names that come with the package, each with its row, and their vectors; read once."""
-    arrays = read_arrays(path) if path.exists() else None
+    arrays = load_file(path) if path.exists() else None
     return None if arrays is None else (_rows(arrays["names"]), arrays["vectors"])
 
 
@@ -122,4 +131,4 @@ def _keep(path: Path, new: dict[str, Vectors], dim: int) -> None:
     """Add names to a file; of two processes that do so at once one may win, and the other's are encoded again."""
     arrays = read_arrays(path) or {}
     before = arrays["names"].tobytes().decode().split("\n") if "names" in arrays else []
-    write_names(path, _kept(path, before, dim) | new)
+    write_arrays(path, _arrays(_kept(path, before, dim) | new))

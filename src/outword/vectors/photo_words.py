@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.base.files import parse_json, sha256_bytes
+from outword.base.files import parse_json, read_lines
 from outword.encoders import Encoder
 from outword.encoders.base import Pixels, Vectors
 from outword.errors import ImageError, InputError
@@ -71,19 +72,23 @@ def read_words_per_image(path: str | os.PathLike[str]) -> WordsFile:
     Instead of `path`, `image` will do. A photo is looked up by its path as it is scored, else by what that ends in, so
     that `cat/1.jpg` stands for `photos/cat/1.jpg`, and not for `dog/1.jpg`.
     """
-    file = Path(path)
+    file, digest = Path(path), hashlib.sha256()
+    found: dict[str, tuple[str, ...]] = {}
     try:
-        content = file.read_bytes()
+        for number, line in enumerate(read_lines(file), start=1):
+            digest.update(line)
+            if line.strip():
+                name, words = _parsed(line.removesuffix(b"\n"), f"{file}, line {number}")
+                if name in found:
+                    raise InputError(f"{file}, line {number}: {name!r} was there before", hint="leave one of them out")
+                found[name] = words
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}", hint="check the path") from None
-    found: dict[str, tuple[str, ...]] = {}
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if line.strip():
-            name, words = _parsed(line, f"{file}, line {number}")
-            if name in found:
-                raise InputError(f"{file}, line {number}: {name!r} was there before", hint="leave one of them out")
-            found[name] = words
-    return WordsFile(file, found, sha256_bytes(content))
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{file} cannot be read: {error}", hint="write a photo a line") from None
+    return WordsFile(file, found, digest.hexdigest())
 
 
 def _parsed(line: bytes, where: str) -> tuple[str, tuple[str, ...]]:

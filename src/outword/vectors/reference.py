@@ -19,9 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
-from outword.base.files import cache_dir, parse_json, sha256_bytes, whole_file
+from outword.base.arrays import checked_arrays, save_checked
+from outword.base.cache import cache_dir
+from outword.base.files import parse_json, sha256_bytes
 from outword.base.records import mistyped
 from outword.base.wording import NAMED, a_few
 from outword.encoders import Encoder
@@ -118,7 +120,8 @@ def find_reference(encoder: Encoder) -> Reference | None:
     warning says so.
     """
     of = [encoder.fingerprint, *([encoder.exported_from] if encoder.exported_from else [])]
-    found = (_read(path, whose, encoder.dim) for whose in of for path in (kept_path(whose), shipped_path(whose)))
+    places = ((whose, path) for whose in of for path in (kept_path(whose), shipped_path(whose)))
+    found = (_read(path, whose, encoder.dim) for whose, path in places)
     return next((one for one in found if one is not None), None)
 
 
@@ -175,8 +178,7 @@ def write_reference(path: Path, encoder: Encoder, reference: Reference) -> None:
     texts = {"source": reference.source, "names": reference.names, "wnids": reference.wnids, "sets": reference.sets}
     card = json.dumps({"schema": SCHEMA, "encoder": encoder.fingerprint, **texts}).encode()
     vectors = np.ascontiguousarray(reference.vectors, np.float16)
-    with whole_file(path) as temporary:
-        save_file({"vectors": vectors, "card": np.frombuffer(card, np.uint8)}, temporary)
+    save_checked(path, {"vectors": vectors, "card": np.frombuffer(card, np.uint8)})
 
 
 def kept_path(fingerprint: str) -> Path:
@@ -230,7 +232,7 @@ def _together(photos: Sequence[_Photo], named: Callable[[str], Named], source: s
 def _read(path: Path, fingerprint: str, dim: int) -> Reference | None:
     """The reference in a file; None if there is no file, or with a warning if it is none."""
     try:
-        arrays = load_file(path)
+        arrays = load_file(path) if path.parent == SHIPPED else checked_arrays(path)
         card = parse_json(arrays["card"].tobytes())
         if wrong := next(_wrong(card, arrays["vectors"], fingerprint, dim), ""):
             raise ValueError(wrong)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
-from outword.base.files import cache_dir, not_kept, sha256_bytes, whole_file
+from outword.base.arrays import Arrays, read_arrays, write_arrays
+from outword.base.cache import cache_dir
+from outword.base.files import sha256_bytes
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.encoders.texts import one_warning
@@ -29,7 +28,6 @@ SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "wild"
 CHUNK = 512  # words between two reports of progress
 PART = 8192  # sentences between two files: what a killed run loses at most
 Report = Callable[[str, int, int | None], None]  # what is done, how much of it, and of how much if that is known
-Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -152,23 +150,8 @@ def shipped_path(key: str) -> Path:
 
 def _read_shipped(key: str) -> Arrays | None:
     """A ranking that comes with the package; its vectors are int8 with a scale a row, to keep the install small."""
-    found = read_arrays(shipped_path(key))
-    return found and {**found, "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}
-
-
-def read_arrays(path: Path) -> Arrays | None:
-    """The arrays of a file; None when it is not there or not whole."""
-    try:
-        return dict(load_file(path))
-    except (OSError, SafetensorError):
+    path = shipped_path(key)
+    if not path.exists():
         return None
-
-
-def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Keep arrays in the cache; where that cannot be written the work is done again next time."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as temporary:
-            save_file(arrays, temporary)
-    except (OSError, SafetensorError) as error:
-        warnings.warn(not_kept(error), stacklevel=2)
+    found = load_file(path)
+    return {**found, "vectors": (found["vectors"] * found["scale"][:, None]).astype(np.float16)}

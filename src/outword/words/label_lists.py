@@ -8,11 +8,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from outword.base.files import parse_json
+from outword.base.files import parse_json, read_small
 from outword.base.html import visible
 from outword.errors import InputError
 from outword.words.forms import squeeze
@@ -111,15 +110,15 @@ def _unreadable(where: str, why: object) -> InputError:
 def _text(given: Path | IO[bytes], where: str) -> str:
     """What a file says."""
     try:
-        with given.open("rb") if isinstance(given, Path) else nullcontext(given) as file:
-            data = file.read(LARGEST + 1)
+        data = read_small(given, LARGEST)
     except FileNotFoundError:
         raise _missing(where) from None
     except OSError as error:
         raise _unreadable(where, error) from None
-    if len(data) > LARGEST:
+    except ValueError:
         hint = "one class name a line, and nothing else, is enough"
-        raise InputError(f"{where} is too large for a list of labels: over {LARGEST >> 20} MB", hint=hint)
+        told = f"{where} is too large for a list of labels: over {LARGEST >> 20} MB"
+        raise InputError(told, hint=hint) from None
     try:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # as some editors and shells of Windows save
             return data.decode("utf-16")

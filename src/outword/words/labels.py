@@ -19,13 +19,17 @@ from outword.words.forms import fold
 from outword.words.label_lists import Entry, LabelList, PathLike, Say, read_list
 from outword.words.nouns import nouns
 
-__all__ = ["Given", "Label", "check_labels", "parse", "read_labels"]
+__all__ = ["Given", "Label", "TooManyLabels", "check_labels", "parse", "read_labels"]
 
-FEWEST, MOST, LONGEST = 1, 50_000, 200
+FEWEST, MOST, LONGEST = 1, 50_000, 200  # labels, with their other names and kinds; characters of each
 SHOWN = 4  # labels, and places of a label, that a note names
 PLURALS = {"line": "lines", "entry": "entries", "folder": "folders"}
 WITHOUT = "-"  # stands before a kind that is taken away
 _ARROW = re.compile(r"(?:^|\s)>(?:\s|$)")  # "<b>" is a name, odd as it is
+
+
+class TooManyLabels(InputError):
+    """There are more labels, with their other names and kinds, than are taken."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class Label:
     def names(self) -> tuple[str, ...]:
         """All that it is called; the first is shown."""
         return (self.name, *self.others)
+
+    @property
+    def size(self) -> int:
+        """As how many labels it counts: each of its names and kinds is a text that must be encoded and compared."""
+        return len(self.names) + len(self.kinds)
 
 
 Given = Iterable[str] | Mapping[str, str | Sequence[str] | Label]  # names; or names with a prompt, kinds, or all of it
@@ -140,12 +149,13 @@ def parse(text: str) -> Label:
     for other in (*names[1:], *kinds):
         if mark and "#" in other:
             raise InputError(f"only the first name of a label takes a hint, got {text!r}", hint=f"write {name}#{hint}")
-    without = tuple(dict.fromkeys(kind.removeprefix(WITHOUT).strip() for kind in kinds if kind.startswith(WITHOUT)))
+    without = dict.fromkeys(kind.removeprefix(WITHOUT).strip() for kind in kinds if kind.startswith(WITHOUT))
     given = [kind for kind in kinds if not kind.startswith(WITHOUT)]
     left = tuple(kind for kind in given if kind not in without)
     if not all(without) or (given and not left):
-        raise InputError(f"no kind is left in the label {text!r}", hint='write "animal > -dog" for all kinds but one')
-    return Label(text, name, names[1:], hint, left, () if given else without)
+        told = f"no kind is left in the label {text!r:.200}"
+        raise InputError(told, hint='write "animal > -dog" for all kinds but one')
+    return Label(text, name, names[1:], hint, left, () if given else tuple(without))
 
 
 def _label(name: object, extra: str | Sequence[str] | Label | None) -> Label:
@@ -179,18 +189,23 @@ def _parts(text: str, whole: str) -> tuple[str, ...]:
 
 def _checked(labels: list[Label], where: str, most: int) -> dict[str, Label]:
     """Labels by what is shown of them."""
+    count = sum(label.size for label in labels)
+    if count > most:
+        told = f"{len(labels):,}" if count == len(labels) else f"{len(labels):,} with {count:,} names and kinds"
+        hint = "split the list" if count == len(labels) else "split the list, or leave some names and kinds away"
+        raise TooManyLabels(f"there must be {FEWEST} to {most:,} labels, got {told} in {where}", hint=hint)
+    if len(labels) < FEWEST:
+        told = f"there must be {FEWEST} to {most:,} labels, got {len(labels)} in {where}"
+        raise InputError(told, hint="add a class name")
     seen: dict[tuple[str, str], str] = {}
     for label in labels:
         key = _key(label)
         if key in seen:
             raise InputError(f"labels must differ, got {seen[key]!r} and {label.text!r}", hint="remove one of them")
         seen[key] = label.text
-    if not FEWEST <= len(labels) <= most:
-        hint = "add a class name" if len(labels) < FEWEST else "split the list"
-        raise InputError(f"there must be {FEWEST} to {most:,} labels, got {len(labels):,} in {where}", hint=hint)
-    count = Counter(name for name, _ in seen)
+    called = Counter(name for name, _ in seen)
     named = [fold(nouns().spelled(label.name)) for label in labels]
-    return {label.text if count[name] > 1 else label.name: label for name, label in zip(named, labels, strict=True)}
+    return {label.text if called[name] > 1 else label.name: label for name, label in zip(named, labels, strict=True)}
 
 
 def _key(label: Label) -> tuple[str, str]:

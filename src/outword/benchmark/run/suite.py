@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from outword.base.checks import whole_number
+from outword.base.files import read_small
 from outword.base.records import read_record
 from outword.benchmark.toml import tomllib
 from outword.detector.recipe import Recipe, resolve
@@ -24,6 +25,7 @@ from outword.maths.mining import MINERS
 SUITES = Path(str(files("outword"))) / "benchmark" / "suites"
 FOLDER = "folder"  # as a set: ROOT/id, ROOT/train, or every folder in ROOT/ood
 ALL = "all"
+LARGEST = 4 << 20  # bytes of a TOML file
 SEE = "docs/benchmark.md"
 TAKEN = ("..", "store", "tables")  # what no part is called: the parts lie beside these
 Kind = Literal["methods", "sweep", "theorem"]
@@ -157,7 +159,7 @@ def read_suite(name: str | os.PathLike[str]) -> Suite:
             raise unknown("suite", str(name), suite_names(), "outword list suites")
         path = SUITES / f"{name}.toml"
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(read_small(path, LARGEST).decode("utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no suite {path}", hint='see "outword list suites"') from None
     except (OSError, ValueError, RecursionError) as error:  # a number or a nest without end is no error of TOML's

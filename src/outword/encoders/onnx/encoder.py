@@ -126,7 +126,7 @@ class OnnxEncoder(Encoder):
         path = self._folder / file
         try:
             found, run = _in_openvino(path, self.precision) if self._openvino else _in_onnxruntime(path, n_threads)
-        except OutwordError:
+        except (OutwordError, MemoryError):
             raise
         except Exception as error:  # onnxruntime has a class of its own for each kind of damage
             raise ArtifactError(f"{path} cannot be loaded: {in_short(error, 200)}", hint=_AGAIN) from None

@@ -21,7 +21,7 @@ from safetensors import safe_open
 from torch import Tensor
 
 from outword.base.extras import quiet_logs, require
-from outword.base.files import sha256_bytes, sha256_file
+from outword.base.files import sha256_bytes
 from outword.encoders import hub
 from outword.encoders.base import in_short
 from outword.encoders.names import KNOWN, Parsed
@@ -124,7 +124,7 @@ def load(place: Place) -> Model:
     quick = bool(config.get("quick_gelu") if place.quick_gelu is None else place.quick_gelu)
     module = _build(library, place, quick)
     tokenizer, tokens = _tokenizer(library, place.arch, config["text_cfg"])
-    parts = [sha256_file(place.weights), {**config, "quick_gelu": quick}, tokens]
+    parts = [hub.checked_sha256(place.weights), {**config, "quick_gelu": quick}, tokens]
     model = from_parts(
         module,
         tokenizer,
@@ -265,7 +265,7 @@ def _tokenizer(library: Any, arch: str, text: dict[str, Any]) -> tuple[Any, list
         )
     except Exception as error:  # a damaged folder makes it raise nearly anything
         raise InputError(f"the tokenizer in {folder} cannot be loaded: {in_short(error)}", hint=AGAIN) from None
-    return made, [sha256_file(path) for path in _tokens(folder)]
+    return made, [hub.checked_sha256(path) for path in _tokens(folder)]
 
 
 def _count(tokenizer: Any, text: str) -> int:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from outword.base.extras import quiet_logs, require
-from outword.base.files import sha256_bytes, sha256_file
+from outword.base.files import sha256_bytes
 from outword.encoders import hub
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
@@ -42,7 +42,7 @@ def load(folder: Path, source: str) -> Model:
             raise InputError(f"{folder} has no {what}", hint=AGAIN)
     preprocess = _preprocess(folder)
     config = {key: value for key, value in read_json(folder / CONFIG).items() if key not in PASSING}
-    parts = [config, *(sha256_file(path) for path in (*weights, *vocabulary))]
+    parts = [config, *(hub.checked_sha256(path) for path in (*weights, *vocabulary))]
     with quietly(library):
         module, tokenizer = _build(library, folder), from_folder(library.AutoTokenizer, folder)
     digest, licence = sha256_bytes(json.dumps(parts, sort_keys=True).encode()), hub.licence(folder / "README.md")

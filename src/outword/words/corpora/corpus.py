@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from outword.base.files import sha256_bytes
+from outword.base.files import read_small, sha256_bytes
 from outword.errors import InputError
 from outword.words.forms import fold, normalise
 
@@ -17,6 +17,7 @@ NOUN = "noun"
 ADJECTIVE = "adj"
 Pairs = tuple[tuple[str, str], ...]
 MAX_CHARACTERS = 400
+LARGEST = 64 << 20  # bytes of a text file; all lemmas of WordNet are 2 MB
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tab and line ends
 ENDS = re.compile(r"\r\n|\r|\n")
 
@@ -102,10 +103,11 @@ def read_corpus(path: Path) -> Corpus:
 
 def _decode(path: Path) -> str:
     try:
-        data = path.read_bytes()
-    except OSError as error:
+        data = read_small(path, LARGEST)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         hint = "give a text file that you may read, one word a line"
-        raise InputError(f"the corpus file {path} cannot be read ({error.strerror})", hint=hint) from error
+        raise InputError(f"the corpus file {path} cannot be read ({why})", hint=hint) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
