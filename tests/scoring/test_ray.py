@@ -176,7 +176,7 @@ def test_a_cut_from_the_batch_goes_along(detector, monkeypatch):
     monkeypatch.setenv(VARIABLE, "pillow")  # which the model sets for its process
 
     scores = [0.3, 0.1, 0.2]
-    here = detector.with_cut(fit_reference(scores, method="batch"), scores)
+    here = detector.with_cut(fit_reference(scores, method="batch"))
     there = Model(here.zipped(FOLDER), {}, "pillow").load()
     assert (there.basis, there.cut, there.fingerprint) == ("batch", here.cut, here.fingerprint)
     assert there.p_values([0.25]).tolist() == [0.5]

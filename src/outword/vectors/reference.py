@@ -236,7 +236,7 @@ def _read(path: Path, fingerprint: str, dim: int) -> Reference | None:
         card = parse_json(arrays["card"].tobytes())
         if wrong := next(_wrong(card, arrays["vectors"], fingerprint, dim), ""):
             raise ValueError(wrong)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, InputError) as error:
         warnings.warn(
