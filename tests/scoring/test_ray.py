@@ -179,7 +179,7 @@ def test_a_cut_from_the_batch_goes_along(detector, monkeypatch):
     here = detector.with_cut(fit_reference(scores, method="batch"))
     there = Model(here.zipped(FOLDER), {}, "pillow").load()
     assert (there.basis, there.cut, there.fingerprint) == ("batch", here.cut, here.fingerprint)
-    assert there.p_values([0.25]).tolist() == [0.5]
+    assert there.p_values([0.25]) is None
 
 
 def test_files_that_a_device_is_to_decode_stay_packed_on_the_way(tmp_path, monkeypatch):
