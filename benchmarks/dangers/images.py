@@ -261,7 +261,7 @@ def tiff_gap(length: int = 600_000_000) -> bytes:
     return tiff([*entries, (273, 4, 2, 8), (279, 4, 2, 16)], places + bytes(64)).ljust(length + 64, b"\0")
 
 
-def tiff_fax(rows: int = 80_000, length: int = 160_000) -> bytes:
+def tiff_fax(rows: int = 40_000, length: int = 160_000) -> bytes:
     """A fax of noise, of whose rows nearly each has an error, which libtiff has a line for."""
     data = np.random.default_rng(0).integers(0, 256, length, np.uint8).tobytes()
     entries = [(256, 4, 1, 1_000), (257, 4, 1, rows), (258, 3, 1, 1), (259, 3, 1, 3), (262, 3, 1, 0), (277, 3, 1, 1)]
@@ -366,7 +366,7 @@ FLOODS: dict[str, Make] = {
     "HEIC of 2,000,000 boxes, 16 MB": heic_parts,
     "AVIF of 40,000 images that are not there, 0.8 MB": avif_images,
     "BMP of one row, 60 MB": bmp_row,
-    "TIFF, 80,000 damaged rows of a fax, 0.2 MB": tiff_fax,
+    "TIFF, 40,000 damaged rows of a fax, 0.2 MB": tiff_fax,
 }
 GIANTS: dict[str, Make] = {
     "animated WebP of 90 bytes": webp_giant,
