@@ -124,9 +124,9 @@ def test_real_avif_is_planned_as_it_is_read(mode):
     image = CAT.convert(mode)
     image.putpixel((3, 3), (1, 2, 3, 4)[: len(mode)])
     for data in (encoded(image, "AVIF"), encoded(image, "AVIF", save_all=True, append_images=[image.rotate(90)])):
-        made, planned = decode._planned(io.BytesIO(data), 0, decode.MAX_PIXELS)
+        made, planned = decode._planned(decode._source(io.BytesIO(data)), 0, decode.MAX_PIXELS)
         assert (made.width, made.height, made.clear) == (160, 120, mode == "RGBA")
-        opened, _, cost = decode._opened(io.BytesIO(data), 0, decode.MAX_PIXELS, made)
+        opened, _, cost = decode._opened(decode._source(io.BytesIO(data)), 0, decode.MAX_PIXELS, made)
         assert opened.size == (160, 120)
         assert planned == cost or mode == "L"  # which is taken to RGB, for which it is opened again
         assert open_image(data).size == (160, 120)
@@ -295,8 +295,8 @@ def test_real_webp_is_planned_as_it_is_read(mode, options):
         encoded(image, "WEBP", **options),
         encoded(image, "WEBP", save_all=True, append_images=[image.rotate(90)], **options),
     ):
-        made, planned = decode._planned(io.BytesIO(data), 0, decode.MAX_PIXELS)
-        opened, _, cost = decode._opened(io.BytesIO(data), 0, decode.MAX_PIXELS, made)
+        made, planned = decode._planned(decode._source(io.BytesIO(data)), 0, decode.MAX_PIXELS)
+        opened, _, cost = decode._opened(decode._source(io.BytesIO(data)), 0, decode.MAX_PIXELS, made)
         assert (made.width, made.height) == opened.size == (160, 120)
         assert planned == cost
 
