@@ -12,6 +12,7 @@ import pytest
 from PIL import Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
 from helpers.bad_images import encoded, picture, png_header
+from helpers.room import asked_room
 from outword.errors import ImageError, LargeImageError
 from outword.photos import avif, boxes, budget, decode, headers, plan, walk
 from outword.photos.budget import Budget
@@ -557,18 +558,8 @@ def test_large_ones_are_told_where_others_must_not_wait(monkeypatch):
 
 
 def test_what_an_image_costs_is_asked_of_the_budget(monkeypatch):
-    asked = []
-
-    class Asked:
-        def room(self, cost):
-            asked.append(cost)
-            raise ImageError("too large: decoding it takes more")
-
-    monkeypatch.setattr(decode, "decoding", Asked)
     data = encoded(picture(), "PNG")
-    with pytest.raises(ImageError, match="too large"):
-        open_image(data)
-    assert asked == [64 * 48 * 8 + len(data)]  # the canvas, a second one to turn it, and its file
+    assert asked_room(monkeypatch, data) == 64 * 48 * 8 + len(data)  # the canvas, a second one to turn it, and its file
 
 
 def test_the_limits_of_the_docs_are_those_of_the_code():

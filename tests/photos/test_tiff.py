@@ -330,6 +330,15 @@ def test_a_long_row_is_read_in_one_piece(form):
     assert image.convert("L").tobytes() == wide.tobytes()
 
 
+def test_a_file_in_memory_counts_once(tmp_path):
+    path = tmp_path / "a.tif"
+    path.write_bytes(made := encoded(Image.effect_noise((200, 100), 50), "TIFF", compression="tiff_lzw"))
+    with path.open("rb") as file:
+        _, _, from_disk = decode._opened(decode._source(file), 0, decode.MAX_PIXELS)
+    _, _, in_memory = decode._opened(decode._source(io.BytesIO(made)), 0, decode.MAX_PIXELS)
+    assert from_disk - in_memory == len(made)
+
+
 def test_a_long_row_counts_twice():
     costs = []
     for width in (65_536, 65_544):

@@ -116,7 +116,9 @@ def decoding_cost(image: ImageFile, size: int) -> int:
     if working or image.format in _WHOLE:
         cost += whole_cost(pixels, image.format or "", working, size) - 4 * pixels
     elif image.format == "TIFF" and image.tile[0][0] == "libtiff":
-        cost += size + _strip(image)  # libtiff gets the file in memory
+        cost += _strip(image)
+        if not getattr(image, "in_memory", False):
+            cost += size  # libtiff gets the bytes of the file
     elif len(image.tile) > 1:
         cost += 2 * _strip(image)
     return cost
