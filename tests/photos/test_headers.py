@@ -88,7 +88,7 @@ def test_scans_by_pixels_and_bytes(undecoded, monkeypatch):
     with pytest.raises(ImageError, match="too many scans: 13 is over 12"):
         open_image(jpeg_of(13))
     monkeypatch.setattr(headers, "MAX_PROGRESSIVE", 100)
-    with pytest.raises(ImageError, match="in several scans is over 100"):
+    with pytest.raises(ImageError, match="its scans have over 100"):
         open_image(jpeg_of(10))
 
 
@@ -234,7 +234,7 @@ def test_a_jpeg_without_an_end_is_not_read_for_ever(monkeypatch):
     with pytest.raises(ImageError, match="too large: 262144 bytes is over 200000"):
         Jpeg(io.BytesIO(before + bytes(300_000) + mark + after)).load()
     monkeypatch.setattr(headers, "MAX_PROGRESSIVE", 200_000)
-    with pytest.raises(ImageError, match="in several scans is over 200,000 bytes"):
+    with pytest.raises(ImageError, match="its scans have over 200,000 bytes"):
         counted(jpeg_of(10)[:-2] + bytes(300_000))
     assert counted(jpeg_of(10) + bytes(300_000)) == 10
 

@@ -227,7 +227,8 @@ def _outlast(seen: socket.socket, parent: int) -> NoReturn:
             signal.signal(sign, signal.SIG_IGN)
         for stream in (0, 1):
             os.close(stream)
-        deadline, gone = Deadline(), select.poll()
+        deadline = Deadline()
+        gone = select.poll()
         gone.register(seen, 0)  # no event is asked for: that the other side is closed is always reported
         while signals := seen.recv(4096, socket.MSG_PEEK):
             deadline.update(signals)

@@ -202,8 +202,8 @@ class _Batches:
     def _are_said(self, photos: NDArray[np.intp], texts: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether each text is a caption of each photo; `np.isin` would sort the pairs of all photos for each batch."""
         wanted = self._pairs(photos, texts)
-        place = np.searchsorted(self._said, wanted)
-        return self._said[np.minimum(place, len(self._said) - 1)] == wanted
+        place = np.searchsorted(self._said, wanted).clip(max=len(self._said) - 1)
+        return np.equal(self._said[place], wanted)
 
     def _moved(self, rows: Any) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)

@@ -1,7 +1,7 @@
-"""What an image file will cost, told from its header before a pixel is decoded, and what is refused for it.
+"""What an image file will cost, estimated from its header before a pixel is decoded, and what is refused for it.
 
 Few bytes can ask for gigabytes or for minutes. `check_parts` walks the parts that a file is made of, before Pillow
-does; `check_proportion` and `check_scans` look at what Pillow read of the header; `decoding_cost` says how much memory
+does; `check_proportion` and `check_scans` check what Pillow read of the header; `decoding_cost` says how much memory
 it will take to decode the rest.
 """
 
@@ -34,16 +34,16 @@ _BITS = {"1": 1, "L": 8, "P": 8, "LA": 16, "PA": 16, "RGB": 24, "YCbCr": 24, "LA
 _WHOLE = {"WEBP": 12, "AVIF": 14}  # bytes a pixel that these decoders take besides the result
 _SLOW = frozenset({"bmp_rle", "ppm", "ppm_plain"})
 PNG_PIXELS = frozenset({b"IDAT", b"fdAT"})
-_CHUNK = re.compile(rb"\w{4}")  # how Pillow tells the name of a chunk
+_CHUNK = re.compile(rb"\w{4}")  # what Pillow takes for the name of a chunk
 _WINDOW = 1 << 16
-_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # markers that tell the size and the components
+_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # markers of segments with the size and the components
 _PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 _ARITHMETIC = frozenset({0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 _END, _SCAN = 0xD9, 0xDA
 _UNKNOWN = frozenset({0xC8, 0xDE, 0xDF, *range(0xF0, 0xFE)})  # markers at which libjpeg gives up
 _MARKER = re.compile(rb"\xff[\xc0-\xcf\xd9-\xfe]")  # that has a length, or is the end; all others have nothing
 _COMMENT, _APPLICATION = b"\xfe", b"\xff"  # extensions of a GIF
-_HEAD = 8  # bytes of a segment that are looked at, its length among them
+_HEAD = 8  # bytes of a segment that are read, its length among them
 _AGAIN = "open it in a viewer and save it again"
 
 
@@ -53,9 +53,9 @@ def check_parts(file: IO[bytes], kind: str) -> int:
     `kind` is the name of its format (see `outword.photos.formats`). Returns how many scans a JPEG is put together from;
     0 for one whose pixels come as they are read, and for all else.
     """
-    look = _LOOKS.get(kind)
+    check = _CHECKS.get(kind)
     try:
-        return look(file) if look else 0
+        return check(file) if check else 0
     except struct.error:
         return 0  # it ends too early, which Pillow will say
     finally:
@@ -373,11 +373,11 @@ def _segments(file: IO[bytes]) -> Iterator[_Segment]:
 
 def _check_scanned(place: int) -> None:
     if place > MAX_PROGRESSIVE:
-        raise ImageError(f"too large: what it has in several scans is over {MAX_PROGRESSIVE:,} bytes", hint=_AGAIN)
+        raise ImageError(f"too large: its scans have over {MAX_PROGRESSIVE:,} bytes", hint=_AGAIN)
 
 
 _SUBFILE, _COLOURS, _SUBFILES, _DNG = 254, 262, 330, 50706  # tags of a TIFF
 _OF_SENSORS = frozenset({32803, 34892})  # colours: one a pixel, by its place; or of a sensor, and not corrected
 _TIFF_TEXT = frozenset({1, 2, 6, 7})  # types whose values stay bytes; those of others become Python's numbers
 _TIFF_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # of a value, by type
-_LOOKS: dict[str, Callable[[IO[bytes]], int]] = {"Jpeg": _jpeg, "Png": _png, "Gif": _gif, "Tiff": _tiff}
+_CHECKS: dict[str, Callable[[IO[bytes]], int]] = {"Jpeg": _jpeg, "Png": _png, "Gif": _gif, "Tiff": _tiff}
