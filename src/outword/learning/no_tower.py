@@ -203,7 +203,7 @@ class _Batches:
         """Whether each text is a caption of each photo; `np.isin` would sort the pairs of all photos for each batch."""
         wanted = self._pairs(photos, texts)
         place = np.searchsorted(self._said, wanted).clip(max=len(self._said) - 1)
-        return np.equal(self._said[place], wanted)
+        return np.asarray(self._said[place] == wanted)
 
     def _moved(self, rows: Any) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)
