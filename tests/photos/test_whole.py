@@ -254,7 +254,7 @@ def test_boxes_are_bounded(data, read, monkeypatch):
     def with_more(extra):
         return data[:at] + struct.pack(">I", size + len(extra)) + data[at + 4 : at + size] + extra + data[at + size :]
 
-    with pytest.raises(ImageError, match=r"too large: the box that describes its images has 1,04\d,\d+ bytes, over 1,048,576"):
+    with pytest.raises(ImageError, match=r"the box that describes its images has 1,04\d,\d+ bytes, over 1,048,576"):
         read(io.BytesIO(with_more(box(b"free", bytes(1 << 20)))))
     monkeypatch.setattr(boxes, "STEPS", 500)
     assert read(io.BytesIO(data)).width == 160

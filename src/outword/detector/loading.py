@@ -91,14 +91,7 @@ def load(
 def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
     _check_card(card)
-    made, options = card["encoder"], dict(card["encoder"].get("options", {}))
-    used = encoder or named_now(made["name"], made["fingerprint"])
-    if encoder is None and used != made["name"]:
-        warnings.warn(
-            f"{path} was made with what is called {used} now, and is used with that; {made['name']} is another encoder "
-            f"since: fit it again to have that, or name {used} to be asked no more",
-            stacklevel=4,
-        )
+    used = encoder or _encoder_name(path, card["encoder"])
     parse(used)
     vectors = _method(path, saved, card)
     stored = [card.pop(key) for key in ("calibration", "cut")]
@@ -112,7 +105,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         saved.wild,
         card,
         calibration,
-        encoder=partial(get_encoder, used, **options, **runtime),
+        encoder=partial(get_encoder, used, **card["encoder"].get("options", {}), **runtime),
         encoder_override=encoder is not None,
         fitted_on=_fitted_on(saved),
         rows=saved.rows,
@@ -122,6 +115,18 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
         contexts=_contexts(saved, vectors),
     )
+
+
+def _encoder_name(path: PathLike, made: Mapping[str, Any]) -> str:
+    """What the encoder of a card is called now."""
+    name = named_now(made["name"], made["fingerprint"])
+    if name != made["name"]:
+        warnings.warn(
+            f"{path} was made with what is called {name} now, and is used with that; {made['name']} is another encoder "
+            f"since: fit it again to have that, or name {name} to be asked no more",
+            stacklevel=5,
+        )
+    return name
 
 
 def _method(path: PathLike, saved: artifact.Saved, card: dict[str, Any]) -> VectorDetector:

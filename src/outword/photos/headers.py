@@ -286,17 +286,14 @@ def _jpeg(file: IO[bytes]) -> int:
     It puts together progressive images, and those whose first scan lacks a component. Of the others it decodes the
     first scan and no more. What is before the first scan Pillow reads, byte by byte where there is no segment.
     """
-    scans = loose = 0
-    end = 2  # of the last segment
+    scans = 0
+    before = _BeforeScans()
     frame = _Frame(0, 0, 0, 0)
-    for number, (marker, start, next_end, head) in enumerate(_segments(file)):
+    for number, (marker, start, end, head) in enumerate(_segments(file)):
         if number >= PARTS:
             raise _too_many("segments")
         if scans == 0:
-            loose += start - end
-            end = next_end
-            _check_loose(loose)
-            _check_kept(end)
+            before.add(start, end)
         if marker in _UNKNOWN:
             raise ImageError("damaged image", hint=_AGAIN)
         if marker in _FRAMES:
@@ -309,13 +306,25 @@ def _jpeg(file: IO[bytes]) -> int:
         elif marker == _END and scans:
             break  # before a scan it ends a file of tables only, behind which libjpeg looks for the image
     if scans == 0:
-        _check_loose(loose + file.seek(0, 2) - end)
+        size = file.seek(0, 2)
+        before.add(size, size)
     return scans
 
 
-def _check_loose(count: int) -> None:
-    if count > PARTS:
-        raise _too_many("bytes between segments")
+class _BeforeScans:
+    """What a JPEG has before its first scan, up to the end of a segment, and bytes that lie between segments."""
+
+    def __init__(self) -> None:
+        self._end = 2
+        self._loose = 0
+
+    def add(self, start: int, end: int) -> None:
+        """Add the next segment; `ImageError` where there is too much."""
+        self._loose += start - self._end
+        self._end = end
+        if self._loose > PARTS:
+            raise _too_many("bytes between segments")
+        _check_kept(end)
 
 
 class _Frame(NamedTuple):
