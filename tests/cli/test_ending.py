@@ -157,6 +157,39 @@ def test_the_signal_of_a_child_is_not_that_of_the_command():
     assert run.stdout == f"child {-signal.SIGTERM}\n"
 
 
+TWICE = """
+import multiprocessing, signal, sys
+import outword.words.labels
+from outword.cli import main
+
+def read(path, **options):
+    raise SystemExit(5)
+
+def again():
+    for _ in range(2):
+        try:
+            main()
+        except SystemExit:
+            pass
+    child = multiprocessing.get_context("fork").Process(target=sys.exit)
+    child.start()
+    child.join()
+    print("blocked", len(signal.pthread_sigmask(signal.SIG_BLOCK, [])), flush=True)
+
+outword.words.labels.read_labels = read
+sys.argv = ["outword", "fit", "a"]
+again()
+child = multiprocessing.get_context("fork").Process(target=again)
+child.start()
+child.join()
+"""
+
+
+def test_a_command_line_that_runs_again():
+    run = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=30)
+    assert (run.returncode, run.stdout) == (0, "blocked 0\nblocked 0\n"), run.stderr
+
+
 def test_a_library_leaves_signals_alone(detector):
     before = [signal.getsignal(sign) for sign in CODES]
     detector.predict(CAT)

@@ -26,6 +26,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from types import FrameType
 from typing import NoReturn
 
@@ -88,7 +89,8 @@ def watched() -> Iterator[None]:
     It is left by `SystemExit`. After a signal, what the block has not tidied up when the grace is over stays undone,
     but for scratch folders: files are there whole or not at all, and killed runs go on where they were.
     """
-    _begin()
+    if not _watched.is_set():
+        _begin()
     try:
         yield
     except SystemExit as done:
@@ -157,12 +159,18 @@ def _begin() -> None:
     _start_child(seen, written)
     _watched.set()
     signal.set_wakeup_fd(written.detach(), warn_on_full_buffer=False)  # from C, whatever Python is at
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release_child)
+    _separate_children()
     threading.Thread(target=_watch, args=(seen,), name="outword-ending", daemon=True).start()
     for sign in STOPS:
         if sign == signal.SIGTERM or signal.getsignal(sign) is signal.default_int_handler:  # else nohup and the like
             signal.signal(sign, stop)
+
+
+@cache
+def _separate_children() -> None:
+    """Keep the signals of later child processes apart from those of this one; done once, as children inherit it."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release_child)
 
 
 def _start_child(seen: socket.socket, written: socket.socket) -> None:
