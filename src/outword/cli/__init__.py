@@ -32,7 +32,7 @@ def stoppable() -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         sign = sign_of(stop)
-        click.echo(WORDS[sign], err=True)
+        say(WORDS[sign])
         raise click.exceptions.Exit(128 + sign) from None
 
 
