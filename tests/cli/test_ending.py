@@ -157,31 +157,64 @@ def test_the_signal_of_a_child_is_not_that_of_the_command():
     assert run.stdout == f"child {-signal.SIGTERM}\n"
 
 
+TWICE = """
+import multiprocessing, signal, sys
+import outword.words.labels
+from outword.cli import main
+
+def read(path, **options):
+    raise SystemExit(5)
+
+def again():
+    for _ in range(2):
+        try:
+            main()
+        except SystemExit:
+            pass
+    child = multiprocessing.get_context("fork").Process(target=sys.exit)
+    child.start()
+    child.join()
+    print("blocked", len(signal.pthread_sigmask(signal.SIG_BLOCK, [])), flush=True)
+
+outword.words.labels.read_labels = read
+sys.argv = ["outword", "fit", "a"]
+again()
+child = multiprocessing.get_context("fork").Process(target=again)
+child.start()
+child.join()
+"""
+
+
+def test_a_command_line_that_runs_again():
+    run = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=30)
+    assert (run.returncode, run.stdout) == (0, "blocked 0\nblocked 0\n"), run.stderr
+
+
 def test_a_library_leaves_signals_alone(detector):
     before = [signal.getsignal(sign) for sign in CODES]
     detector.predict(CAT)
     call("list", "methods")
     assert [signal.getsignal(sign) for sign in CODES] == before
     assert signal.set_wakeup_fd(-1) == -1
-    assert not ending.is_told()
+    assert not ending.is_ending()
 
 
 def test_signals_are_counted_from_the_first_one(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     deadline = Deadline()
-    assert not deadline.see(bytes([signal.SIGCHLD])) and not deadline.is_over() and deadline.until == math.inf
+    assert not deadline.update(bytes([signal.SIGCHLD])) and not deadline.is_over() and deadline.until == math.inf
     monkeypatch.setattr(ending, "GRACE", 1.5)
     ending.allow(90)
     try:
-        assert deadline.see(bytes([signal.SIGCHLD, signal.SIGTERM]))
+        assert deadline.update(bytes([signal.SIGCHLD, signal.SIGTERM]))
     finally:
         ending.allow(1.5)
     now[0] += 1
-    deadline.see(bytes([signal.SIGTERM, signal.SIGTERM]))  # as "timeout" does it
+    deadline.update(bytes([signal.SIGTERM, signal.SIGTERM]))  # as "timeout" does it
     assert (deadline.sign, deadline.until) == (signal.SIGTERM, 190)
     for _ in range(2):  # Ctrl-C once more, which stays to be seen
-        deadline.see(bytes([signal.SIGTERM, signal.SIGTERM, signal.SIGINT]))
+        deadline.update(bytes([signal.SIGTERM, signal.SIGTERM, signal.SIGINT]))
         now[0] += 1
     assert deadline.until == 102.5
     assert deadline.is_over() and not deadline.is_over(0.6)

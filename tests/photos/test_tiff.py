@@ -91,7 +91,7 @@ def test_of_a_tag_that_is_there_twice_the_first_counts_as_for_libtiff():
     tags = [(256, 4, [16]), (257, 4, [16]), (258, 3, [8]), (259, 3, [compression]), (262, 3, [1]), (277, 3, [1])]
     tags += [(322, 4, [4096]), (322, 4, [16]), (323, 4, [4096]), (323, 4, [16]), (324, 4, [8]), (325, 4, [len(data)])]
     made = tiff(tags, data)
-    _, _, cost = decode._opened(io.BytesIO(made), 0, decode.MAX_PIXELS)
+    _, _, cost = decode._opened(decode._source(io.BytesIO(made)), 0, decode.MAX_PIXELS)
     assert cost > 4 * 4096 * 4096
     wide = tiff([*tags[:5], (277, 3, [1]), (322, 16, [4096]), *tags[8:]], data)  # eight bytes long
     assert check_strips(io.BytesIO(wide), len(wide)) == 4 * 4096 * 4096
@@ -105,7 +105,7 @@ def test_a_tile_larger_than_the_image_counts_in_full(monkeypatch, limit, most, w
     data = zlib.compress(bytes(512 * 512))
     more = [(256, 4, [16]), (257, 4, [16])]
     made = strips(512, 512, 1, 8, [0], [len(data)], data, tiles=True, more=more)
-    _, _, cost = decode._opened(io.BytesIO(made), 0, decode.MAX_PIXELS)
+    _, _, cost = decode._opened(decode._source(io.BytesIO(made)), 0, decode.MAX_PIXELS)
     assert cost >= 4 * 512 * 512
     assert open_image(made).size == (16, 16)
     monkeypatch.setattr(headers, "PROPORTION", 500)
@@ -323,17 +323,28 @@ def test_a_long_row_is_read_in_one_piece(form):
             self.reads += 1
             return super().read(count)
 
-    image, _, _ = decode._opened(file := Counted(data), 0, decode.MAX_PIXELS)
+    image, _, _ = decode._opened(decode._source(file := Counted(data)), 0, decode.MAX_PIXELS)
     file.reads = 0
     image.load()
     assert file.reads <= 4
     assert image.convert("L").tobytes() == wide.tobytes()
 
 
+def test_a_file_in_memory_counts_once(tmp_path):
+    path = tmp_path / "a.tif"
+    path.write_bytes(made := encoded(Image.effect_noise((200, 100), 50), "TIFF", compression="tiff_lzw"))
+    with path.open("rb") as file:
+        _, _, from_disk = decode._opened(decode._source(file), 0, decode.MAX_PIXELS)
+    _, _, in_memory = decode._opened(decode._source(io.BytesIO(made)), 0, decode.MAX_PIXELS)
+    assert from_disk - in_memory == len(made)
+
+
 def test_a_long_row_counts_twice():
     costs = []
     for width in (65_536, 65_544):
-        _, _, cost = decode._opened(io.BytesIO(encoded(Image.new("L", (width, 2)), "BMP")), 0, decode.MAX_PIXELS)
+        _, _, cost = decode._opened(
+            decode._source(io.BytesIO(encoded(Image.new("L", (width, 2)), "BMP"))), 0, decode.MAX_PIXELS
+        )
         costs.append(cost - 2 * width * 9)
     assert costs == [0, 2 * 65_544]
 

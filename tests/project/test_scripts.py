@@ -4,13 +4,13 @@ import ast
 import re
 import sys
 from functools import cache
-from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import click
 import pytest
 
+from helpers.dotted import exists
 from outword import cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,22 +68,6 @@ def imported(code):
             yield from (f"{node.module}.{one.name}" for one in node.names)
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if one.name.split(".")[0] == "outword")
-
-
-def exists(name):
-    """Whether a dotted name leads to a module, or to something in one."""
-    parts = name.split(".")
-    for end in range(len(parts), 0, -1):
-        try:
-            found = import_module(".".join(parts[:end]))
-        except ImportError:
-            continue
-        for part in parts[end:]:
-            if not (hasattr(found, part) or part in getattr(found, "__annotations__", ())):
-                return False
-            found = getattr(found, part, None)
-        return True
-    return False
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *PAGES, *sorted(ROOT.glob("examples/*.py"))], ids=where)

@@ -98,7 +98,8 @@ def entries(kind: str) -> list[Entry]:
 
 def trim(kept: Path) -> None:
     """Remove the entries that were used least recently, as far as there are too many; `kept` stays in any case."""
-    limit, counted = cache_limit(), list[Entry]()
+    limit = cache_limit()
+    counted: list[Entry] = []
     for name, kind in KINDS.items():
         found = entries(name) if kind.remade else []
         over = max(0, len(found) - kind.most) if kind.most else 0

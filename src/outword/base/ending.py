@@ -1,4 +1,4 @@
-"""The end of a command that a signal told to end: in an orderly way where that works, and after a grace in any case.
+"""How a command ends after a signal: in an orderly way where that works, and after a period of grace in any case.
 
 Python acts on a signal in its main thread only, and there between two steps. So nothing happens while that thread is
 in C code, or while another thread keeps the interpreter to itself; and at its end Python waits for the threads of its
@@ -26,6 +26,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from types import FrameType
 from typing import NoReturn
 
@@ -35,7 +36,8 @@ OFTEN = 0.05  # seconds between two looks at the clock
 STOPS = (signal.SIGINT, signal.SIGTERM)
 WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 _held = threading.local()
-_watched, _told = threading.Event(), threading.Event()
+_watched = threading.Event()  # this process is a command
+_ending = threading.Event()  # a signal to end has come
 
 
 class Terminated(KeyboardInterrupt):
@@ -47,21 +49,21 @@ def sign_of(stop: KeyboardInterrupt) -> int:
     return signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
 
 
-def is_told() -> bool:
-    """Whether this process was told to end: then nothing is waited for that may take long."""
-    return _told.is_set()
+def is_ending() -> bool:
+    """Whether a signal to end has come: from then on nothing is waited for that may take long."""
+    return _ending.is_set()
 
 
-def tell() -> None:
-    """Note that this command was told to end, by a signal that it handles in its own way."""
+def note_signal() -> None:
+    """Note that a signal to end has come, which this command handles in its own way."""
     if _watched.is_set():
-        _told.set()
+        _ending.set()
 
 
 def stop(sign: int, frame: FrameType | None) -> None:
     """Raise for the first signal of all: "timeout" and others send it twice, and people press Ctrl-C again."""
-    if not is_told():
-        _told.set()
+    if not is_ending():
+        _ending.set()
         raise Terminated if sign == signal.SIGTERM else KeyboardInterrupt
 
 
@@ -77,7 +79,7 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-        _told.clear()
+        _ending.clear()
 
 
 @contextmanager
@@ -87,15 +89,23 @@ def watched() -> Iterator[None]:
     It is left by `SystemExit`. After a signal, what the block has not tidied up when the grace is over stays undone,
     but for scratch folders: files are there whole or not at all, and killed runs go on where they were.
     """
-    _begin()
+    if not _watched.is_set():
+        _begin()
     try:
         yield
     except SystemExit as done:
-        if is_told():
-            leave(done.code if isinstance(done.code, int) else int(done.code is not None))
+        if is_ending():
+            leave(_exit_code(done))
         raise
     except KeyboardInterrupt as done:
         leave(128 + sign_of(done))
+
+
+def _exit_code(done: SystemExit) -> int:
+    """The exit code, by Python's rules: None is 0, and a message is 1."""
+    if done.code is None:
+        return 0
+    return done.code if isinstance(done.code, int) else 1
 
 
 def allow(seconds: float) -> None:
@@ -122,8 +132,8 @@ class Deadline:
         self.sign, self.until = 0, math.inf
         self._again = 0
 
-    def see(self, signals: bytes) -> bool:
-        """Take note of all that came so far; whether there is a signal to end among them."""
+    def update(self, signals: bytes) -> bool:
+        """Take note of all signals that came so far; returns whether one of them is a signal to end."""
         stops = [sign for sign in signals if sign in STOPS]
         now = time.monotonic()
         if stops and not self.sign:
@@ -149,12 +159,18 @@ def _begin() -> None:
     _start_child(seen, written)
     _watched.set()
     signal.set_wakeup_fd(written.detach(), warn_on_full_buffer=False)  # from C, whatever Python is at
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release_child)
+    _separate_children()
     threading.Thread(target=_watch, args=(seen,), name="outword-ending", daemon=True).start()
     for sign in STOPS:
         if sign == signal.SIGTERM or signal.getsignal(sign) is signal.default_int_handler:  # else nohup and the like
             signal.signal(sign, stop)
+
+
+@cache
+def _separate_children() -> None:
+    """Keep the signals of later child processes apart from those of this one; done once, as children inherit it."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release_child)
 
 
 def _start_child(seen: socket.socket, written: socket.socket) -> None:
@@ -179,7 +195,7 @@ def _release_child() -> None:
     """Make the signals of a child its own."""
     signal.set_wakeup_fd(-1)
     _watched.clear()
-    _told.clear()
+    _ending.clear()
     for sign, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(sign) is stop:
             signal.signal(sign, usual)
@@ -191,7 +207,9 @@ def _watch(seen: socket.socket) -> None:
     deadline = Deadline()
     while not deadline.is_over():
         signals = seen.recv(4096, socket.MSG_PEEK)
-        if deadline.see(signals):
+        if not signals:
+            return  # somebody closed the other side
+        if deadline.update(signals):
             time.sleep(OFTEN)
         else:
             seen.recv(len(signals))
@@ -211,21 +229,23 @@ def _tidy(sign: int) -> None:
 
 
 def _outlast(seen: socket.socket, parent: int) -> NoReturn:
-    """What the child does: see the same signals, and kill a process that is there though it should be gone."""
+    """What the child does: see the same signals, and kill a process that should be gone and is not."""
     try:
         for sign in STOPS:
             signal.signal(sign, signal.SIG_IGN)
         for stream in (0, 1):
             os.close(stream)
-        deadline, gone = Deadline(), select.poll()
-        gone.register(seen, 0)  # which still tells when the other side is closed
+        deadline = Deadline()
+        gone = select.poll()
+        gone.register(seen, 0)  # no event is asked for: that the other side is closed is always reported
         while signals := seen.recv(4096, socket.MSG_PEEK):
-            deadline.see(signals)
+            deadline.update(signals)
             if gone.poll(int(1000 * OFTEN)):
                 break
             if deadline.is_over(LAST) and os.getppid() == parent:
                 _say("killed: it could not act on a signal")
                 os.kill(parent, signal.SIGKILL)
+                break
     finally:
         os._exit(0)
 

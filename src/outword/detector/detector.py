@@ -185,8 +185,8 @@ class Detector:
         if self.alike_scores is None or self.cut is None or self.basis != "reference":
             return ""
         counted = self.cut.n_reference > len(cast(Array, self.reference_scores))
-        how, n_alike = "with" if counted else "apart from", len(self.alike_scores)
-        return f", {how} {n_alike:,} without names that look like the labels"
+        how = "with" if counted else "apart from"
+        return f", {how} {len(self.alike_scores):,} without names that look like the labels"
 
     @property
     def in_force(self) -> VectorDetector:

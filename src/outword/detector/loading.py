@@ -91,31 +91,9 @@ def load(
 def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
     card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
     _check_card(card)
-    made, options = card["encoder"], dict(card["encoder"].get("options", {}))
-    used = encoder or named_now(made["name"], made["fingerprint"])
-    if encoder is None and used != made["name"]:
-        warnings.warn(
-            f"{path} was made with what is called {used} now, and is used with that; {made['name']} is another encoder "
-            f"since: fit it again to have that, or name {used} to be asked no more",
-            stacklevel=4,
-        )
+    used = encoder or _encoder_name(path, card["encoder"])
     parse(used)
-    if card["method"]["name"] not in DETECTORS:
-        raise ArtifactError(
-            f"{path} was made with the method {card['method']['name']}, which is not installed here",
-            hint='install the package that it comes from; see "outword list methods"',
-        )
-    kind = DETECTORS[card["method"]["name"]]
-    given = {**kind.before, **card["method"]["parameters"]}
-    checked_params(card["method"]["name"], kind, given, {}, "outword list methods --long")
-    card["method"] = {**card["method"], "parameters": given}
-    others = {name for name in saved.arrays if name.startswith(CONTEXT)} | {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
-    arrays = {name: array for name, array in saved.arrays.items() if name not in others}
-    vectors = kind(**given).restore(arrays)
-    if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
-        raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
-    if not _agree(vectors, saved):
-        raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
+    vectors = _method(path, saved, card)
     stored = [card.pop(key) for key in ("calibration", "cut")]
     calibration, cut = (None if one is None else read_threshold(one) for one in stored)
     by_batch = cut is not None and cut.basis == "batch"
@@ -127,7 +105,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         saved.wild,
         card,
         calibration,
-        encoder=partial(get_encoder, used, **options, **runtime),
+        encoder=partial(get_encoder, used, **card["encoder"].get("options", {}), **runtime),
         encoder_override=encoder is not None,
         fitted_on=_fitted_on(saved),
         rows=saved.rows,
@@ -137,6 +115,40 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
         contexts=_contexts(saved, vectors),
     )
+
+
+def _encoder_name(path: PathLike, made: Mapping[str, Any]) -> str:
+    """What the encoder of a card is called now."""
+    name = named_now(made["name"], made["fingerprint"])
+    if name != made["name"]:
+        warnings.warn(
+            f"{path} was made with what is called {name} now, and is used with that; {made['name']} is another encoder "
+            f"since: fit it again to have that, or name {name} to be asked no more",
+            stacklevel=5,
+        )
+    return name
+
+
+def _method(path: PathLike, saved: artifact.Saved, card: dict[str, Any]) -> VectorDetector:
+    """The fitted method; `card` gets the parameters that there were not yet when it was saved."""
+    name = card["method"]["name"]
+    if name not in DETECTORS:
+        raise ArtifactError(
+            f"{path} was made with the method {name}, which is not installed here",
+            hint='install the package that it comes from; see "outword list methods"',
+        )
+    kind = DETECTORS[name]
+    parameters = {**kind.before, **card["method"]["parameters"]}
+    checked_params(name, kind, parameters, {}, "outword list methods --long")
+    card["method"] = {**card["method"], "parameters": parameters}
+    contexts = {key for key in saved.arrays if key.startswith(CONTEXT)}
+    others = contexts | {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
+    vectors = kind(**parameters).restore({key: array for key, array in saved.arrays.items() if key not in others})
+    if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
+        raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
+    if not _agree(vectors, saved):
+        raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
+    return vectors
 
 
 def _agree(vectors: VectorDetector, saved: artifact.Saved) -> bool:

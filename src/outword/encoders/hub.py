@@ -75,7 +75,8 @@ def checked_sha256(path: Path) -> str:
 
     That cache names a file by its content: a large one by its sha256, a small one by the hash that git has of it.
     """
-    found, blob = sha256_file(path), path.resolve()
+    found = sha256_file(path)
+    blob = path.resolve()
     by_content = {64: found, 40: _git_hash(blob) if len(blob.name) == 40 else ""}
     if blob.parent.name == "blobs" and blob.name != by_content.get(len(blob.name), blob.name):
         raise InputError(

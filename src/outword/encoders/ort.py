@@ -63,8 +63,13 @@ class Session:
         with no_memory():
             return self._inner.run(outputs, inputs)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+    def get_inputs(self) -> Any:
+        """What goes in: a name, a type and a shape of each."""
+        return self._inner.get_inputs()
+
+    def get_outputs(self) -> Any:
+        """The same of what comes out."""
+        return self._inner.get_outputs()
 
 
 def session(path: Path, n_threads: int | None = None) -> Session:

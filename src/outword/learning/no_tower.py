@@ -173,7 +173,7 @@ class _Batches:
         self._n_texts = len(texts)
         number_of = {text: place for place, text in enumerate(texts)}
         self.photos, self.texts = pairs.photos, np.array([number_of[text] for text in pairs.texts], np.intp)
-        self._known = np.unique(self._pairs(self.photos, self.texts))
+        self._said = np.unique(self._pairs(self.photos, self.texts))
         self.images, self.yes = self._moved(pairs.vectors), self._moved(encoder.encode_texts(texts))
         ids = tower.tokenize(texts)
         self.ends = tower.ends(ids)
@@ -191,13 +191,19 @@ class _Batches:
                 self._moved(self.ids[texts, : int(ends.max()) + 1]),
                 self._moved(ends),
                 self._moved(rng.integers(PROMPTS + 1, size=self.size)),
-                self._moved(np.isin(self._pairs(photos[:, None], texts), self._known)),
+                self._moved(self._are_said(photos[:, None], texts)),
                 self.scale,
             )
 
     def _pairs(self, photos: NDArray[np.intp], texts: NDArray[np.intp]) -> NDArray[np.intp]:
         """A number for each pair of a photo and a text."""
         return photos * self._n_texts + texts
+
+    def _are_said(self, photos: NDArray[np.intp], texts: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether each text is a caption of each photo; `np.isin` would sort the pairs of all photos for each batch."""
+        wanted = self._pairs(photos, texts)
+        place = np.searchsorted(self._said, wanted).clip(max=len(self._said) - 1)
+        return np.asarray(self._said[place] == wanted)
 
     def _moved(self, rows: Any) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)

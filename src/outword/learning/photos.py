@@ -108,9 +108,7 @@ def encode_views(
     vectors = _array(folder / "vectors.npy", np.float32, (*shape, encoder.dim))
     arrays = [vectors] if parts is None else [vectors, parts]
     done = _array(folder / "done.npy", np.uint64, shape[:1])  # a hash of what each photo has become, else 0
-    for row in np.flatnonzero(done).tolist():
-        if done[row] != _hash(arrays, row):
-            done[row] = 0
+    _forget_changed(done, arrays)
     view = Crops(encoder.preprocess, encoder.min_side, crops, seed) if crops else encoder.preprocess
     loader = Loader(view, encoder.min_side * (FINER if crops else 1))
     report(task, int(np.count_nonzero(done)), len(rows))
@@ -149,6 +147,13 @@ def _affordable(takes: float, budget: float) -> str:
             hint=f"take fewer shots or crops, or set budget={math.ceil(takes)} (--set budget={math.ceil(takes)})",
         )
     return f"encoding patches, {takes:.2g} GB on disk"
+
+
+def _forget_changed(done: NDArray[np.uint64], arrays: Sequence[NDArray[Any]]) -> None:
+    """Count photos as not done whose content is not what their hash says."""
+    for row in np.flatnonzero(done).tolist():
+        if done[row] != _hash(arrays, row):
+            done[row] = 0
 
 
 def _hash(arrays: Sequence[NDArray[Any]], row: int) -> int:

@@ -10,7 +10,7 @@ from itertools import islice
 from threading import current_thread
 from typing import TypeVar
 
-from outword.base.ending import is_told
+from outword.base.ending import is_ending
 from outword.errors import OutwordError
 from outword.photos.budget import decoding
 from outword.photos.decode import ROOM, Blob
@@ -68,16 +68,17 @@ def pool_of(threads: int, name: str) -> Iterator[ThreadPoolExecutor]:
     """A pool for the length of a block, whose end waits for what has begun, and drops the rest.
 
     A block within a generator may be ended by the garbage collector in one of the pool's own threads, which cannot
-    wait for itself. After Ctrl-C, or once the process was told to end, nothing is waited for: it may hang.
+    wait for itself. After Ctrl-C, or once a signal to end has come, nothing is waited for: it may hang.
     """
-    pool, waits = ThreadPoolExecutor(threads, thread_name_prefix=name), True
+    pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+    waits = True
     try:
         yield pool
     except KeyboardInterrupt:
         waits = False
         raise
     finally:
-        waits = waits and not is_told() and not current_thread().name.startswith(name)
+        waits = waits and not is_ending() and not current_thread().name.startswith(name)
         pool.shutdown(wait=waits, cancel_futures=True)
 
 

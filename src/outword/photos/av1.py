@@ -1,4 +1,4 @@
-"""AV1, which AVIF is made of: how large the frames are that a stream of it holds, told from its headers.
+"""AV1, which AVIF is made of: how large the frames of a stream are, by its headers.
 
 The boxes around a stream say how large its image is, but a decoder makes the frames as large as the stream says, and
 scales them afterwards.

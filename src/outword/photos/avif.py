@@ -1,4 +1,4 @@
-"""What an AVIF will take, told from its boxes and from the headers of its streams, before it is read whole.
+"""The memory that an AVIF will take, estimated from its boxes and the headers of its streams, before it is read whole.
 
 libavif decodes a frame in the size that its stream says, whatever the boxes say, and scales it afterwards: so both
 sizes count. The same holds for tiles, for masks, and for the first frame of an animation.

@@ -37,7 +37,7 @@ class Boxes:
         """Count steps; `ImageError` where there were too many."""
         self._left -= count
         if self._left < 0:
-            raise ImageError(f"too many boxes: it has over {STEPS:,} parts", hint=AGAIN)
+            raise ImageError(f"too many boxes: over {STEPS:,} parts", hint=AGAIN)
 
     def read(self, at: int, count: int) -> bytes:
         """Bytes of the file; fewer where it ends."""
@@ -60,7 +60,7 @@ class Boxes:
             if name in names:
                 self._check_top(at, length)
                 if name in found:
-                    raise damaged("it says twice what is in it")
+                    raise damaged("two boxes describe what is in it")
                 found[name] = self.read(at + head, length - head)
             at += length
         return found
@@ -69,8 +69,8 @@ class Boxes:
         if at + length > self.size:
             raise EOFError
         if length > MOST_BYTES:
-            said = f"{length:,} bytes say what is in it, over {MOST_BYTES:,}"
-            raise ImageError(f"too large: {said}", hint=AGAIN)
+            many = f"the box that describes its images has {length:,} bytes, over {MOST_BYTES:,}"
+            raise ImageError(f"too large: {many}", hint=AGAIN)
 
     def inside(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The boxes that follow one another in a box, by name, and what they have."""
@@ -198,7 +198,8 @@ def number(data: bytes, at: int, wide: bool) -> int:
 
 def _owned(boxes: Boxes, body: bytes) -> Iterator[tuple[int, int]]:
     """Images, and the places of the properties that they have, from 1 on."""
-    wide, step = body[0] > 0, 2 if body[3] & 1 else 1
+    wide = body[0] > 0
+    step = 2 if body[3] & 1 else 1
     (images,) = struct.unpack_from(">I", body, 4)
     at = 8
     for _ in range(images):

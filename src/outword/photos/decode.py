@@ -9,11 +9,11 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeAlias, TypeVar
+from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,7 @@ _PLANS = {  # of formats whose readers read all of a file to open it
     "Heif": "outword.photos.heif",
     "Raw": "outword.photos.raw",
 }
+_NO_PLAN = Plan()
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -242,24 +243,15 @@ def open_file(path: str | os.PathLike[str], buffer: int = -1) -> IO[bytes]:
 def _decode(
     file: IO[bytes], use: Callable[[Image.Image], Result], min_side: int, max_pixels: int, *, large: bool, held: int = 0
 ) -> Result:
-    """Read the header, reckon what the rest will cost, and only then the pixels; `held` bytes are in memory already.
-
-    Some readers read all of a file to open it: room is taken before that.
-    """
-    plan, planned = _planned(file, min_side, max_pixels)
+    """Read the header, reckon what the rest will cost, and only then the pixels; `held` bytes are in memory already."""
+    source = _source(file)
     with ExitStack() as taken:
-        if planned:
-            _check_turn(plan.width * plan.height, planned, large)
-            taken.enter_context(decoding().room(planned + held))
-        image, pixels, cost = _opened(file, min_side, max_pixels, plan)
-        _check_turn(pixels, cost, large)
-        if cost > planned:
-            if planned:  # what was read is let go before it waits for more, since others wait, too
-                del image
-                taken.close()
+        if source.kind in _PLANS:
+            image = _opened_whole(source, min_side, max_pixels, taken, large=large, held=held)
+        else:
+            image, pixels, cost = _opened(source, min_side, max_pixels)
+            _check_turn(pixels, cost, large)
             taken.enter_context(decoding().room(cost + held))
-            if planned:
-                image, _, _ = _opened(file, min_side, max_pixels, plan)
         rgb = _finish(image, min_side, max_pixels)
         del image  # its pixels, where they were not RGB
         rgb.info = {}
@@ -272,81 +264,128 @@ def _check_turn(pixels: int, cost: int, large: bool) -> None:
         raise LargeImageError(f"it has {pixels:,} pixels", hint="decode it apart from others")
 
 
-def _planned(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[Plan, int]:
-    """What the header of a file says that will be read whole, and the bytes that it will take; else no bytes."""
+class _Source(NamedTuple):
+    """An open image file, the name of its format, and how many bytes it has."""
+
+    file: IO[bytes]
+    kind: str
+    size: int
+
+
+class _Opened(NamedTuple):
+    """An image whose pixels are still to be decoded, how many its file has, and the bytes that decoding will take."""
+
+    image: ImageFile
+    pixels: int
+    cost: int
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """A block in which all errors are an `ImageError`: hostile bytes make Pillow raise nearly anything."""
     try:
-        head = file.read(HEAD)
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        kind = _kind(file, head)
-        if kind not in _PLANS:
-            return Plan(), 0
-        check_bytes(size)
-        plan: Plan = importlib.import_module(_PLANS[kind]).plan(file)
-        pixels = plan.width * plan.height
-        if pixels:
-            check_size(plan.width, plan.height, max_pixels)
-            check_unpacked(plan.width, plan.height, pixels * plan.least, size)
-        cost = whole_cost(pixels, kind, plan.working, size)
-        return plan, cost + _conversion_cost((plan.width, plan.height), not plan.clear, min_side)
+        yield
     except OutwordError:
         raise
     except Exception as error:
         raise _refusal(error) from error
-    finally:
-        file.seek(0)
 
 
-def _opened(file: IO[bytes], min_side: int, max_pixels: int, plan: Plan | None = None) -> tuple[ImageFile, int, int]:
-    """An image whose pixels are still to be decoded, how many its file has, and the bytes that decoding will take."""
-    try:
-        file.seek(0)
+def _source(file: IO[bytes]) -> _Source:
+    """An open file with its format and size."""
+    with _refusing():
         head = file.read(HEAD)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        kind = _kind(file, head)
-        module, name = _OWN.get(kind, (f"PIL.{kind}ImagePlugin", f"{kind}ImageFile"))
-        reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
+        return _Source(file, _kind(file, head), size)
+
+
+def _opened_whole(
+    source: _Source, min_side: int, max_pixels: int, taken: ExitStack, *, large: bool, held: int
+) -> ImageFile:
+    """Open a file whose reader reads all of it to open it: room is taken before that, and `taken` gives it back.
+
+    If it turns out to need more room than planned, what was read is dropped before this waits for more: others wait,
+    too.
+    """
+    plan, planned = _planned(source, min_side, max_pixels)
+    _check_turn(plan.width * plan.height, planned, large)
+    taken.enter_context(decoding().room(planned + held))
+    image, pixels, cost = _opened(source, min_side, max_pixels, plan)
+    _check_turn(pixels, cost, large)
+    if cost <= planned:
+        return image
+    del image
+    taken.close()
+    taken.enter_context(decoding().room(cost + held))
+    return _opened(source, min_side, max_pixels, plan).image
+
+
+def _planned(source: _Source, min_side: int, max_pixels: int) -> tuple[Plan, int]:
+    """What the header of a file that will be read whole says of the image, and the bytes that it will take."""
+    with _refusing():
+        check_bytes(source.size)
+        plan: Plan = importlib.import_module(_PLANS[source.kind]).plan(source.file)
+        pixels = plan.width * plan.height
+        if pixels:
+            check_size(plan.width, plan.height, max_pixels)
+            check_unpacked(plan.width, plan.height, pixels * plan.least, source.size)
+        cost = whole_cost(pixels, source.kind, plan.working, source.size)
+        return plan, cost + _conversion_cost((plan.width, plan.height), not plan.clear, min_side)
+
+
+def _opened(source: _Source, min_side: int, max_pixels: int, plan: Plan = _NO_PLAN) -> _Opened:
+    """Read the header of an image by Pillow or a reader of ours, and reckon what the rest will cost."""
+    file, kind, size = source
+    with _refusing():
         scans = check_parts(file, kind)
         file.seek(0, os.SEEK_END)  # else what is buffered and what is read are both held while they are joined
         file.seek(0)
-        image = reader(file)
+        image = _reader(kind)(file)
         check_size(*image.size, max_pixels)
         check_proportion(image, size)
-        if kind == "Tiff":
-            image.check(size)  # type: ignore[attr-defined]
         if kind == "Raw" and (preview := _preview(image, min_side, max_pixels)):
             return preview
-        row = long_row(image)
-        image.decodermaxblock = max(image.decodermaxblock, row)  # else it is put together from pieces, over and over
-        kept, pixels = 2 * row, image.width * image.height
-        if isinstance(image, Jpeg):
-            check_scans(image, scans)
-            kept = coefficients(image) if scans else 0
-        if plan and plan.working:
+        kept, pixels = _kept(image, size, scans), image.width * image.height
+        if plan.working:
             image.working_bytes = max(plan.working, getattr(image, "working_bytes", 0))  # type: ignore[attr-defined]
         if kind in ("Jpeg", "Raw") and min_side > 0:
             image.draft(None, (2 * min_side, 2 * min_side))
         conversion = _conversion_cost(image.size, _is_plain(image), min_side)
-        return image, pixels, decoding_cost(image, size) + kept + conversion
-    except OutwordError:
-        raise
-    except Exception as error:  # hostile bytes make Pillow raise nearly anything
-        raise _refusal(error) from error
+        return _Opened(image, pixels, decoding_cost(image, size) + kept + conversion)
 
 
-def _preview(image: Any, min_side: int, max_pixels: int) -> tuple[ImageFile, int, int] | None:
+def _reader(kind: str) -> Callable[[IO[bytes]], ImageFile]:
+    """What opens a file of a format."""
+    module, name = _OWN.get(kind, (f"PIL.{kind}ImagePlugin", f"{kind}ImageFile"))
+    reader: Callable[[IO[bytes]], ImageFile] = getattr(importlib.import_module(module), name)
+    return reader
+
+
+def _kept(image: ImageFile, size: int, scans: int) -> int:
+    """Refuse an image that its format makes slow to decode; returns the bytes that are kept of it besides pixels."""
+    if isinstance(image, Jpeg):
+        check_scans(image, scans)
+        return coefficients(image) if scans else 0
+    if image.format == "TIFF":
+        image.check(size)  # type: ignore[attr-defined]
+    row = long_row(image)
+    image.decodermaxblock = max(image.decodermaxblock, row)  # else it is put together from pieces, over and over
+    return 2 * row
+
+
+def _preview(image: Any, min_side: int, max_pixels: int) -> _Opened | None:
     """The same of the JPEG in a RAW file, where it can be read and is large enough; else None."""
     data = image.preview() if min_side > 0 else b""
     try:
-        found, pixels, cost = _opened(io.BytesIO(data), min_side, max_pixels)
+        found, pixels, cost = _opened(_source(io.BytesIO(data)), min_side, max_pixels)
     except ImageError:
         return None
     if not isinstance(found, Jpeg) or min(found.size) < 2 * min_side:
         return None
     if exif_orientation(_exif(found)) == 1:
         found.orientation = image.orientation
-    return found, pixels, cost + len(data)
+    return _Opened(found, pixels, cost + len(data))
 
 
 def _kind(file: IO[bytes], head: bytes) -> str:
@@ -390,16 +429,12 @@ def _refusal(error: Exception) -> ImageError:
 def _finish(image: Image.Image, min_side: int, max_pixels: int) -> Image.Image:
     """Upright RGB of an image whose pixels may still have to be decoded; the image itself is left as it is."""
     check_size(*image.size, max_pixels)
-    try:
+    with _refusing():
         image.load()
         turn = _TURNS.get(getattr(image, "orientation", 0) or exif_orientation(_exif(image)))
         rgb = _rgb(image, min_side)
         if turn is not None:
             rgb = rgb.transpose(turn)
-    except OutwordError:
-        raise
-    except Exception as error:
-        raise _refusal(error) from error
     if rgb is not image:
         rgb.info = {}  # else a second call would turn it again
     return rgb

@@ -1,7 +1,7 @@
-"""What an image file will cost, told from its header before a pixel is decoded, and what is refused for it.
+"""What an image file will cost, estimated from its header before a pixel is decoded, and what is refused for it.
 
 Few bytes can ask for gigabytes or for minutes. `check_parts` walks the parts that a file is made of, before Pillow
-does; `check_proportion` and `check_scans` look at what Pillow read of the header; `decoding_cost` says how much memory
+does; `check_proportion` and `check_scans` check what Pillow read of the header; `decoding_cost` says how much memory
 it will take to decode the rest.
 """
 
@@ -34,16 +34,16 @@ _BITS = {"1": 1, "L": 8, "P": 8, "LA": 16, "PA": 16, "RGB": 24, "YCbCr": 24, "LA
 _WHOLE = {"WEBP": 12, "AVIF": 14}  # bytes a pixel that these decoders take besides the result
 _SLOW = frozenset({"bmp_rle", "ppm", "ppm_plain"})
 PNG_PIXELS = frozenset({b"IDAT", b"fdAT"})
-_CHUNK = re.compile(rb"\w{4}")  # how Pillow tells the name of a chunk
+_CHUNK = re.compile(rb"\w{4}")  # what Pillow takes for the name of a chunk
 _WINDOW = 1 << 16
-_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # markers that tell the size and the components
+_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # markers of segments with the size and the components
 _PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 _ARITHMETIC = frozenset({0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 _END, _SCAN = 0xD9, 0xDA
 _UNKNOWN = frozenset({0xC8, 0xDE, 0xDF, *range(0xF0, 0xFE)})  # markers at which libjpeg gives up
 _MARKER = re.compile(rb"\xff[\xc0-\xcf\xd9-\xfe]")  # that has a length, or is the end; all others have nothing
 _COMMENT, _APPLICATION = b"\xfe", b"\xff"  # extensions of a GIF
-_HEAD = 8  # bytes of a segment that are looked at, its length among them
+_HEAD = 8  # bytes of a segment that are read, its length among them
 _AGAIN = "open it in a viewer and save it again"
 
 
@@ -53,9 +53,9 @@ def check_parts(file: IO[bytes], kind: str) -> int:
     `kind` is the name of its format (see `outword.photos.formats`). Returns how many scans a JPEG is put together from;
     0 for one whose pixels come as they are read, and for all else.
     """
-    look = _LOOKS.get(kind)
+    check = _CHECKS.get(kind)
     try:
-        return look(file) if look else 0
+        return check(file) if check else 0
     except struct.error:
         return 0  # it ends too early, which Pillow will say
     finally:
@@ -116,7 +116,9 @@ def decoding_cost(image: ImageFile, size: int) -> int:
     if working or image.format in _WHOLE:
         cost += whole_cost(pixels, image.format or "", working, size) - 4 * pixels
     elif image.format == "TIFF" and image.tile[0][0] == "libtiff":
-        cost += size + _strip(image)  # libtiff gets the file in memory
+        cost += _strip(image)
+        if not getattr(image, "in_memory", False):
+            cost += size  # libtiff gets the bytes of the file
     elif len(image.tile) > 1:
         cost += 2 * _strip(image)
     return cost
@@ -284,17 +286,14 @@ def _jpeg(file: IO[bytes]) -> int:
     It puts together progressive images, and those whose first scan lacks a component. Of the others it decodes the
     first scan and no more. What is before the first scan Pillow reads, byte by byte where there is no segment.
     """
-    scans = loose = 0
-    end = 2  # of the last segment
+    scans = 0
+    before = _BeforeScans()
     frame = _Frame(0, 0, 0, 0)
-    for number, (marker, start, next_end, head) in enumerate(_segments(file)):
+    for number, (marker, start, end, head) in enumerate(_segments(file)):
         if number >= PARTS:
             raise _too_many("segments")
         if scans == 0:
-            loose += start - end
-            end = next_end
-            _check_loose(loose)
-            _check_kept(end)
+            before.add(start, end)
         if marker in _UNKNOWN:
             raise ImageError("damaged image", hint=_AGAIN)
         if marker in _FRAMES:
@@ -307,13 +306,25 @@ def _jpeg(file: IO[bytes]) -> int:
         elif marker == _END and scans:
             break  # before a scan it ends a file of tables only, behind which libjpeg looks for the image
     if scans == 0:
-        _check_loose(loose + file.seek(0, 2) - end)
+        size = file.seek(0, 2)
+        before.add(size, size)
     return scans
 
 
-def _check_loose(count: int) -> None:
-    if count > PARTS:
-        raise _too_many("bytes between segments")
+class _BeforeScans:
+    """What a JPEG has before its first scan, up to the end of a segment, and bytes that lie between segments."""
+
+    def __init__(self) -> None:
+        self._end = 2
+        self._loose = 0
+
+    def add(self, start: int, end: int) -> None:
+        """Add the next segment; `ImageError` where there is too much."""
+        self._loose += start - self._end
+        self._end = end
+        if self._loose > PARTS:
+            raise _too_many("bytes between segments")
+        _check_kept(end)
 
 
 class _Frame(NamedTuple):
@@ -371,11 +382,11 @@ def _segments(file: IO[bytes]) -> Iterator[_Segment]:
 
 def _check_scanned(place: int) -> None:
     if place > MAX_PROGRESSIVE:
-        raise ImageError(f"too large: what it has in several scans is over {MAX_PROGRESSIVE:,} bytes", hint=_AGAIN)
+        raise ImageError(f"too large: its scans have over {MAX_PROGRESSIVE:,} bytes", hint=_AGAIN)
 
 
 _SUBFILE, _COLOURS, _SUBFILES, _DNG = 254, 262, 330, 50706  # tags of a TIFF
 _OF_SENSORS = frozenset({32803, 34892})  # colours: one a pixel, by its place; or of a sensor, and not corrected
 _TIFF_TEXT = frozenset({1, 2, 6, 7})  # types whose values stay bytes; those of others become Python's numbers
 _TIFF_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # of a value, by type
-_LOOKS: dict[str, Callable[[IO[bytes]], int]] = {"Jpeg": _jpeg, "Png": _png, "Gif": _gif, "Tiff": _tiff}
+_CHECKS: dict[str, Callable[[IO[bytes]], int]] = {"Jpeg": _jpeg, "Png": _png, "Gif": _gif, "Tiff": _tiff}

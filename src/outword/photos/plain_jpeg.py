@@ -1,4 +1,4 @@
-"""Which files are plain JPEGs: those that fast decoders take, told from the header, before any of them sees a byte.
+"""Which files are plain JPEGs: those that fast decoders take, decided by the header, before any of them sees a byte.
 
 Plain is what cameras and the web have most: 8-bit baseline JPEG, grey or YCbCr, in one scan, whole, of ordinary size.
 Everything else, and whatever looks odd, is left to Pillow (`outword.photos.decode`), which knows all of JPEG and says
@@ -14,7 +14,7 @@ from outword.photos.decode import LARGE, exif_orientation
 LEAST = 32  # pixels a side: hardware treats the edges of smaller ones otherwise than Pillow
 MOST_BYTES = 16 << 20  # of a file; those that take longer go through Pillow, one at a time if need be
 SEGMENTS = 64  # before the pixels; photos have about ten
-_FRAME, _SCAN = 0xC0, 0xDA
+_FRAME, _SCAN, _APP1, _APP14 = 0xC0, 0xDA, 0xE1, 0xEE
 _KNOWN = frozenset({_FRAME, 0xC4, _SCAN, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE})  # markers of segments in a plain JPEG
 _EXIF, _ADOBE = b"Exif\0\0", b"Adobe"
 _END = b"\xff\xd9"
@@ -38,34 +38,57 @@ def plain_jpeg(data: bytes) -> PlainJpeg | None:
         return None
 
 
+class _Segment(NamedTuple):
+    """A part of a header: its marker, where its content begins, and where it ends."""
+
+    marker: int
+    start: int
+    end: int
+
+
 def _plain(data: bytes) -> PlainJpeg | None:
-    at, size, orientation = 2, None, 0
-    for _ in range(SEGMENTS):
-        if data[at] != 0xFF:
-            return None
+    segments = _segments(data)
+    frames = [segment for segment in segments if segment.marker == _FRAME]
+    exifs = [segment for segment in segments if segment.marker == _APP1 and data.startswith(_EXIF, segment.start)]
+    if len(frames) != 1 or len(exifs) > 1 or any(_has_other_colours(data, segment) for segment in segments):
+        return None
+    size = _size(data, frames[0].start)
+    if size is None or not _is_whole_scan(data, segments[-1], size[2]):
+        return None
+    orientation = 1
+    for exif in exifs:
+        orientation = exif_orientation(data[exif.start : exif.end])
+    return PlainJpeg(size[0], size[1], orientation) if 1 <= orientation <= 8 else None
+
+
+def _segments(data: bytes) -> list[_Segment]:
+    """The segments up to the first scan; none where one is odd.
+
+    What has no length behind its marker, or is not known, could hide another image.
+    """
+    found: list[_Segment] = []
+    at = 2
+    while len(found) < SEGMENTS and data[at] == 0xFF:
         marker, length = data[at + 1], data[at + 2] << 8 | data[at + 3]
         if marker not in _KNOWN or length < 2:
-            return None  # what has no length behind it, or nobody knows, could hide another image
-        start, at = at + 4, at + 2 + length
+            return []
+        found.append(_Segment(marker, at + 4, at + 2 + length))
         if marker == _SCAN:
-            if size is None or data[start] != size[2] or length != 6 + 2 * size[2]:
-                return None  # a scan of some of the components: others follow
-            if not data.endswith(_END) and data.find(_END, at) < 0:  # FF D9 cannot stand within the pixels
-                return None
-            return PlainJpeg(size[0], size[1], orientation or 1)
-        if marker == _FRAME:
-            size = _size(data, start) if size is None else None
-            if size is None:
-                return None
-        elif marker == 0xE1 and data.startswith(_EXIF, start):
-            if orientation:
-                return None  # which of the two counts?
-            orientation = exif_orientation(data[start:at])
-            if not 1 <= orientation <= 8:
-                return None
-        elif marker == 0xEE and data.startswith(_ADOBE, start) and data[start + 11] != 1:
-            return None  # its colours are not YCbCr
-    return None
+            return found
+        at += 2 + length
+    return []
+
+
+def _has_other_colours(data: bytes, segment: _Segment) -> bool:
+    """Whether a segment is Adobe's, and says that the colours are not YCbCr."""
+    return segment.marker == _APP14 and data.startswith(_ADOBE, segment.start) and data[segment.start + 11] != 1
+
+
+def _is_whole_scan(data: bytes, scan: _Segment, components: int) -> bool:
+    """Whether a scan has all components, so that none follows, and ends; FF D9 cannot stand within the pixels."""
+    if data[scan.start] != components or scan.end - scan.start != 4 + 2 * components:
+        return False
+    return data.endswith(_END) or data.find(_END, scan.end) >= 0
 
 
 def _size(data: bytes, start: int) -> tuple[int, int, int] | None:

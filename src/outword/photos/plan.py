@@ -1,4 +1,4 @@
-"""What a file will take that its reader reads whole, told from its headers before that."""
+"""The memory that a file will take whose reader reads all of it, estimated from its headers before that."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from outword.photos import headers
 SHARED = 16 << 20  # bytes of all strips beyond those of the file: some writers keep equal tiles once
 MAX_LZMA = 128 << 20  # bytes of strips in LZMA, which are decoded at some 25 MB a second
 _JPEG_ROWS = 65_535  # the most that a JPEG can have
-_HEAD = 2048  # bytes of a JPEG that are looked at before all of it is
+_HEAD = 2048  # bytes of a JPEG that are read before all of it is
 _WEBP_BYTES = 12  # that libwebp takes for a pixel
 _AGAIN = "open it in a viewer and save it again"
 
@@ -63,7 +63,8 @@ class Tags:
         code = _TYPES.get(kind)
         if code is None:
             return ()
-        wanted, one = min(count, most), struct.calcsize("=" + code)
+        wanted = min(count, most)
+        one = struct.calcsize("=" + code)
         if wanted > headers.PARTS:
             raise ImageError(f"too many values of a tag: over {headers.PARTS:,}", hint=_AGAIN)
         if count * one > len(value):  # they do not fit into the directory, which says where they are
@@ -248,7 +249,7 @@ class Part(io.RawIOBase):
 
 
 _CLASSIC, _BIG = ("I", "H", "HHI4s"), ("4xQ", "Q", "HHQ8s")  # place, number and shape of the entries
-# Markers of a JPEG that say how large it is, those of them that tell of one scan, and those before its pixels
+# Markers of a JPEG that say how large it is, those of images in one scan, and those before its pixels
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _SEQUENTIAL = frozenset({0xC0, 0xC1})
 _TABLES = frozenset({0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)})

@@ -27,6 +27,11 @@ class Tiff(TiffImageFile):
     fp: IO[bytes]
     strip_cost = 0  # bytes that it takes to decode a strip or tile, if the image is compressed
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether its file is in memory already."""
+        return isinstance(self.fp, io.BytesIO)
+
     def check(self, size: int) -> None:
         """Refuse strips that ask for more than they are; `size` is the number of bytes of the file."""
         self._bytes = size
@@ -47,7 +52,7 @@ class Tiff(TiffImageFile):
 
     def _fetch(self) -> None:
         """Read the file into memory; one that has been cut since it was opened is a truncated image."""
-        if isinstance(self.fp, io.BytesIO):
+        if self.in_memory:
             return
         self.fp.seek(0)
         data = self.fp.read(self._bytes)

@@ -1,4 +1,4 @@
-"""What a WebP will take, told from its first bytes before it is read whole."""
+"""The memory that a WebP will take, estimated from its first bytes before it is read whole."""
 
 from __future__ import annotations
 

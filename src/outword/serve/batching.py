@@ -62,11 +62,6 @@ class Batcher(Generic[Item, Result]):
         """Whether it was started and goes on."""
         return bool(self._tasks) and not any(task.done() for task in self._tasks)
 
-    @property
-    def full(self) -> bool:
-        """Whether there is no room for one more item."""
-        return self.on_their_way >= self._queue
-
     @contextmanager
     def room(self, count: int) -> Iterator[None]:
         """Make room for so many items until the block ends, or refuse them all."""

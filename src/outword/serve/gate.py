@@ -71,7 +71,7 @@ class Door:
     @property
     def full(self) -> bool:
         """Whether no image would be taken."""
-        return self.service.batcher.full or self.service.refusal() is not None
+        return self.service.refusal() is not None
 
     def check(self, method: str, path: str, headers: Headers) -> None:
         """Refuse who may not ask, and what is not taken right now."""

@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from outword.base.ending import tell
+from outword.base.ending import note_signal
 from outword.errors import InputError
 from outword.serve.gate import HEADERS, LARGE, Door
 from outword.serve.limits import HEAD_SECONDS, Limits
@@ -124,7 +124,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Say what is waited for; who presses Ctrl-C twice is not told of what is lost."""
-        tell()
+        note_signal()
         count, again = len(self.server_state.tasks), "; Ctrl-C again drops them" if sig == signal.SIGINT else ""
         if self.should_exit and sig == signal.SIGINT:
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)

@@ -72,7 +72,8 @@ def read_words_per_image(path: str | os.PathLike[str]) -> WordsFile:
     Instead of `path`, `image` will do. A photo is looked up by its path as it is scored, else by what that ends in, so
     that `cat/1.jpg` stands for `photos/cat/1.jpg`, and not for `dog/1.jpg`.
     """
-    file, digest = Path(path), hashlib.sha256()
+    file = Path(path)
+    digest = hashlib.sha256()
     found: dict[str, tuple[str, ...]] = {}
     try:
         for number, line in enumerate(read_lines(file), start=1):

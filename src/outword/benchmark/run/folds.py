@@ -66,11 +66,13 @@ class Share:
         move as the method is fitted on more photos. `mean` is the value before anything was lost. With several methods
         `chosen`, the interval holds for all of them at once (Bonferroni).
         """
-        n, count, confidence = len(flags), int(flags.sum()), 1 - (1 - LEVEL) / chosen
+        n, count = len(flags), int(flags.sum())
+        confidence = 1 - (1 - LEVEL) / chosen
         low = share_bounds(n, max(count - 1, 0), confidence)[0] - lost + min(shift, 0.0)
         high = share_bounds(n, count, confidence)[1] + max(shift, 0.0)
         low, high = max(0.0, low), min(1.0, high)
-        return cls(min(max(mean - lost, low), high), low, high, n)
+        value = min(max(mean - lost, low), high)
+        return cls(value, low, high, n)
 
     def __str__(self) -> str:
         return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
@@ -178,7 +180,8 @@ class Dealt:
         """Scores of all photos, each by the method as fitted without its part."""
         if Need.ID_IMAGES not in best.recipe.wants:
             return best.unseen()
-        (own, others), parts = self._parts, int(self._parts[0].max()) + 1
+        own, others = self._parts
+        parts = int(own.max()) + 1
         inside, outside = np.empty(len(own)), np.empty(len(others))
         for part in range(parts):
             report(f"{best.name}: threshold", part, parts)
