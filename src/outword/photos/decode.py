@@ -34,6 +34,7 @@ from outword.photos.headers import (
     decoding_cost,
     is_raw,
     long_row,
+    tiff_kept,
     whole_cost,
 )
 from outword.photos.plan import Plan
@@ -280,7 +281,8 @@ def _planned(file: IO[bytes], min_side: int, max_pixels: int) -> tuple[Plan, int
         file.seek(0)
         kind = _kind(file, head)
         if kind not in _PLANS:
-            return Plan(), 0
+            kept = tiff_kept(file) if kind == "Tiff" else 0
+            return Plan(kept=kept), kept
         check_bytes(size)
         plan: Plan = importlib.import_module(_PLANS[kind]).plan(file)
         pixels = plan.width * plan.height
@@ -328,6 +330,7 @@ def _opened(file: IO[bytes], min_side: int, max_pixels: int, plan: Plan | None =
         if kind in ("Jpeg", "Raw") and min_side > 0:
             image.draft(None, (2 * min_side, 2 * min_side))
         conversion = _conversion_cost(image.size, _is_plain(image), min_side)
+        kept += plan.kept if plan else 0
         return image, pixels, decoding_cost(image, size) + kept + conversion
     except OutwordError:
         raise
