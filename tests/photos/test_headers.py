@@ -344,6 +344,25 @@ def test_a_second_frame_is_refused_as_libjpeg_does():
         open_image(jpeg[:2] + frame + jpeg[2:])
 
 
+@pytest.mark.parametrize(("mode", "canvases"), [("RGB", 2), ("L", 3)])
+def test_very_many_rows_count_besides_their_pixels(monkeypatch, mode, canvases):
+    asked = []
+    monkeypatch.setattr(Budget, "room", lambda self, cost: asked.append(cost) or nullcontext())
+    rows = headers.LONG + 1
+    for form in ("PNG", "TIFF"):
+        data = encoded(Image.new(mode, (1, rows)), form)
+        assert open_image(data).size == (1, rows)
+        assert asked.pop() >= rows * (8 * canvases + 4 * (canvases - 1)) + len(data)
+
+
+def test_a_long_row_of_a_png_is_unpacked_beside_the_one_before(monkeypatch):
+    asked = []
+    monkeypatch.setattr(Budget, "room", lambda self, cost: asked.append(cost) or nullcontext())
+    data = encoded(Image.new("RGB", (headers.LONG + 1, 1)), "PNG")
+    assert open_image(data).height == 1
+    assert asked[0] >= (headers.LONG + 1) * (2 * (3 + 4 + 8)) + len(data)
+
+
 def test_large_tags_of_a_tiff_are_asked_of_the_budget(tmp_path, monkeypatch):
     small = encoded(picture(), "TIFF")
     large = encoded(picture(), "TIFF", tiffinfo={37724: bytes(3 << 20)})  # as layers of an editor are kept

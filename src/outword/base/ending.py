@@ -36,6 +36,8 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 _held = threading.local()
 _watched, _told = threading.Event(), threading.Event()
+_raised: list[int] = []  # the signal that `stop` raised
+_child: list[int] = []  # the number of the child process
 
 
 class Terminated(KeyboardInterrupt):
@@ -62,6 +64,7 @@ def stop(sign: int, frame: FrameType | None) -> None:
     """Raise for the first signal of all: "timeout" and others send it twice, and people press Ctrl-C again."""
     if not is_told():
         _told.set()
+        _raised[:] = [sign]
         raise Terminated if sign == signal.SIGTERM else KeyboardInterrupt
 
 
@@ -96,6 +99,11 @@ def watched() -> Iterator[None]:
         raise
     except KeyboardInterrupt as done:
         leave(128 + sign_of(done))
+    except Exception:
+        if not (is_told() and _raised):
+            raise
+        _say(WORDS[_raised[0]])  # a library that was being loaded made an error of its own of the signal
+        leave(128 + _raised[0])
 
 
 def allow(seconds: float) -> None:
@@ -112,6 +120,7 @@ def leave(code: int) -> NoReturn:
         atexit._run_exitfuncs()
         _flush()
     finally:
+        _end_child()
         os._exit(code)
 
 
@@ -161,9 +170,21 @@ def _start_child(seen: socket.socket, written: socket.socket) -> None:
     """Start the child process, where the system and its limits allow that."""
     parent = os.getpid()
     with suppress(OSError, AttributeError):
-        if not os.fork():
+        child = os.fork()
+        if not child:
             written.close()
             _outlast(seen, parent)
+        _child[:] = [child]
+        atexit.register(_end_child)
+
+
+def _end_child() -> None:
+    """End the child and take note of it: else it is left to a process that may do so late, or never."""
+    with suppress(OSError, IndexError):  # somebody else took note of it
+        child = _child.pop()
+        if os.waitpid(child, os.WNOHANG) == (0, 0):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def _hold() -> None:
@@ -178,6 +199,7 @@ def _release() -> None:
 def _release_child() -> None:
     """Make the signals of a child its own."""
     signal.set_wakeup_fd(-1)
+    _child.clear()
     _watched.clear()
     _told.clear()
     for sign, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):

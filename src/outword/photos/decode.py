@@ -34,6 +34,7 @@ from outword.photos.headers import (
     decoding_cost,
     is_raw,
     long_row,
+    rows_cost,
     tiff_kept,
     whole_cost,
 )
@@ -436,7 +437,7 @@ def _conversion_cost(size: tuple[int, int], plain: bool, min_side: int) -> int:
     """Bytes that `_finish` takes for an image besides those of its own pixels: another canvas, or two to turn it."""
     if _factor(size, min_side) > 1:
         return 0
-    return size[0] * size[1] * (4 if plain else 8)
+    return (4 * size[0] * size[1] + rows_cost(size)) * (1 if plain else 2)
 
 
 def _plainly(image: Image.Image) -> Image.Image:

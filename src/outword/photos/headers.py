@@ -26,6 +26,7 @@ MAX_SCANS = 32  # of a JPEG that is put together from several; those of cameras 
 MAX_SCANNED = 1 << 31  # pixels times scans of a JPEG: each scan goes over all pixels
 MAX_ARITHMETIC = 8 << 20  # pixels times scans of a JPEG in arithmetic coding, which goes on long after its bytes end
 MAX_PROGRESSIVE = 128 << 20  # bytes of a JPEG of several scans, which is decoded at some 30 MB a second
+LONG = 1 << 16  # pixels a side from which on an image may be all rows, or all one row
 FREE = 16 << 20  # pixels that an image may have whatever its bytes; a larger one must have bytes for them
 PROPORTION = 500  # bytes of plain pixels that a byte of a larger file may stand for; scans and photos have 2 to 100
 MAX_RAW = 800 << 20  # bytes of plain pixels of an image, which are what decoding takes its time for
@@ -35,6 +36,7 @@ MAX_SLOW = 2 << 20  # values that Pillow decodes in Python, a million a second: 
 PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}  # in Pillow's memory; others: 4
 _BITS = {"1": 1, "L": 8, "P": 8, "LA": 16, "PA": 16, "RGB": 24, "YCbCr": 24, "LAB": 24}  # in a file; others: by memory
 _WHOLE = {"WEBP": 12, "AVIF": 14}  # bytes a pixel that these decoders take besides the result
+_PLACE = 8  # bytes of the place of a row
 _SLOW = frozenset({"bmp_rle", "ppm", "ppm_plain"})
 PNG_PIXELS = frozenset({b"IDAT", b"fdAT"})
 _PACKED = frozenset({b"iCCP", b"zTXt", b"iTXt"})
@@ -116,7 +118,7 @@ def coefficients(image: ImageFile) -> int:
 def decoding_cost(image: ImageFile, size: int) -> int:
     """Bytes that Pillow takes to decode an opened image, the result included, given the bytes of its file."""
     pixels = image.width * image.height
-    cost = pixels * PIXEL_BYTES.get(image.mode, 4)
+    cost = pixels * PIXEL_BYTES.get(image.mode, 4) + rows_cost(image.size)
     working = getattr(image, "working_bytes", 0)  # of readers of ours that hold the file in memory
     if working or image.format in _WHOLE:
         cost += whole_cost(pixels, image.format or "", working, size) - 4 * pixels
@@ -124,7 +126,14 @@ def decoding_cost(image: ImageFile, size: int) -> int:
         cost += size + _strip(image)  # libtiff gets the file in memory
     elif len(image.tile) > 1:
         cost += 2 * _strip(image)
+    if image.format == "PNG" and max(image.size) > LONG:  # a row, and the one before it
+        cost += image.width * _bits(image) // 4
     return cost
+
+
+def rows_cost(size: tuple[int, int]) -> int:
+    """Bytes of a canvas besides its pixels, where it is long, and may be turned: Pillow notes where each row is."""
+    return _PLACE * max(size) if max(size) > LONG else 0
 
 
 def whole_cost(pixels: int, form: str, working: int, size: int) -> int:
