@@ -320,8 +320,8 @@ def test_what_is_kept_besides_pixels(undecoded, monkeypatch, which):
 def test_what_is_packed_in_a_png_is_not_unpacked_without_end(undecoded, monkeypatch, name):
     monkeypatch.setattr("zlib.decompressobj", lambda *_: pytest.fail("something was unpacked"))
     png = encoded(picture(), "PNG")
-    with pytest.raises(ImageError, match="too many texts: over 256 that may be packed"):
-        open_image(png[:33] + png_chunk(name, b"\0\0" + zlib.compress(bytes(1000))) * 257 + png[33:])
+    with pytest.raises(ImageError, match="too many texts: over 100 that may be packed"):
+        open_image(png[:33] + png_chunk(name, b"\0\0" + zlib.compress(bytes(1000))) * 101 + png[33:])
 
 
 def test_exif_in_very_many_segments_is_not_joined(undecoded):
@@ -648,7 +648,7 @@ def test_the_limits_of_the_docs_are_those_of_the_code():
         f"| bytes of a JPEG of several scans | {headers.MAX_PROGRESSIVE // mib} MiB |",
         f"all scans counted | {headers.MAX_ARITHMETIC // mib} Mi | `MAX_ARITHMETIC` |",
         f"a HEIC or an AVIF | {headers.KEPT // mib} MiB | `KEPT` |",
-        f"segments of EXIF of a JPEG | {headers.MAX_PACKED} |",
+        f"segments of EXIF of a JPEG | {headers.MAX_PACKED}; {headers.MAX_EXIF} |",
         f"more than its file has | {boxes.SHARED // mib} MiB | `outword.photos.boxes.SHARED` |",
         f"| bytes of comments of a GIF | {headers.MAX_COMMENT // mib} MiB | `MAX_COMMENT` |",
         f"| {headers.PARTS:,} | `PARTS` |",
