@@ -190,6 +190,47 @@ def test_a_command_line_that_runs_again():
     assert (run.returncode, run.stdout) == (0, "blocked 0\nblocked 0\n"), run.stderr
 
 
+AFTERWARDS = """
+import ctypes, os, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # what its children leave behind is this process's
+run = subprocess.run([sys.executable, "-m", "outword", *sys.argv[1:]], stdout=subprocess.DEVNULL)
+try:
+    print(run.returncode, os.waitpid(-1, 0))
+except ChildProcessError:
+    print(run.returncode, "nothing is left")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children without a parent go elsewhere")
+@pytest.mark.parametrize(("verb", "code"), [("--version", 0), ("nonsense", 2)])
+def test_no_process_is_left_behind(verb, code):
+    run = subprocess.run([sys.executable, "-c", AFTERWARDS, verb], capture_output=True, text=True, timeout=30)
+    assert run.stdout == f"{code} nothing is left\n", run.stderr
+
+
+LOADING = """
+import os, signal, sys
+import outword.words.labels
+from outword.cli import main
+
+def read(path, **options):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        sum(range(100000))
+    except KeyboardInterrupt:
+        raise ImportError("initialization failed") from None  # as onnxruntime does
+
+outword.words.labels.read_labels = read
+sys.argv = ["outword", "fit", "a"]
+main()
+"""
+
+
+def test_a_signal_that_a_library_makes_an_error_of():
+    run = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, timeout=20)
+    assert (run.returncode, run.stderr) == (130, "interrupted\n")
+
+
 def test_a_library_leaves_signals_alone(detector):
     before = [signal.getsignal(sign) for sign in CODES]
     detector.predict(CAT)

@@ -72,6 +72,11 @@ def test_the_main_one_of_many():
     assert far(open_image(heic(CAT, others=others)), CAT) < 3
 
 
+def stream_of(data):
+    """What lies in the file besides its description."""
+    return data[data.index(b"mdat") + 4 :]
+
+
 def test_heic_of_tiles_as_phones_write_it():
     tile = CAT.resize((256, 192))
     found = open_image(grid(tile, 2, 3))
@@ -79,10 +84,12 @@ def test_heic_of_tiles_as_phones_write_it():
     for left, top in ((0, 0), (512, 192)):
         assert far(found.crop((left, top, left + 256, top + 192)), tile) < 3
     assert open_image(grid(tile, 2, 3, size=(700, 380))).size == (700, 380)
-    made = heif.plan(io.BytesIO(grid(tile, 2, 3)))
-    assert made == Plan(768, 384, working=10 * 2 * 768 * 384)  # its own pixels, and those of its tiles
-    masked = heif.plan(io.BytesIO(heic(tile.convert("RGBA"))))
-    assert masked == Plan(256, 192, clear=True, working=10 * 2 * 256 * 192)
+    data = grid(tile, 2, 3)
+    made, of_pixels = heif.plan(io.BytesIO(data)), 10 * 2 * 768 * 384  # its own pixels, and those of its tiles
+    assert made == Plan(768, 384, working=made.working) and 0 <= made.working - of_pixels <= 7 * len(stream_of(data))
+    clear = heic(tile.convert("RGBA"))
+    masked = heif.plan(io.BytesIO(clear))
+    assert masked == Plan(256, 192, clear=True, working=10 * 2 * 256 * 192 + len(stream_of(clear)))
     for size, words in {(20000, 20000): "too many pixels", (0, 5): "damaged", (800, 400): "damaged"}.items():
         with pytest.raises(ImageError, match=words):
             open_image(grid(tile, 2, 3, size=size))

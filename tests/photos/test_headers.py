@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFile, PngImagePlugin, TiffImagePlugin
+from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, TiffImagePlugin
 
 from helpers.bad_images import encoded, picture, png_header
 from helpers.room import asked_room
@@ -305,6 +305,7 @@ def kept():
         "eXIf": png[:33] + png_chunk(b"eXIf", bytes(1001)) + png[33:],
         "private": png[:33] + png_chunk(b"prVt", bytes(600)) * 2 + png[33:],
         "unknown": png[:33] + png_chunk(b"PRVT", bytes(600)) * 2 + png[33:],
+        "BMP": b"BM" + bytes(12) + struct.pack("<I", 1001) + bytes(2000),
         "behind": png[:-12] + png_chunk(b"eXIf", bytes(600)) * 2 + png[-12:],
     }
 
@@ -314,6 +315,70 @@ def test_what_is_kept_besides_pixels(undecoded, monkeypatch, which):
     monkeypatch.setattr(headers, "KEPT", 1000)
     with pytest.raises(ImageError, match="too large: what it has besides pixels is over 1,000 bytes"):
         open_image(kept()[which])
+
+
+@pytest.mark.parametrize("name", [b"iCCP", b"zTXt", b"iTXt"])
+def test_what_is_packed_in_a_png_is_not_unpacked_without_end(undecoded, monkeypatch, name):
+    monkeypatch.setattr("zlib.decompressobj", lambda *_: pytest.fail("something was unpacked"))
+    png = encoded(picture(), "PNG")
+    with pytest.raises(ImageError, match="too many texts: over 100 that may be packed"):
+        open_image(png[:33] + png_chunk(name, b"\0\0" + zlib.compress(bytes(1000))) * 101 + png[33:])
+
+
+def test_exif_in_very_many_segments_is_not_joined(undecoded):
+    jpeg, exif = encoded(picture(), "JPEG"), b"\xff\xe1\0\x0aExif\0\0MM"
+    with pytest.raises(ImageError, match="too many segments of EXIF: over 256"):
+        open_image(jpeg[:2] + exif * 257 + jpeg[2:])
+
+
+def test_exif_in_several_segments_is_read():
+    jpeg, exif = encoded(picture(), "JPEG"), b"\xff\xe1\0\x0aExif\0\0MM"
+    assert open_image(jpeg[:2] + exif * 256 + jpeg[2:]).size == (64, 48)
+
+
+def test_a_second_frame_is_refused_as_libjpeg_does():
+    jpeg = encoded(picture(), "JPEG")
+    frame = jpeg[jpeg.index(b"\xff\xc0") :][:19]
+    with pytest.raises(OSError, match="broken data stream"):
+        JpegImagePlugin.JpegImageFile(io.BytesIO(jpeg[:2] + frame + jpeg[2:])).load()
+    with pytest.raises(ImageError, match="damaged image"):
+        open_image(jpeg[:2] + frame + jpeg[2:])
+
+
+@pytest.mark.parametrize(("mode", "canvases"), [("RGB", 2), ("L", 3)])
+def test_very_many_rows_count_besides_their_pixels(monkeypatch, mode, canvases):
+    asked = []
+    monkeypatch.setattr(Budget, "room", lambda self, cost: asked.append(cost) or nullcontext())
+    rows = headers.LONG + 1
+    for form in ("PNG", "TIFF"):
+        data = encoded(Image.new(mode, (1, rows)), form)
+        assert open_image(data).size == (1, rows)
+        assert asked.pop() >= rows * (8 * canvases + 4 * (canvases - 1)) + len(data)
+
+
+def test_a_long_row_of_a_png_is_unpacked_beside_the_one_before(monkeypatch):
+    asked = []
+    monkeypatch.setattr(Budget, "room", lambda self, cost: asked.append(cost) or nullcontext())
+    data = encoded(Image.new("RGB", (headers.LONG + 1, 1)), "PNG")
+    assert open_image(data).height == 1
+    assert asked[0] >= (headers.LONG + 1) * (2 * (3 + 4 + 8)) + len(data)
+
+
+def test_large_tags_of_a_tiff_are_asked_of_the_budget(tmp_path, monkeypatch):
+    small = encoded(picture(), "TIFF")
+    large = encoded(picture(), "TIFF", tiffinfo={37724: bytes(3 << 20)})  # as layers of an editor are kept
+    asked = []
+    monkeypatch.setattr(Budget, "room", lambda self, cost: asked.append(cost) or nullcontext())
+    assert open_image(large).tobytes() == open_image(small).tobytes()
+    plain = asked.pop()
+    assert asked[0] >= 2 * (3 << 20) + len(large) and asked[1] - len(large) >= 2 * (3 << 20) + plain - len(small)
+    monkeypatch.undo()
+    path = tmp_path / "a.tif"
+    path.write_bytes(tiff((256, 3, 1, 8), (257, 3, 1, 8), (270, 2, 2 << 30, 200)))
+    with path.open("ab") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(ImageError, match="too large: decoding it takes 4,295 MB"):
+        open_image(path)
 
 
 def test_pixels_do_not_count_as_kept_nor_what_is_not_there(monkeypatch):
@@ -573,7 +638,9 @@ def test_the_limits_of_the_docs_are_those_of_the_code():
         f"| {headers.MAX_SCANS}, and {headers.MAX_SCANNED // mib // 1024} Gi pixels times scans |",
         f"| bytes of a JPEG of several scans | {headers.MAX_PROGRESSIVE // mib} MiB |",
         f"all scans counted | {headers.MAX_ARITHMETIC // mib} Mi | `MAX_ARITHMETIC` |",
-        f"or of a JPEG before them | {headers.KEPT // mib} MiB | `KEPT` |",
+        f"a HEIC or an AVIF | {headers.KEPT // mib} MiB | `KEPT` |",
+        f"segments of EXIF of a JPEG | {headers.MAX_PACKED}; {headers.MAX_EXIF} |",
+        f"more than its file has | {boxes.SHARED // mib} MiB | `outword.photos.boxes.SHARED` |",
         f"| bytes of comments of a GIF | {headers.MAX_COMMENT // mib} MiB | `MAX_COMMENT` |",
         f"| {headers.PARTS:,} | `PARTS` |",
         f"an AVIF is made of | {plan.WIDER} times its own, and {headers.FREE // mib} Mi | `outword.photos.plan`",

@@ -243,6 +243,62 @@ def test_jpeg_xl_is_not_read(data):
         open_image(data)
 
 
+# What is kept besides pixels
+
+
+def with_texts(count, images, size=100):
+    """The boxes of so many texts about so many images, all of which lie in the same place."""
+    text, numbers = images + 1, range(1, images + 1)
+    streams = [still(64, 64) + frame()] * images + [bytes(size)] * count
+    about = [(b"cdsc", text + one, list(numbers)) for one in range(count)]
+    kinds = [b"av01"] * images + [b"Exif"] * count
+    return avif(*streams, sizes=[(64, 64)] * len(streams), references=about, kinds=kinds)
+
+
+@pytest.mark.parametrize("read", [avifs.plan, heif.plan])
+@pytest.mark.parametrize(("count", "images"), [(1, 1), (10, 1), (1, 10), (2, 5)])
+def test_texts_count_as_often_as_they_are_read(monkeypatch, read, count, images):
+    data = with_texts(count, images)
+    assert read(io.BytesIO(data)).width == 64
+    monkeypatch.setattr("outword.photos.headers.KEPT", 100 * count * images - 1)
+    with pytest.raises(ImageError, match="too large: what it has besides pixels is over"):
+        read(io.BytesIO(data))
+
+
+@pytest.mark.parametrize("read", [avifs.plan, heif.plan])
+def test_streams_that_share_their_bytes(monkeypatch, read):
+    data = with_texts(1, 1, size=3000)
+    place = data.index(struct.pack(">I", 3000), data.index(b"iloc"))
+    liar = bytearray(data)
+    struct.pack_into(">I", liar, place, 3900)
+    read(io.BytesIO(liar))
+    monkeypatch.setattr(boxes, "SHARED", 0)
+    read(io.BytesIO(data))
+    struct.pack_into(">I", liar, place, 1 << 20)
+    with pytest.raises(ImageError, match=r"its streams come to 1,048,\d\d\d bytes, the file to 3,"):
+        read(io.BytesIO(liar))
+
+
+@pytest.mark.parametrize("read", [avifs.plan, heif.plan])
+@pytest.mark.parametrize("name", [b"infe", b"iloc"])
+def test_what_is_said_twice_of_an_image(read, name):
+    data = bytearray(with_texts(1, 1))
+    first, step = (data.index(name) + 8, 21) if name == b"infe" else (data.index(name) + 12, 16)
+    data[first + step : first + step + 2] = data[first : first + 2]
+    with pytest.raises(ImageError, match="it says twice what an image is"):
+        read(io.BytesIO(bytes(data)))
+
+
+@pytest.mark.parametrize("name", [b"EXIF", b"ICCP", b"XMP "])
+def test_what_pillow_copies_of_a_webp(monkeypatch, name):
+    monkeypatch.setattr("outword.photos.headers.KEPT", 1000)
+    one = encoded(CAT, "WEBP")[12:]
+    assert open_image(webp((160, 120), one, chunk(name, bytes(1000)))).size == (160, 120)
+    assert open_image(webp((160, 120), one, chunk(b"prVt", bytes(1001)))).size == (160, 120)
+    with pytest.raises(ImageError, match="too large: what it has besides pixels is over 1,000 bytes"):
+        open_image(webp((160, 120), one, chunk(name, bytes(1001))))
+
+
 # Boxes: bounded in bytes and in steps
 
 

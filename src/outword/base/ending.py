@@ -38,6 +38,8 @@ WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminat
 _held = threading.local()
 _watched = threading.Event()  # this process is a command
 _ending = threading.Event()  # a signal to end has come
+_raised: list[int] = []  # the signal that `stop` raised
+_child: list[int] = []  # the number of the child process
 
 
 class Terminated(KeyboardInterrupt):
@@ -64,6 +66,7 @@ def stop(sign: int, frame: FrameType | None) -> None:
     """Raise for the first signal of all: "timeout" and others send it twice, and people press Ctrl-C again."""
     if not is_ending():
         _ending.set()
+        _raised[:] = [sign]
         raise Terminated if sign == signal.SIGTERM else KeyboardInterrupt
 
 
@@ -99,6 +102,11 @@ def watched() -> Iterator[None]:
         raise
     except KeyboardInterrupt as done:
         leave(128 + sign_of(done))
+    except Exception:
+        if not (is_ending() and _raised):
+            raise
+        _say(WORDS[_raised[0]])  # a library that was being loaded made an error of its own of the signal
+        leave(128 + _raised[0])
 
 
 def _exit_code(done: SystemExit) -> int:
@@ -122,6 +130,7 @@ def leave(code: int) -> NoReturn:
         atexit._run_exitfuncs()
         _flush()
     finally:
+        _end_child()
         os._exit(code)
 
 
@@ -177,9 +186,21 @@ def _start_child(seen: socket.socket, written: socket.socket) -> None:
     """Start the child process, where the system and its limits allow that."""
     parent = os.getpid()
     with suppress(OSError, AttributeError):
-        if not os.fork():
+        child = os.fork()
+        if not child:
             written.close()
             _outlast(seen, parent)
+        _child[:] = [child]
+        atexit.register(_end_child)
+
+
+def _end_child() -> None:
+    """End the child and take note of it: else it is left to a process that may do so late, or never."""
+    with suppress(OSError, IndexError):  # somebody else took note of it
+        child = _child.pop()
+        if os.waitpid(child, os.WNOHANG) == (0, 0):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def _hold() -> None:
@@ -194,6 +215,7 @@ def _release() -> None:
 def _release_child() -> None:
     """Make the signals of a child its own."""
     signal.set_wakeup_fd(-1)
+    _child.clear()
     _watched.clear()
     _ending.clear()
     for sign, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):

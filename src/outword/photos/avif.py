@@ -7,13 +7,12 @@ sizes count. The same holds for tiles, for masks, and for the first frame of an 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import IO, NamedTuple
 
 from outword.errors import ImageError
 from outword.photos import av1
 from outword.photos.av1 import Frames
-from outword.photos.boxes import AGAIN, Boxes, Items, damaged, number
+from outword.photos.boxes import AGAIN, Boxes, Items, damaged, kinds_of, length_of, number, places_of, unique
 from outword.photos.headers import PARTS
 from outword.photos.plan import Plan, check_made_of
 
@@ -23,13 +22,6 @@ _MOST_ITEMS = 10_000  # libavif seeks each among all of them
 _MOST_RUNS = 100 * PARTS  # chunks of an animation times runs of them, which libavif seeks likewise
 _TRACK = (b"mdia", b"minf", b"stbl")  # where a track says where its frames are
 _SAMPLE = 78  # bytes of a sample's description before its boxes
-
-
-class Place(NamedTuple):
-    """Where a stream lies."""
-
-    within: bool  # the box "idat", not the file
-    extents: list[tuple[int, int]]  # where its pieces begin, and how long they are
 
 
 class Track(NamedTuple):
@@ -75,7 +67,7 @@ def _plan_of_tracks(boxes: Boxes, movie: bytes) -> Plan:
     tracks = [track for track in found if track is not None]
     pixels = size = 0
     for track in tracks:
-        frames = av1.frames_of(_reader(boxes, track.first), _length(track.first), boxes.step, track.config)
+        frames = av1.frames_of(_reader(boxes, track.first), length_of(track.first), boxes.step, track.config)
         pixels += max(frames.pixels, track.width * track.height)
         size += frames.bytes
     sizes = [(track.width, track.height) for track in tracks]
@@ -94,10 +86,11 @@ class _Images:
         self._boxes, self.items = boxes, Items.of(boxes, meta)
         found = boxes.once(meta[4:], b"pitm", b"iinf", b"iloc", b"iprp", b"idat")
         self._data = found.get(b"idat", b"")
-        self._kinds = dict(_kinds(boxes, found.get(b"iinf", b"")))
-        self._places = dict(_places(boxes, found.get(b"iloc", b"")))
+        self._kinds = unique(kinds_of(boxes, found.get(b"iinf", b"")))
+        self._places = unique(places_of(boxes, found.get(b"iloc", b"")))
         if len(self.items.named | {*self._kinds, *self._places}) > _MOST_ITEMS:
             raise ImageError(f"too many images: over {_MOST_ITEMS:,}", hint=AGAIN)
+        self.items.check_kept(boxes, self._kinds, self._places)
         self._known: dict[int, Frames] = {}
 
     def add_derived(self) -> None:
@@ -116,59 +109,8 @@ class _Images:
             read = _reader(self._boxes, place.extents, self._data if place.within else None)
             configs = [found[4:] for found in self.items.configs.get(image, ())]
             config = max(configs, key=len, default=b"")
-            self._known[image] = av1.frames_of(read, _length(place.extents), self._boxes.step, config)
+            self._known[image] = av1.frames_of(read, length_of(place.extents), self._boxes.step, config)
         return self._known[image]
-
-
-def _kinds(boxes: Boxes, body: bytes) -> Iterator[tuple[int, bytes]]:
-    """The number of each image, or of what else lies in a file, and its kind."""
-    for name, entry in boxes.inside(body[6 if body[:1] == b"\0" else 8 :]):
-        if name == b"infe":
-            wide = entry[0] > 2
-            yield number(entry, 4, wide), entry[10:14] if wide else entry[8:12]
-
-
-def _places(boxes: Boxes, body: bytes) -> Iterator[tuple[int, Place]]:
-    """The number of each image, and where it lies."""
-    if not body:
-        return
-    version, sizes = body[0], body[4:6]
-    if version > 2 or len(sizes) < 2:
-        raise damaged()
-    of_offset, of_length, of_base = sizes[0] >> 4, sizes[0] & 15, sizes[1] >> 4
-    of_index = sizes[1] & 15 if version else 0
-    cursor = _Cursor(body, 6)
-    for _ in range(cursor.take(4 if version == 2 else 2)):
-        image = cursor.take(4 if version == 2 else 2)
-        within = bool(version) and cursor.take(2) & 15 == 1
-        cursor.take(2)
-        base, count = cursor.take(of_base), cursor.take(2)
-        boxes.step(1 + count)
-        extents = []
-        for _ in range(count):
-            cursor.take(of_index)
-            start = base + cursor.take(of_offset)
-            length = cursor.take(of_length)
-            extents.append((start, length or max(0, boxes.size - start)))
-        yield image, Place(within, extents)
-
-
-class _Cursor:
-    """Numbers that follow one another."""
-
-    def __init__(self, data: bytes, at: int) -> None:
-        self._data, self._at = data, at
-
-    def take(self, count: int) -> int:
-        """A number of so many bytes."""
-        if self._at + count > len(self._data):
-            raise damaged()
-        self._at += count
-        return int.from_bytes(self._data[self._at - count : self._at], "big")
-
-
-def _length(extents: list[tuple[int, int]]) -> int:
-    return sum(length for _, length in extents)
 
 
 def _reader(boxes: Boxes, extents: list[tuple[int, int]], data: bytes | None = None) -> av1.Read:

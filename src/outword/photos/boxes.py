@@ -7,15 +7,17 @@ times, or put a box into a box without end.
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, TypeVar
 
 from outword.errors import ImageError
+from outword.photos.headers import check_kept
 
 MOST_BYTES = 1 << 20  # of the box that says what is in a file; those of phones have some kilobytes
 STEPS = 1 << 16  # boxes, images, references and places that are read of a file; a photo of 700 tiles has some 5,000
+SHARED = 16 << 20  # bytes of all streams beyond those of the file: equal tiles may be kept once
 NESTED = 8  # images that are made of others that are made of others
 AGAIN = "open it in a viewer and save it again"
 
@@ -23,6 +25,10 @@ AGAIN = "open it in a viewer and save it again"
 def damaged(what: str = "") -> ImageError:
     """The error about a file whose boxes contradict each other."""
     return ImageError(f"damaged image: {what}" if what else "damaged image", hint=AGAIN)
+
+
+Value = TypeVar("Value")
+_IMAGES = frozenset({b"hvc1", b"av01", b"grid", b"iovl", b"iden", b"tmap", b"sato", b"jpeg", b"avc1", b"hev1"})
 
 
 class Boxes:
@@ -103,6 +109,13 @@ class Boxes:
         return found
 
 
+class Place(NamedTuple):
+    """Where a stream lies."""
+
+    within: bool  # the box "idat", not the file
+    extents: list[tuple[int, int]]  # where its pieces begin, and how long they are
+
+
 @dataclass
 class Items:
     """The images in a file, by number: which are the main ones, what they have, and what they are made of."""
@@ -112,6 +125,8 @@ class Items:
     crops: dict[int, int] = field(default_factory=dict)  # pixels that are cut out; a liar cuts out more than there are
     configs: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))  # "av1C"
     parts: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # tiles, layers, masks
+    about: Counter[int] = field(default_factory=Counter)  # how many images each is about: EXIF, XMP
+    colours: Counter[int] = field(default_factory=Counter)  # bytes of the colour profiles of each
     masks: set[int] = field(default_factory=set)  # images that are masks of others
     named: set[int] = field(default_factory=set)  # all that anything is said of
 
@@ -141,6 +156,8 @@ class Items:
             self.named.update([one, *others])
             if name == b"dimg":
                 self.parts[one] += others
+            elif name == b"cdsc":
+                self.about[one] += count
             elif name == b"auxl":
                 self.masks.add(one)
                 for other in others:
@@ -164,8 +181,25 @@ class Items:
             across, parts_across, down, parts_down = struct.unpack_from(">4I", body)
             area = -(-across // max(1, parts_across)) * -(-down // max(1, parts_down))
             self.crops[image] = max(self.crops.get(image, 0), area)
+        elif name == b"colr":
+            self.colours[image] += len(body)
         elif name == b"av1C":
             self.configs[image].append(body)
+
+    def check_kept(self, boxes: Boxes, kinds: dict[int, bytes], places: dict[int, Place]) -> int:
+        """Refuse streams that come to more than the file, and much besides pixels; returns the bytes of all streams.
+
+        What is about several images is read once for each of them, and so are profiles, but for those of tiles.
+        """
+        lengths = {one: length_of(place.extents) for one, place in places.items()}
+        total = sum(lengths.values())
+        if total > boxes.size + SHARED:
+            raise damaged(f"its streams come to {total:,} bytes, the file to {boxes.size:,}")
+        tiles = {one for parts in self.parts.values() for one in parts}
+        kept = sum(count for one, count in self.colours.items() if one not in tiles)
+        others = [one for one in lengths if self.about[one] or kinds.get(one) not in _IMAGES]
+        check_kept(kept + sum(lengths[one] * max(1, self.about[one]) for one in others))
+        return total
 
     def size(self) -> tuple[int, int]:
         """Width and height of the main image, the largest of them where there are several."""
@@ -194,6 +228,68 @@ def number(data: bytes, at: int, wide: bool) -> int:
     """The number of an image, of four bytes or two."""
     found: Any = struct.unpack_from(">I" if wide else ">H", data, at)[0]
     return int(found)
+
+
+def kinds_of(boxes: Boxes, body: bytes) -> Iterator[tuple[int, bytes]]:
+    """The number of each image, or of what else lies in a file, and its kind."""
+    for name, entry in boxes.inside(body[6 if body[:1] == b"\0" else 8 :]):
+        if name == b"infe":
+            wide = entry[0] > 2
+            yield number(entry, 4, wide), entry[10:14] if wide else entry[8:12]
+
+
+def places_of(boxes: Boxes, body: bytes) -> Iterator[tuple[int, Place]]:
+    """The number of each image, and where it lies."""
+    if not body:
+        return
+    version, sizes = body[0], body[4:6]
+    if version > 2 or len(sizes) < 2:
+        raise damaged()
+    of_offset, of_length, of_base = sizes[0] >> 4, sizes[0] & 15, sizes[1] >> 4
+    of_index = sizes[1] & 15 if version else 0
+    cursor = _Cursor(body, 6)
+    for _ in range(cursor.take(4 if version == 2 else 2)):
+        image = cursor.take(4 if version == 2 else 2)
+        within = bool(version) and cursor.take(2) & 15 == 1
+        cursor.take(2)
+        base, count = cursor.take(of_base), cursor.take(2)
+        boxes.step(1 + count)
+        extents = []
+        for _ in range(count):
+            cursor.take(of_index)
+            start = base + cursor.take(of_offset)
+            length = cursor.take(of_length)
+            extents.append((start, length or max(0, boxes.size - start)))
+        yield image, Place(within, extents)
+
+
+class _Cursor:
+    """Numbers that follow one another."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data, self._at = data, at
+
+    def take(self, count: int) -> int:
+        """A number of so many bytes."""
+        if self._at + count > len(self._data):
+            raise damaged()
+        self._at += count
+        return int.from_bytes(self._data[self._at - count : self._at], "big")
+
+
+def length_of(extents: list[tuple[int, int]]) -> int:
+    """Bytes of the pieces of a stream, all together."""
+    return sum(length for _, length in extents)
+
+
+def unique(pairs: Iterable[tuple[int, Value]]) -> dict[int, Value]:
+    """What is said of each image; `ImageError` where it is said twice, since readers differ in which counts."""
+    found: dict[int, Value] = {}
+    for one, value in pairs:
+        if one in found:
+            raise damaged("it says twice what an image is")
+        found[one] = value
+    return found
 
 
 def _owned(boxes: Boxes, body: bytes) -> Iterator[tuple[int, int]]:

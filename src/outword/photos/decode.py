@@ -34,6 +34,8 @@ from outword.photos.headers import (
     decoding_cost,
     is_raw,
     long_row,
+    rows_cost,
+    tiff_kept,
     whole_cost,
 )
 from outword.photos.plan import Plan
@@ -246,7 +248,7 @@ def _decode(
     """Read the header, reckon what the rest will cost, and only then the pixels; `held` bytes are in memory already."""
     source = _source(file)
     with ExitStack() as taken:
-        if source.kind in _PLANS:
+        if source.kind in _PLANS or _kept_tags(source):
             image = _opened_whole(source, min_side, max_pixels, taken, large=large, held=held)
         else:
             image, pixels, cost = _opened(source, min_side, max_pixels)
@@ -323,6 +325,8 @@ def _opened_whole(
 
 def _planned(source: _Source, min_side: int, max_pixels: int) -> tuple[Plan, int]:
     """What the header of a file that will be read whole says of the image, and the bytes that it will take."""
+    if kept := _kept_tags(source):
+        return Plan(kept=kept), kept
     with _refusing():
         check_bytes(source.size)
         plan: Plan = importlib.import_module(_PLANS[source.kind]).plan(source.file)
@@ -332,6 +336,14 @@ def _planned(source: _Source, min_side: int, max_pixels: int) -> tuple[Plan, int
             check_unpacked(plan.width, plan.height, pixels * plan.least, source.size)
         cost = whole_cost(pixels, source.kind, plan.working, source.size)
         return plan, cost + _conversion_cost((plan.width, plan.height), not plan.clear, min_side)
+
+
+def _kept_tags(source: _Source) -> int:
+    """Bytes that Pillow takes for the tags of a TIFF before it knows the image, where they are many; else 0."""
+    if source.kind != "Tiff":
+        return 0
+    with _refusing():
+        return tiff_kept(source.file)
 
 
 def _opened(source: _Source, min_side: int, max_pixels: int, plan: Plan = _NO_PLAN) -> _Opened:
@@ -352,7 +364,7 @@ def _opened(source: _Source, min_side: int, max_pixels: int, plan: Plan = _NO_PL
         if kind in ("Jpeg", "Raw") and min_side > 0:
             image.draft(None, (2 * min_side, 2 * min_side))
         conversion = _conversion_cost(image.size, _is_plain(image), min_side)
-        return _Opened(image, pixels, decoding_cost(image, size) + kept + conversion)
+        return _Opened(image, pixels, decoding_cost(image, size) + kept + plan.kept + conversion)
 
 
 def _reader(kind: str) -> Callable[[IO[bytes]], ImageFile]:
@@ -468,7 +480,7 @@ def _conversion_cost(size: tuple[int, int], plain: bool, min_side: int) -> int:
     """Bytes that `_finish` takes for an image besides those of its own pixels: another canvas, or two to turn it."""
     if _factor(size, min_side) > 1:
         return 0
-    return size[0] * size[1] * (4 if plain else 8)
+    return (4 * size[0] * size[1] + rows_cost(size)) * (1 if plain else 2)
 
 
 def _plainly(image: Image.Image) -> Image.Image:

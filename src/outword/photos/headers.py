@@ -17,12 +17,16 @@ from PIL.ImageFile import ImageFile
 from outword.errors import ImageError
 
 PARTS = 200_000  # chunks, segments, blocks, strips or tags of a file at most: Pillow goes through them one by one
+FEW = 1 << 20  # bytes of the tags of a TIFF that nobody counts
 KEPT = 16 << 20  # bytes of a PNG that are not pixels, or of a JPEG before them: Pillow reads them all, and keeps most
+MAX_EXIF = 256  # segments of a JPEG with EXIF, which Pillow joins one by one, copying all that it has
+MAX_PACKED = 100  # texts and colour profiles of a PNG that are packed: Pillow unpacks each, to up to 1 MiB
 MAX_COMMENT = 1 << 20  # bytes of the comments of a GIF, which some versions of Pillow put together one by one
 MAX_SCANS = 32  # of a JPEG that is put together from several; those of cameras and the web have at most about ten
 MAX_SCANNED = 1 << 31  # pixels times scans of a JPEG: each scan goes over all pixels
 MAX_ARITHMETIC = 8 << 20  # pixels times scans of a JPEG in arithmetic coding, which goes on long after its bytes end
 MAX_PROGRESSIVE = 128 << 20  # bytes of a JPEG of several scans, which is decoded at some 30 MB a second
+LONG = 1 << 16  # pixels a side from which on an image may be all rows, or all one row
 FREE = 16 << 20  # pixels that an image may have whatever its bytes; a larger one must have bytes for them
 PROPORTION = 500  # bytes of plain pixels that a byte of a larger file may stand for; scans and photos have 2 to 100
 MAX_RAW = 800 << 20  # bytes of plain pixels of an image, which are what decoding takes its time for
@@ -32,14 +36,17 @@ MAX_SLOW = 2 << 20  # values that Pillow decodes in Python, a million a second: 
 PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}  # in Pillow's memory; others: 4
 _BITS = {"1": 1, "L": 8, "P": 8, "LA": 16, "PA": 16, "RGB": 24, "YCbCr": 24, "LAB": 24}  # in a file; others: by memory
 _WHOLE = {"WEBP": 12, "AVIF": 14}  # bytes a pixel that these decoders take besides the result
+_PLACE = 8  # bytes of the place of a row
 _SLOW = frozenset({"bmp_rle", "ppm", "ppm_plain"})
 PNG_PIXELS = frozenset({b"IDAT", b"fdAT"})
+_PACKED = frozenset({b"iCCP", b"zTXt", b"iTXt"})
 _CHUNK = re.compile(rb"\w{4}")  # what Pillow takes for the name of a chunk
 _WINDOW = 1 << 16
 _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # markers of segments with the size and the components
 _PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 _ARITHMETIC = frozenset({0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 _END, _SCAN = 0xD9, 0xDA
+_EXIF = b"Exif\0\0"
 _UNKNOWN = frozenset({0xC8, 0xDE, 0xDF, *range(0xF0, 0xFE)})  # markers at which libjpeg gives up
 _MARKER = re.compile(rb"\xff[\xc0-\xcf\xd9-\xfe]")  # that has a length, or is the end; all others have nothing
 _COMMENT, _APPLICATION = b"\xfe", b"\xff"  # extensions of a GIF
@@ -111,7 +118,7 @@ def coefficients(image: ImageFile) -> int:
 def decoding_cost(image: ImageFile, size: int) -> int:
     """Bytes that Pillow takes to decode an opened image, the result included, given the bytes of its file."""
     pixels = image.width * image.height
-    cost = pixels * PIXEL_BYTES.get(image.mode, 4)
+    cost = pixels * PIXEL_BYTES.get(image.mode, 4) + rows_cost(image.size)
     working = getattr(image, "working_bytes", 0)  # of readers of ours that hold the file in memory
     if working or image.format in _WHOLE:
         cost += whole_cost(pixels, image.format or "", working, size) - 4 * pixels
@@ -121,7 +128,14 @@ def decoding_cost(image: ImageFile, size: int) -> int:
             cost += size  # libtiff gets the bytes of the file
     elif len(image.tile) > 1:
         cost += 2 * _strip(image)
+    if image.format == "PNG" and max(image.size) > LONG:  # a row, and the one before it
+        cost += image.width * _bits(image) // 4
     return cost
+
+
+def rows_cost(size: tuple[int, int]) -> int:
+    """Bytes of a canvas besides its pixels, where it is long, and may be turned: Pillow notes where each row is."""
+    return _PLACE * max(size) if max(size) > LONG else 0
 
 
 def whole_cost(pixels: int, form: str, working: int, size: int) -> int:
@@ -205,15 +219,26 @@ def png_chunks(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
 
 def _png(file: IO[bytes]) -> int:
     """Pillow reads the pixels in pieces, and all other chunks whole."""
-    kept = 0
+    kept = packed = 0
     for name, _, length in png_chunks(file):
         if name not in PNG_PIXELS:
             kept += length
-            _check_kept(kept)
+            check_kept(kept)
+        packed += name in _PACKED
+        if packed > MAX_PACKED:
+            raise ImageError(f"too many texts: over {MAX_PACKED} that may be packed", hint=_AGAIN)
     return 0
 
 
-def _check_kept(kept: int) -> None:
+def _bmp(file: IO[bytes]) -> int:
+    """Pillow reads a header of any length."""
+    file.seek(14)
+    check_kept(*struct.unpack("<I", file.read(4)))
+    return 0
+
+
+def check_kept(kept: int) -> None:
+    """Refuse a file that has so many bytes besides pixels, if they are too many."""
     if kept > KEPT:
         raise ImageError(f"too large: what it has besides pixels is over {KEPT:,} bytes", hint=_AGAIN)
 
@@ -260,8 +285,27 @@ def _block(file: IO[bytes]) -> bytes:
     return file.read(length[0])
 
 
+def tiff_kept(file: IO[bytes]) -> int:
+    """Bytes that Pillow takes for the tags of a TIFF, where they are many; it reads them twice to open it.
+
+    Layers of an image editor are among them. The file is left at its beginning.
+    """
+    try:
+        used = _tiff_tags(file)
+    except struct.error:
+        return 0  # it ends too early, which Pillow will say
+    finally:
+        file.seek(0)
+    return 2 * used if used > FEW else 0
+
+
 def _tiff(file: IO[bytes]) -> int:
-    """The tags of the first directory: each has a number, a type, and a count of values that may lie anywhere."""
+    _tiff_tags(file)
+    return 0
+
+
+def _tiff_tags(file: IO[bytes]) -> int:
+    """Bytes of the tags in the first directory: each has a type, and a count of values that may lie anywhere."""
     order = "<" if file.read(2) == b"II" else ">"
     big = file.read(2) in (b"+\0", b"\0+")
     where, count, entry = (struct.Struct(order + code) for code in ("4xQ Q HHQ8x" if big else "I H HHI4x").split())
@@ -277,7 +321,7 @@ def _tiff(file: IO[bytes]) -> int:
             raise _too_many("values of a tag")
     if used > file.seek(0, 2) + _WINDOW:  # they lie over each other, and Pillow reads them all
         raise ImageError(f"damaged image: its tags come to {used:,} bytes, more than the file has", hint=_AGAIN)
-    return 0
+    return used
 
 
 def _jpeg(file: IO[bytes]) -> int:
@@ -286,7 +330,7 @@ def _jpeg(file: IO[bytes]) -> int:
     It puts together progressive images, and those whose first scan lacks a component. Of the others it decodes the
     first scan and no more. What is before the first scan Pillow reads, byte by byte where there is no segment.
     """
-    scans = 0
+    scans = exifs = 0
     before = _BeforeScans()
     frame = _Frame(0, 0, 0, 0)
     for number, (marker, start, end, head) in enumerate(_segments(file)):
@@ -296,7 +340,12 @@ def _jpeg(file: IO[bytes]) -> int:
             before.add(start, end)
         if marker in _UNKNOWN:
             raise ImageError("damaged image", hint=_AGAIN)
+        exifs += head[2:] == _EXIF and scans == 0
+        if exifs > MAX_EXIF:
+            raise ImageError(f"too many segments of EXIF: over {MAX_EXIF}", hint=_AGAIN)
         if marker in _FRAMES:
+            if frame.marker and scans == 0:  # libjpeg gives up, too
+                raise ImageError("damaged image", hint=_AGAIN)
             frame = _Frame(marker, *struct.unpack_from(">3xHHB", head))
         elif marker == _SCAN:
             scans += 1
@@ -324,7 +373,7 @@ class _BeforeScans:
         self._end = end
         if self._loose > PARTS:
             raise _too_many("bytes between segments")
-        _check_kept(end)
+        check_kept(end)
 
 
 class _Frame(NamedTuple):
@@ -389,4 +438,4 @@ _SUBFILE, _COLOURS, _SUBFILES, _DNG = 254, 262, 330, 50706  # tags of a TIFF
 _OF_SENSORS = frozenset({32803, 34892})  # colours: one a pixel, by its place; or of a sensor, and not corrected
 _TIFF_TEXT = frozenset({1, 2, 6, 7})  # types whose values stay bytes; those of others become Python's numbers
 _TIFF_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # of a value, by type
-_CHECKS: dict[str, Callable[[IO[bytes]], int]] = {"Jpeg": _jpeg, "Png": _png, "Gif": _gif, "Tiff": _tiff}
+_CHECKS: dict[str, Callable[[IO[bytes]], int]] = {"Jpeg": _jpeg, "Png": _png, "Gif": _gif, "Tiff": _tiff, "Bmp": _bmp}

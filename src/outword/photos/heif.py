@@ -12,7 +12,7 @@ from typing import IO
 from PIL.ImageFile import ImageFile
 
 from outword.base.extras import require
-from outword.photos.boxes import Boxes, Items, damaged
+from outword.photos.boxes import Boxes, Items, damaged, kinds_of, places_of, unique
 from outword.photos.plan import Plan, check_made_of
 
 _BYTES = 10  # that decoding takes for each pixel, besides the result
@@ -25,6 +25,9 @@ def plan(file: IO[bytes]) -> Plan:
     if len(meta) < 4:
         raise damaged()
     items = Items.of(boxes, meta)
+    found = boxes.once(meta[4:], b"iinf", b"iloc")
+    kinds = unique(kinds_of(boxes, found.get(b"iinf", b"")))
+    streams = items.check_kept(boxes, kinds, unique(places_of(boxes, found.get(b"iloc", b""))))
 
     def pixels(image: int) -> int:
         if image not in items.sizes:  # libheif would decode it in whatever size its stream says
@@ -34,7 +37,7 @@ def plan(file: IO[bytes]) -> Plan:
     decoded = items.total(pixels)
     width, height = items.size()
     check_made_of((width, height), decoded)
-    return Plan(width, height, bool(items.masks), working=_BYTES * max(decoded, width * height))
+    return Plan(width, height, bool(items.masks), working=_BYTES * max(decoded, width * height) + streams)
 
 
 def open_heif(file: IO[bytes]) -> ImageFile:

@@ -18,6 +18,7 @@ class Plan(NamedTuple):
     height: int = 0
     clear: bool = False  # whether it may be transparent
     least: int = 1  # bytes of a pixel unpacked, at least
+    kept: int = 0  # bytes that its reader keeps besides pixels, where that is not among the bytes of the file
     working: int = 0  # bytes that decoding takes besides the result, where more than its pixels counts
 
 

@@ -6,13 +6,14 @@ import struct
 from typing import IO
 
 from outword.errors import ImageError
-from outword.photos.headers import PARTS
+from outword.photos.headers import PARTS, check_kept
 from outword.photos.plan import Plan
 
 _HEAD = 30  # bytes that say how large it is
 _CLEAR = 16  # a flag
 _FRAME_HEAD = 16  # bytes of a frame before its chunks
 _BYTES = 3  # of a pixel
+_KEPT = frozenset({b"ICCP", b"EXIF", b"XMP "})  # of which Pillow makes copies
 
 
 def plan(file: IO[bytes]) -> Plan:
@@ -36,13 +37,16 @@ def plan(file: IO[bytes]) -> Plan:
 def _check_chunks(file: IO[bytes]) -> None:
     """Chunks have a name, a length and data, and those of frames others in them; libwebp keeps a list of them all."""
     end = file.seek(0, 2)
-    at = 12
+    at, kept = 12, 0
     for _ in range(PARTS):
         file.seek(at)
         head = file.read(8)
         if len(head) < 8:
             return
         length = int.from_bytes(head[4:], "little")
+        if head[:4] in _KEPT:
+            kept += min(length, end - at)
+            check_kept(kept)
         at += 8 + (_FRAME_HEAD if head[:4] == b"ANMF" else length + (length & 1))
         if at >= end:
             return
