@@ -25,7 +25,7 @@ from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import find_reference
 from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet
-from outword.words.labels import Given, check_labels
+from outword.words.labels import Given, Label, check_labels
 from outword.words.prompts import Prompts, get_prompts
 
 PathLike = str | os.PathLike[str]
@@ -164,38 +164,44 @@ def prepare(
         photos = _id_images(recipe, id_images, names, report)
         card["id_images"] = {}  # which of them, the method says in the end
         given |= {"images": photos.vectors, "image_labels": photos.classes}
-    cache, key = (
-        {} if label_cache is None else label_cache,
-        (recipe.prompts, recipe.kinds, Need.ID_LABELS in recipe.wants),
-    )
-    if key not in cache:
-        cache[key] = make_positives(recipe, typed, card["coverage"], report)
-    positives = cache[key]
+    positives = _positives(recipe, typed, card["coverage"], label_cache, report)
     card["fpr"] = None
     card["meanings"] = [_listed(asdict(meaning)) for meaning in positives.meanings]
     given |= {"labels": positives.vectors, "owners": positives.owners}
-    words: list[str] = []
-    if recipe.corpus is not None:
-        words, given["wild"] = make_wild(recipe, positives, card, report)
-    made = recipe.make_scorer().fit_inputs(
-        FitRequest(
-            encoder=encoder,
-            labels=typed,
-            given=given,
-            words=words,
-            sentences=lambda: row_sentences(recipe, typed, positives.meanings),
-            photos=photos,
-            word_images=word_images,
-            learned=learned_by,
-            report=report,
-        )
+    request = FitRequest(
+        encoder=encoder,
+        labels=typed,
+        given=given,
+        sentences=lambda: row_sentences(recipe, typed, positives.meanings),
+        find_wild=lambda: ([], None) if recipe.corpus is None else make_wild(recipe, positives, card, report),
+        photos=photos,
+        word_images=word_images,
+        learned=learned_by,
+        report=report,
     )
+    made = recipe.make_scorer().fit_inputs(request)
+    words, given["wild"] = request.wild
     words, photos, seconds = made.pop("words", words), made.pop("photos", photos), made.pop("seconds", 0.0)
     if photos is not None:
         card["id_images"], fitted_on = _about(photos), photos.hashes
     if "learned" in made:
         card["learned"] = made.pop("learned")
     return Prepared(recipe, names, positives.rows, words, {**given, **made}, card, fitted_on, seconds)
+
+
+def _positives(
+    recipe: Recipe,
+    labels: Mapping[str, Label],
+    coverage: Mapping[str, str],
+    label_cache: LabelCache | None,
+    report: Report,
+) -> Positives:
+    """What stands for the labels; from the cache, if there is one."""
+    cache = {} if label_cache is None else label_cache
+    key = recipe.prompts, recipe.kinds, Need.ID_LABELS in recipe.wants
+    if key not in cache:
+        cache[key] = make_positives(recipe, labels, coverage, report)
+    return cache[key]
 
 
 def _about(photos: IdImages) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from outword.detector.recipe import Recipe
 from outword.encoders.offers import not_offered
@@ -11,6 +12,9 @@ from outword.errors import InputError, OutwordError, ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.methods.needs import by_hand, from_pixels
 from outword.vectors.id_images import IdImages
+
+if TYPE_CHECKING:
+    from outword.detector.detector import Detector
 
 _STORES = 'a store of "outword embed" will do too; in Python it is id_images='
 
@@ -30,6 +34,13 @@ def not_handed(method: str, wants: Iterable[Need], handed: Iterable[Need] = ()) 
         if need not in {*handed}:
             return InputError(f"{method} needs {need.value}: {need.how}", hint="see docs/corpora.md")
     return None
+
+
+def check_handed(detector: Detector) -> None:
+    """Raise if the method of a detector wants something of each scored photo that nobody has handed over."""
+    wants = detector.in_force.wants()
+    if by_hand(wants) and (lack := not_handed(detector.method, wants, detector.by_hand)):
+        raise lack
 
 
 def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError | None = None) -> OutwordError | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.detector.inputs import not_handed
+from outword.detector.inputs import check_handed
 from outword.encoders.base import Pixels, Vectors
 from outword.errors import ImageError
 from outword.maths.kernels import to_numpy
@@ -198,8 +198,7 @@ def judge(
     if scores is not None:
         vectors, known = request.vectors, partial(_known, scores, scorer.evidence(request.vectors, top, temperature))
         return Verdicts(detector, known, _seen(detector, vectors, top), vectors, errors=[""] * len(images))
-    if lack := not_handed(detector.method, scorer.wants(), detector.by_hand):
-        raise lack
+    check_handed(detector)
     given = scorer.score_inputs(request)
     vectors, named, errors = given["images"], given.pop("named", None), given.pop("errors", [None] * len(images))
     for name, error in zip(request.names, errors, strict=True):

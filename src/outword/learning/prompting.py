@@ -20,12 +20,12 @@ from outword.words.forms import fold
 
 def prompted_inputs(method: Prompted, request: FitRequest) -> Inputs:
     """What the contexts of a method make of names and words: learned on photos of both, or taken as they are."""
-    labels = request.given["labels"]
-    # what is wrong with a parameter is said before anything is learned
-    copy.copy(method).fit(labels, request.given.get("wild"), negatives=labels)
-    names = [[label.prompt] if label.prompt else [*label.names] for label in request.labels.values()]
     shown, others = _word_images(request)
-    words = _first_words(shown, request.words)
+    labels, (mined, wild) = request.given["labels"], request.wild
+    # what is wrong with a parameter is said before anything is learned
+    copy.copy(method).fit(labels, wild, negatives=labels)
+    names = [[label.prompt] if label.prompt else [*label.names] for label in request.labels.values()]
+    words = _first_words(shown, mined)
     made: Inputs = {"words": words, "images": None, "image_labels": None}
     if request.learned is None:
         photos = few_shots(request.photos, [*request.labels], method.shots, method.seed)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from outword.detector.detector import Detector
-from outword.detector.inputs import check_store, not_handed
+from outword.detector.inputs import check_handed, check_store
 from outword.detector.judge import Verdicts, judge
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, InputError
@@ -49,8 +49,8 @@ def open_source(
     if not isinstance(detector, Detector):
         raise InputError(f"a detector must be one, got {detector!r}", hint='load it: outword.load("pets.outword")')
     paths, made = list(given), detector.card["encoder"]
-    if paths and (lack := not_handed(detector.method, detector.scorer.wants(), detector.by_hand)):
-        raise lack
+    if paths:
+        check_handed(detector)
     for path in filter(is_store, paths):
         check_store(detector.method, detector.scorer, path)
     otherwise = (lambda: detector.encoder) if detector.encoder_override else None

@@ -48,9 +48,9 @@ class FitRequest:
     Attributes:
         encoder: that makes the vectors.
         labels: by name, each with `names` and perhaps a `prompt` of its own.
-        given: what is encoded already, by the name of the argument of `fit`: labels, owners, wild, images and so on.
-        words: the names of the rows of `given["wild"]`.
+        given: what is encoded already, by the name of the argument of `fit`: labels, owners, images and their labels.
         sentences: gives what the encoder reads of each row of the labels.
+        find_wild: gives the wild words and their vectors, which are mined by that; see `wild`.
         photos: the ID images, with their vectors and where they come from; None where there are none.
         word_images: a folder with photos of words, if one is named; for methods that say so in `takes`.
         learned: a fitted method of the same kind, whose learned arrays are to be taken as they are; None to learn.
@@ -60,12 +60,17 @@ class FitRequest:
     encoder: Any
     labels: Mapping[str, Any]
     given: Mapping[str, Any]
-    words: Sequence[str]
     sentences: Callable[[], Sequence[Sequence[str]]]
+    find_wild: Callable[[], tuple[list[str], Any]]
     photos: Any = None
     word_images: Any = None
     learned: VectorDetector | None = None
     report: Progress = lambda task, done, total: None
+
+    @cached_property
+    def wild(self) -> tuple[list[str], Any]:
+        """The wild words and their vectors, (n_words, dim); no words and None where the method wants none."""
+        return self.find_wild()
 
 
 @dataclass(frozen=True, eq=False)
