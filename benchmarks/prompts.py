@@ -27,9 +27,9 @@ from outword.encoders import Encoder, get_encoder
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.torch.towers import Towers
 from outword.encoders.torch.transformers import from_parts
+from outword.learning.methods.coop import CoOp
 from outword.learning.prompts import Task, learn
 from outword.maths.methods import DETECTORS, Need
-from outword.maths.methods.coop import CoOp
 from outword.vectors.id_images import IdImages
 from outword.world.sets import WorldSet, world_sets
 from outword.world.things import COLOURS, seen

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
     from outword.detector.predictions import Prediction, Predictions
-    from outword.vectors.photo_words import read_words_per_image
+    from outword.learning.photo_words import read_words_per_image
     from outword.words.labels import read_labels
 
 __all__ = [
@@ -49,7 +49,7 @@ _HOMES = {
     "fit": "detector.fitting",
     "load": "detector.loading",
     "read_labels": "words.labels",
-    "read_words_per_image": "vectors.photo_words",
+    "read_words_per_image": "learning.photo_words",
     "tune": "benchmark.run.tune",
 }
 _MODULES = (

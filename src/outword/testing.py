@@ -254,14 +254,7 @@ def _id_scores(detector: VectorDetector, world: World) -> Array:
 
 
 def _scores(fitted: VectorDetector, world: World, images: Array, *, reset: bool = True) -> Array:
-    """Scores from a fresh start, with an image and its opposite as patches, and words of its own where it wants any."""
+    """Scores from a fresh start, with what the method makes up beside the vectors."""
     if reset:
         fitted.reset()
-    given = {"words": _words(world, images)} if Need.WORDS in fitted.wants() else {}
-    return fitted.score(images, patches=np.stack([images, -images], axis=1), **given)
-
-
-def _words(world: World, images: Array) -> list[Array]:
-    """What an eye would name beside the labels: the wild words nearest to each image, one to five of them."""
-    nearest = np.argsort(-(images @ world.wild.T), axis=1, kind="stable")
-    return [world.wild[order[: 1 + order[0] % 5]] for order in nearest]
+    return fitted.score(images, **fitted.sample_inputs(images, world.wild))

@@ -261,7 +261,7 @@ def test_a_detector_for_other_patches_is_not_loaded(tiny, tmp_path):
     assert outword.load(tmp_path / "new").card["encoder"]["patches"] == "value path"
     del made.card["encoder"]["patches"]  # as before they took the value path
     made.save(tmp_path / "old")
-    with pytest.raises(ArtifactError, match="made for other patch vectors"):
+    with pytest.raises(ArtifactError, match="made for other patches"):
         outword.load(tmp_path / "old")
 
 

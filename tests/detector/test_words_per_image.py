@@ -121,9 +121,9 @@ def test_a_callable_sees_names_pixels_and_vectors(zoc, tmp_path):
     seen.clear()
     from_array = named.explain(np.zeros((64, 64, 3), np.uint8))
     assert seen[0].name == "photos[0]" and [word for word, _ in from_array.words] == ["wall"]
-    assert zoc.words_source is None
+    assert zoc.by_hand == {}
     named.save(tmp_path / "d")
-    assert outword.load(tmp_path / "d").words_source is None
+    assert outword.load(tmp_path / "d").by_hand == {}
 
 
 def test_a_file_of_other_photos_is_a_run_of_errors(place, words):
@@ -169,6 +169,6 @@ def test_a_service_and_a_cluster_say_that_they_cannot(place, words):
 
 def test_words_without_a_method_that_wants_them(saved, words, tmp_path):
     with pytest.raises(ParameterError, match="grounded does not look at words per image"):
-        from outword.detector.inputs import with_file
+        from outword.cli.options import with_file
 
         with_file(outword.load(saved), words)

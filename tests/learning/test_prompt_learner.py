@@ -15,16 +15,15 @@ from helpers.tiny import clip_folder, open_clip_folder
 from outword.base.cache import cache_dir
 from outword.detector.fitting import prepare
 from outword.detector.recipe import resolve
-from outword.detectors import DETECTORS
+from outword.detectors import DETECTORS, LAPT, CoOp, Need, NegPrompt
 from outword.encoders import get_encoder
 from outword.errors import InputError, OutwordError, ParameterError
 from outword.learning import names as in_names
 from outword.learning import prompts as learner
+from outword.learning.methods.prompted import Stage
 from outword.learning.names import Names
 from outword.learning.photos import Crops, crop_box
 from outword.learning.prompts import Task, learn, vectors_of
-from outword.maths.methods import LAPT, CoOp, Need, NegPrompt
-from outword.maths.methods.prompted import Stage
 from outword.testing import check_detector
 from outword.vectors.id_images import IdImages, few_shots, read_id_images
 from outword.world.sets import world_sets
@@ -109,7 +108,7 @@ def test_each_method_learns_and_comes_back_from_disk(method, encoder, folder, tm
     assert all(np.isfinite(loss) for loss in made.card["learned"]["losses"])
     made.save(tmp_path / "made.outword")
     back = outword.load(tmp_path / "made.outword")
-    assert set(back.contexts) == set(DETECTORS[method]().contexts())
+    assert set(back.scorer.learned_contexts) == set(DETECTORS[method]().contexts())
     images = [Image.new("RGB", (64, 64), colour) for colour in ("red", "blue")]
     np.testing.assert_array_equal(back.score(images), made.score(images))
 
@@ -136,9 +135,9 @@ def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_generators_alon
     np.random.seed(5)  # noqa: NPY002
     assert drawn == (torch.rand(1), np.random.random())  # noqa: NPY002
     again, other = (fitted(encoder, method, photos, **QUICK, seed=seed) for seed in (3, 4))
-    for name, context in first.contexts.items():
-        np.testing.assert_array_equal(again.contexts[name], context)
-        assert (other.contexts[name] != context).any()
+    for name, context in first.scorer.learned_contexts.items():
+        np.testing.assert_array_equal(again.scorer.learned_contexts[name], context)
+        assert (other.scorer.learned_contexts[name] != context).any()
 
 
 def test_threads_and_pieces_change_next_to_nothing(encoder, photos, monkeypatch):
@@ -146,7 +145,7 @@ def test_threads_and_pieces_change_next_to_nothing(encoder, photos, monkeypatch)
     for threads, free in ((1, in_names.FREE), (2, in_names.FREE), (1, 0)):  # the last one text at a time, read twice
         monkeypatch.setattr(in_names, "FREE", free)
         with threadpool_limits(threads):
-            contexts.append(fitted(encoder, "coop", photos, **QUICK).contexts["labels"])
+            contexts.append(fitted(encoder, "coop", photos, **QUICK).scorer.learned_contexts["labels"])
     for other in contexts[1:]:
         np.testing.assert_allclose(other, contexts[0], atol=1e-6)
 
@@ -169,7 +168,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(method, stop, encoder, photo
     rest = []
     again = learn(kind, encoder, task, lambda *told: rest.append(told[1]))
     assert rest[0] > 0  # it does not begin anew
-    for name, context in whole.contexts.items():
+    for name, context in whole.scorer.learned_contexts.items():
         np.testing.assert_array_equal(again.contexts[name], context)
 
 
@@ -275,7 +274,7 @@ def test_contexts_move_to_other_labels_unless_they_belong_to_each(encoder, photo
     assert moved.card["learned"] == {**made.card["learned"], "moved": True}
     np.testing.assert_array_equal(moved.fitted_on, made.fitted_on)  # so that it is not calibrated on these
     assert not made.relabel(LABELS).card["learned"]["moved"]
-    expected = vectors_of(made.contexts, encoder, [["apple"], ["sailboat"]], [])
+    expected = vectors_of(made.scorer.learned_contexts, encoder, [["apple"], ["sailboat"]], [])
     np.testing.assert_array_equal(moved.scorer.labels_, expected["labels"])
     np.testing.assert_array_equal(moved.scorer.negatives_, expected["negatives"])
     for method, params in (("lsn", {}), ("coop", {"by_class": True})):
@@ -357,8 +356,9 @@ def test_words_with_photos_are_read_in_the_templates_too(encoder, photos):
 
 def test_negatives_begin_where_the_positive_prompt_ended(encoder, photos):
     made = fitted(encoder, "negprompt", photos, epochs=1, rate=1e-9)
-    np.testing.assert_allclose(made.contexts["negatives"], np.repeat(made.contexts["labels"], 2, 0), atol=2e-5)
-    assert (made.contexts["negatives"][0] != made.contexts["negatives"][1]).any()
+    found = made.scorer.learned_contexts
+    np.testing.assert_allclose(found["negatives"], np.repeat(found["labels"], 2, 0), atol=2e-5)
+    assert (found["negatives"][0] != found["negatives"][1]).any()
     assert NegPrompt().contexts()["negatives"].start == "labels"
 
 

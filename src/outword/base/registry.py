@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -24,12 +25,19 @@ class Registry(Mapping[str, T]):
 
     Messages call what a name stands for `kind`, and send to `see`, the command or page that lists the names. `problem`
     gives why a thing of another package cannot be used, "" if it can; `suffix` follows the name of an entry point.
+    `more` is a module of ours that registers some when it is imported, before those of other packages.
     """
 
     def __init__(
-        self, kind: str, group: str, see: str, problem: Callable[[Any], str] | None = None, suffix: str = ""
+        self,
+        kind: str,
+        group: str,
+        see: str,
+        problem: Callable[[Any], str] | None = None,
+        suffix: str = "",
+        more: str = "",
     ) -> None:
-        self.kind, self.group, self.see, self._suffix = kind, group, see, suffix
+        self.kind, self.group, self.see, self._suffix, self._more = kind, group, see, suffix, more
         self._problem = problem or (lambda thing: "" if callable(thing) else "it is no function")
         self._things: dict[str, T] = {}
         self._about: dict[str, str] = {}
@@ -82,6 +90,8 @@ class Registry(Mapping[str, T]):
             if self._loaded:
                 return
             self._loaded = True
+            if self._more:
+                import_module(self._more)
             from importlib.metadata import entry_points  # slow to import, and rarely needed
 
             for point in sorted(entry_points(group=self.group)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.base.wording import be, counted
-from outword.cli.options import column_option, load_options, words_option
+from outword.cli.options import column_option, load_options, with_file, words_option
 from outword.cli.progress import Progress, note_order, say, show, warn
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ def command(
     """
     from outword.detector.artifact import check_target, finite
     from outword.detector.calibration import calibrated
-    from outword.detector.inputs import with_file
     from outword.detector.loading import load
     from outword.errors import InputError
     from outword.scoring.stream import check_unfitted

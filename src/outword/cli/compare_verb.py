@@ -87,12 +87,12 @@ def command(
     Example:
       outword compare labels.txt --id pets/ --ood textures/ --ood places/ --id-images train/
     """
+    import outword
     from outword.benchmark.run.compare import applicable, compare, open_sets
     from outword.encoders import get_encoder
-    from outword.maths.methods import DETECTORS
+    from outword.maths.methods import DETECTORS, Need
     from outword.photos.sources.patterns import check_there
     from outword.vectors.id_images import find_stray
-    from outword.vectors.photo_words import read_words_per_image
     from outword.words.corpora import get_corpus
     from outword.words.labels import read_labels
 
@@ -101,15 +101,16 @@ def command(
     check_there((*inside, *outside, *id_images))
     for given in filter(None, (corpus, words)):
         get_corpus(given)
-    named_words = read_words_per_image(words_per_image) if words_per_image else None
+    named_words = outword.read_words_per_image(words_per_image) if words_per_image else None
     used = get_encoder(encoder, **runtime)
     sets = open_sets(used, inside, _set_names(outside))
-    photos: dict[str, Any] = {"photo_words": named_words}
+    handed = {Need.WORDS: named_words} if named_words else {}
+    photos: dict[str, Any] = {"by_hand": handed}
     if id_images:
         photos |= {"id_images": id_images, "stray": find_stray(used, id_images, [*names])}
     recipes = applicable(_entries(chosen, kinds), used, corpus=corpus, words=words, sets=sets, tell=_tell, **photos)
     meter = Progress("items")
-    found = compare(recipes, names, sets, id_images=id_images, photo_words=named_words, report=meter, tell=_tell)
+    found = compare(recipes, names, sets, id_images=id_images, by_hand=handed, report=meter, tell=_tell)
     shown = {"method": [*recipes], "ood": [*_set_names(outside)] if by_set else []}
     for line in _lines("json" if as_json else kind, _metered(found, meter, by_set), shown):
         show(line)

@@ -12,7 +12,14 @@ import click
 from outword.base.html import visible
 from outword.cli.failures import check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
-from outword.cli.options import column_option, judge_options, label_column_option, labels_option, words_option
+from outword.cli.options import (
+    column_option,
+    judge_options,
+    label_column_option,
+    labels_option,
+    with_file,
+    words_option,
+)
 from outword.cli.progress import print_table, say, show
 from outword.errors import ImageError, InputError
 
@@ -56,7 +63,6 @@ def command(
       outword explain pets.outword --audit --top 20
     """
     from outword.detector.artifact import finite
-    from outword.detector.inputs import with_file
     from outword.maths.methods import Need
     from outword.scoring.stream import open_source
     from outword.vectors.reader import read

@@ -19,6 +19,7 @@ from outword.cli.options import (
     label_column_option,
     labels_option,
     raw_csv_option,
+    with_file,
     words_option,
 )
 from outword.cli.progress import Progress, say, show
@@ -75,7 +76,6 @@ def command(
       outword filter photos/ --labels labels.txt -o kept/
       outword filter "shards/{000..099}.tar" --detector pets.outword -o kept/ --engine ray
     """
-    from outword.detector.inputs import with_file
     from outword.detector.loading import load
     from outword.scoring.filtering import filter
     from outword.words.labels import read_labels

@@ -165,7 +165,7 @@ def _moved(
         raise ParameterError(f"with --contexts all is as in that detector, got {option}", hint=f"leave {option} out")
     keys = ("encoder", "device", "precision", "batch_size")
     source = load(contexts, **{key: value for key, value in runtime.items() if key in keys})
-    if not source.contexts:
+    if not source.scorer.kept_:
         raise ParameterError(f"{contexts} has no learned prompts: it is of {source.method}", hint="see --method coop")
     return source.relabel(names, meter)
 

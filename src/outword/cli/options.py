@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from outword.cli.choices import Named
+
+if TYPE_CHECKING:
+    from outword.detector.detector import Detector
 
 Command = Callable[..., Any]
 Option = Callable[[Command], Command]
@@ -116,3 +119,16 @@ engine_options = _together(
         "--address", help="Of a Ray cluster to join.  [default: $RAY_ADDRESS, else one is started and shut down]"
     ),
 )
+
+
+def with_file(detector: Detector, path: str | None) -> Detector:
+    """The detector with the file of `--words-per-image`, if one is named; an error for a method that wants none."""
+    import outword
+    from outword.errors import ParameterError
+    from outword.maths.methods import Need
+
+    if path is None:
+        return detector
+    if Need.WORDS not in detector.scorer.wants():
+        raise ParameterError(f"{detector.method} does not look at {Need.WORDS.value}", hint="leave them out")
+    return detector.with_words(outword.read_words_per_image(path))

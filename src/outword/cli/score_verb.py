@@ -18,6 +18,7 @@ from outword.cli.options import (
     labels_option,
     raw_csv_option,
     verbose_option,
+    with_file,
     words_option,
 )
 from outword.cli.progress import Progress, TerminalRows, note_order, say
@@ -79,7 +80,6 @@ def command(
     """
     from outword import kernels
     from outword.base.wording import counted
-    from outword.detector.inputs import with_file
     from outword.scoring.runs import run
 
     detector, paths = split_detector("score", paths, labels)

@@ -117,13 +117,13 @@ def _warm(found: Detector) -> Detector:
     """The detector, its encoder loaded and both warm: the first request is as quick as the next."""
     import numpy as np
 
-    from outword.maths.methods import Need
+    from outword.maths.methods.needs import by_hand
 
     if found.scorer.sees_order:
         wrong = f"{found.method} learns from the images that it scores: clients would change each other's scores"
         raise InputError(wrong, hint="serve a detector of another method")
-    if Need.WORDS in found.scorer.wants():
-        wrong = f"{found.method} needs {Need.WORDS.value}, and requests have none"
+    for need in by_hand(found.scorer.wants()):
+        wrong = f"{found.method} needs {need.value}, and requests have none"
         raise InputError(wrong, hint="serve a detector of another method")
     photo = np.zeros((64, 64, 3), np.uint8)
     found.explain(photo)

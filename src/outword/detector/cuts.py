@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from outword.detector.positives import mostly_unknown
 from outword.errors import InputError
 from outword.maths.kernels import Choice, chosen
-from outword.maths.methods import Need
 from outword.maths.methods.grounded import Grounded
+from outword.maths.methods.needs import of_photo
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
 from outword.maths.thresholds import fit_reference
 from outword.vectors.names import rival_names
@@ -36,8 +36,7 @@ Flags = NDArray[np.bool_]
 
 def can_be_cut(detector: Detector) -> bool:
     """Whether scores of vectors tell what photos score: not for methods that see more of a photo, or other photos."""
-    wants = detector.scorer.wants()
-    return not (detector.scorer.sees_order or {Need.PATCHES, Need.PIXELS, Need.WORDS} & set(wants))
+    return not (detector.scorer.sees_order or of_photo(detector.scorer.wants()))
 
 
 def cut_by_reference(

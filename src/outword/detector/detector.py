@@ -30,12 +30,12 @@ from outword.encoders.names import named_now
 from outword.errors import ArtifactError, InputError
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods import Need, VectorDetector
+from outword.maths.methods.requests import ScoreRequest
 from outword.maths.numerics import Array, unit_rows
 from outword.maths.reference import p_values
 from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.fitted import Hashes, any_of, hashes_of_files, hashes_of_vectors
-from outword.vectors.photo_words import WordSource, WordVectors
 from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet
 from outword.words.corpora import is_named
@@ -45,7 +45,6 @@ from outword.words.prompts import get_prompts
 
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
 ALIKE = "alike_scores"  # nor this one
-CONTEXT = "context/"  # how the names of such arrays begin that are learned tokens
 NOTHING: Hashes = np.zeros(0, np.uint64)
 PathLike = str | os.PathLike[str]
 
@@ -66,8 +65,7 @@ class Detector:
         alike_scores: what those score that look like a label and have no name, sorted; they may show one or not. None
             where there are none.
         vocabulary: names to say what a photo looks like, or None.
-        contexts: tokens that were learned, by name (`outword.learning.prompts`); empty for methods that learn none.
-        words_source: what names words for photos (`with_words`), or None; it is not saved.
+        by_hand: what somebody handed over for the method, by what it is (`handed`); it is not saved.
         encoder_override: whether the encoder was named anew when the detector was loaded.
         fitted_on: hashes of the photos that the method was fitted on (`vectors.fitted`); None where they are not known,
             since the detector was saved before they were kept.
@@ -89,7 +87,6 @@ class Detector:
         reference_scores: ArrayLike | None = None,
         alike_scores: ArrayLike | None = None,
         vocabulary: Vocabulary | None = None,
-        contexts: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
         self.scorer = scorer
         self.labels = list(labels)
@@ -103,8 +100,8 @@ class Detector:
         self.reference_scores = _sorted(reference_scores)
         self.alike_scores = _sorted(alike_scores)
         self.vocabulary = vocabulary
-        self.contexts = dict(contexts or {})
-        self.words_source: WordSource | None = None
+        self.by_hand: Mapping[Need, Any] = {}
+        self._memo: dict[str, Any] = {}
         self._get_encoder = encoder
         self._whole = False
 
@@ -126,11 +123,6 @@ class Detector:
                 hint="fit it again, or name the encoder that it was made with",
             )
         return used
-
-    @cached_property
-    def word_vectors(self) -> WordVectors:
-        """What makes vectors of the words of photos."""
-        return WordVectors(self.encoder, get_prompts(self.card["prompts"]["name"]))
 
     @property
     def method(self) -> str:
@@ -378,7 +370,6 @@ class Detector:
             arrays[ALIKE] = self.alike_scores
         if self.vocabulary is not None:
             arrays[VOCABULARY] = self.vocabulary.vectors
-        arrays |= {f"{CONTEXT}{name}": context for name, context in self.contexts.items()}
         names = self.vocabulary.names if self.vocabulary else ()
         return artifact.Saved({**self.card, **stored}, arrays, self.labels, self.wild, self.rows, list(names))
 
@@ -407,18 +398,35 @@ class Detector:
         """The same detector with other names to say what a photo looks like."""
         return self._with(vocabulary=vocabulary)
 
-    def with_words(self, source: WordSource) -> Detector:
+    def with_words(self, source: Callable[..., Any]) -> Detector:
         """The same detector with what names words for photos, for the methods that want some (`Need.WORDS`).
 
         `source` is called with a list of photos, each with `name`, `pixels` and `vector`, and gives a list of words for
-        each, or an `ImageError` for a photo that it has none for (`outword.vectors.photo_words`). What
+        each, or an `ImageError` for a photo that it has none for (`outword.learning.photo_words`). What
         `outword.read_words_per_image` gives is one, and what `outword.encoders.zoc_decoder` gives. It is not saved.
         """
         if not callable(source):
             raise InputError(
                 f"words must come from a callable, got {source!r}", hint="of a file: outword.read_words_per_image(FILE)"
             )
-        return self._with(words_source=source)
+        return self.handed(Need.WORDS, source)
+
+    def handed(self, need: Need, given: Any) -> Detector:
+        """The same detector with something that its method wants of each photo and cannot find itself."""
+        return self._with(by_hand={**self.by_hand, need: given})
+
+    def score_request(self, images: Any, names: Sequence[str] | None = None) -> ScoreRequest:
+        """What the method is asked with to score photos, pixels (n, height, width, 3) or vectors (n, dim)."""
+        return ScoreRequest(
+            find_encoder=lambda: self.encoder,
+            images=images,
+            names=[""] * len(images) if names is None else names,
+            labels=self.labels,
+            rows=self.rows,
+            find_prompts=lambda: get_prompts(self.card["prompts"]["name"]),
+            by_hand=self.by_hand,
+            memo=self._memo,
+        )
 
     def whole(self) -> Detector:
         """The same detector, that scores by its whole method also where no cut is known: to find one."""
@@ -436,17 +444,14 @@ class Detector:
         all labels together are taken along, and what was measured of them does not hold for others.
         """
         corpus = self.card.get("corpus", {}).get("name")
-        own_words, own_photos = corpus is not None and not is_named(corpus), Need.ID_IMAGES in self.scorer.wants()
-        moves = bool(self.contexts) and all(context.ndim == 3 for context in self.contexts.values())
-        if own_words or (own_photos and not moves):
-            lost = f"word list {corpus}" if own_words else "photos that it was fitted on"
-            why = "each label has learned tokens of its own" if self.contexts else f"the {lost} did not come along"
+        own_words = corpus is not None and not is_named(corpus)
+        if why := f"the word list {corpus} did not come along" if own_words else self.scorer.why_it_stays():
             raise InputError(f"{self.method} cannot be made for other labels: {why}", hint='make it with "outword fit"')
         from outword.detector.fitting import prepare  # which makes detectors
 
-        recipe, contexts = resolve_card(self.card, self.encoder), self.contexts or None
-        prepared = prepare(recipe, labels, contexts=contexts, report=report)
-        if contexts:  # it has seen the same photos
+        recipe, learned_by = resolve_card(self.card, self.encoder), self.scorer if self.scorer.kept_ else None
+        prepared = prepare(recipe, labels, learned_by=learned_by, report=report)
+        if learned_by:  # it has seen the same photos
             learned = {**self.card["learned"], "moved": prepared.labels != self.labels}
             prepared.card.update(learned=learned, id_images=self.card["id_images"])
             prepared = replace(prepared, fitted_on=self.fitted_on)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,20 @@ from numpy.typing import NDArray
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.inputs import missing_inputs
-from outword.detector.positives import Positives, label_coverage, make_negatives, make_positives, make_wild
-from outword.detector.prompting import first_words, read_word_images, with_prompts
+from outword.detector.positives import Positives, label_coverage, make_positives, make_wild, row_sentences
 from outword.detector.recipe import Recipe, default_method, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ParameterError
-from outword.maths.methods import Need
+from outword.maths.methods import DETECTORS, Need, VectorDetector
+from outword.maths.methods.requests import FitRequest
 from outword.vectors.fitted import Hashes
-from outword.vectors.id_images import IdImages, few_shots, read_id_images
+from outword.vectors.id_images import IdImages, read_id_images
 from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import find_reference
 from outword.vectors.vocabulary import Vocabulary
 from outword.vectors.wild import Report, quiet
-from outword.words.labels import Given, check_labels
+from outword.words.labels import Given, Label, check_labels
 from outword.words.prompts import Prompts, get_prompts
-
-if TYPE_CHECKING:
-    from outword.learning.prompts import Contexts
 
 PathLike = str | os.PathLike[str]
 LabelCache = dict[tuple[Prompts, str, bool], Positives]  # by prompts, kinds, and whether a label is one row
@@ -46,8 +43,7 @@ class Prepared:
     given: dict[str, NDArray[Any] | None]
     card: dict[str, Any]
     fitted_on: Hashes | None  # None where it is not known
-    contexts: Mapping[str, NDArray[np.float32]]  # learned before, of a method that learns prompts
-    seconds: float = 0.0  # that took
+    seconds: float = 0.0  # that the method took to make inputs of its own
 
     def fit(self) -> Detector:
         """Fit the method; there is neither a cut yet nor a vocabulary."""
@@ -60,7 +56,6 @@ class Prepared:
             encoder=lambda: encoder,
             fitted_on=self.fitted_on,
             rows=self.rows,
-            contexts=self.contexts,
         )
 
     def finish(self, fpr: float | None = None, report: Report = quiet) -> Detector:
@@ -146,58 +141,77 @@ def prepare(
     *,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
     word_images: PathLike | None = None,
-    contexts: Contexts | None = None,
+    learned_by: VectorDetector | None = None,
     report: Report = quiet,
     label_cache: LabelCache | None = None,
 ) -> Prepared:
     """Encode what a recipe is fitted on; labels, ID images, word images and report are those of `fit`.
 
     `label_cache` keeps what stands for the labels from one call to the next, for several recipes with the same encoder
-    and labels. With `contexts`, which another detector has learned, a method that learns prompts takes those, and no
+    and labels. With `learned_by`, a fitted method of the same kind, what that has learned is taken as it is, and no
     photos.
     """
     typed, card, encoder = check_labels(labels), recipe.card, recipe.encoder
-    if contexts is None and (missing := missing_inputs(recipe, id_images)):
+    if learned_by is None and (missing := missing_inputs(recipe, id_images)):
         raise missing
+    if word_images is not None and "word_images" not in DETECTORS[recipe.method].takes:
+        raise ParameterError(f"{recipe.method} learns nothing from photos of words", hint="leave them out")
     names, given, fitted_on = list(typed), dict[str, NDArray[Any] | None](), NOTHING
     card["label_prompts"] = {name: label.prompt for name, label in typed.items() if label.prompt}
     card["coverage"] = label_coverage(encoder, typed)
-    photos: list[IdImages] = []
-    if Need.ID_IMAGES in recipe.wants and contexts is None:
-        found = _id_images(recipe, id_images, names, report)
-        photos.append(found)
-        card["id_images"] = {
-            "count": len(found.vectors),
-            "classes": len(found.counts),
-            "left_out": len(found.left_out),
-            "fingerprint": found.fingerprint,
-        }
-        given |= {"images": found.vectors, "image_labels": found.classes}
-        fitted_on = found.hashes
-    cache, key = (
-        {} if label_cache is None else label_cache,
-        (recipe.prompts, recipe.kinds, Need.ID_LABELS in recipe.wants),
-    )
-    if key not in cache:
-        cache[key] = make_positives(recipe, typed, card["coverage"], report)
-    positives = cache[key]
+    photos: IdImages | None = None
+    if Need.ID_IMAGES in recipe.wants and learned_by is None:
+        photos = _id_images(recipe, id_images, names, report)
+        card["id_images"] = {}  # which of them, the method says in the end
+        given |= {"images": photos.vectors, "image_labels": photos.classes}
+    positives = _positives(recipe, typed, card["coverage"], label_cache, report)
     card["fpr"] = None
     card["meanings"] = [_listed(asdict(meaning)) for meaning in positives.meanings]
     given |= {"labels": positives.vectors, "owners": positives.owners}
-    if Need.NO_TOWER in recipe.wants:
-        given["negatives"] = make_negatives(recipe, typed, positives.meanings, report)
-    words, others = read_word_images(recipe, typed, word_images, report)
-    if recipe.corpus is not None:
-        mined, given["wild"] = make_wild(recipe, positives, card, report)
-        words = first_words(words, mined) if words else mined
-    if Need.PROMPTS not in recipe.wants:
-        return Prepared(recipe, names, positives.rows, words, given, card, fitted_on, {})
-    # what is wrong with a parameter is said before anything is learned
-    recipe.make_scorer().fit(positives.vectors, given.get("wild"), negatives=positives.vectors)
-    prompts = with_prompts(recipe, typed, words, [*photos, *([others] if others else [])], contexts, report)
-    card["learned"] = prompts.card
-    vectors = {key: value for key, value in given.items() if key not in ("images", "image_labels")} | prompts.given
-    return Prepared(recipe, names, positives.rows, words, vectors, card, fitted_on, prompts.contexts, prompts.seconds)
+    request = FitRequest(
+        encoder=encoder,
+        labels=typed,
+        given=given,
+        sentences=lambda: row_sentences(recipe, typed, positives.meanings),
+        find_wild=lambda: ([], None) if recipe.corpus is None else make_wild(recipe, positives, card, report),
+        photos=photos,
+        word_images=word_images,
+        learned=learned_by,
+        report=report,
+    )
+    made = recipe.make_scorer().fit_inputs(request)
+    words, given["wild"] = request.wild
+    words, photos, seconds = made.pop("words", words), made.pop("photos", photos), made.pop("seconds", 0.0)
+    if photos is not None:
+        card["id_images"], fitted_on = _about(photos), photos.hashes
+    if "learned" in made:
+        card["learned"] = made.pop("learned")
+    return Prepared(recipe, names, positives.rows, words, {**given, **made}, card, fitted_on, seconds)
+
+
+def _positives(
+    recipe: Recipe,
+    labels: Mapping[str, Label],
+    coverage: Mapping[str, str],
+    label_cache: LabelCache | None,
+    report: Report,
+) -> Positives:
+    """What stands for the labels; from the cache, if there is one."""
+    cache = {} if label_cache is None else label_cache
+    key = recipe.prompts, recipe.kinds, Need.ID_LABELS in recipe.wants
+    if key not in cache:
+        cache[key] = make_positives(recipe, labels, coverage, report)
+    return cache[key]
+
+
+def _about(photos: IdImages) -> dict[str, Any]:
+    """What a card says of ID images."""
+    return {
+        "count": len(photos.vectors),
+        "classes": len(photos.counts),
+        "left_out": len(photos.left_out),
+        "fingerprint": photos.fingerprint,
+    }
 
 
 def _listed(values: dict[str, Any]) -> dict[str, Any]:
@@ -206,12 +220,8 @@ def _listed(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _id_images(recipe: Recipe, given: IdImages | Any, labels: Sequence[str], report: Report) -> IdImages:
-    """The photos that are fitted on: all, or for learned prompts a few of each class."""
+    """The photos that are fitted on, or chosen from."""
+    if isinstance(given, IdImages):
+        return given
     with_classes = Need.ID_LABELS in recipe.wants
-    if not isinstance(given, IdImages):
-        given = read_id_images(recipe.encoder, given, labels, with_classes=with_classes, report=report)
-    return (
-        few_shots(given, labels, recipe.params["shots"], recipe.params["seed"])
-        if Need.PROMPTS in recipe.wants
-        else given
-    )
+    return read_id_images(recipe.encoder, given, labels, with_classes=with_classes, report=report)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from outword.detector.recipe import Recipe
-from outword.encoders import Encoder
+from outword.encoders.offers import not_offered
 from outword.errors import InputError, OutwordError, ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
+from outword.maths.methods.needs import by_hand, from_pixels
 from outword.vectors.id_images import IdImages
-from outword.vectors.photo_words import read_words_per_image
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -20,27 +21,26 @@ _STORES = 'a store of "outword embed" will do too; in Python it is id_images='
 
 def check_store(method: str, scorer: VectorDetector, store: str | os.PathLike[str]) -> None:
     """Raise if a method looks at more of an image than its vector, since a store has nothing else."""
-    for need in (Need.PATCHES, Need.PIXELS):
-        if need in scorer.wants():
-            raise InputError(
-                f"{method} needs {need.value}, and {os.fspath(store)} is a store, which has none",
-                hint="name the photos themselves",
-            )
+    for need in from_pixels(scorer.wants()):
+        raise InputError(
+            f"{method} needs {need.value}, and {os.fspath(store)} is a store, which has none",
+            hint="name the photos themselves",
+        )
 
 
-def no_words(method: str) -> InputError:
-    """What to raise, or to show, where nobody names words for photos."""
-    how = "pass --words-per-image FILE, in Python detector.with_words(callable)"
-    return InputError(f"{method} needs {Need.WORDS.value}: {how}", hint="see docs/corpora.md")
+def not_handed(method: str, wants: Iterable[Need], handed: Iterable[Need] = ()) -> InputError | None:
+    """The first thing that somebody must hand over for each scored photo, and has not, as an error; None if all is."""
+    for need in by_hand(wants):
+        if need not in {*handed}:
+            return InputError(f"{method} needs {need.value}: {need.how}", hint="see docs/corpora.md")
+    return None
 
 
-def with_file(detector: Detector, path: str | os.PathLike[str] | None) -> Detector:
-    """The detector with the words per image of a file, if one is named; an error for a method that wants none."""
-    if path is None:
-        return detector
-    if Need.WORDS not in detector.scorer.wants():
-        raise ParameterError(f"{detector.method} does not look at {Need.WORDS.value}", hint="leave them out")
-    return detector.with_words(read_words_per_image(path))
+def check_handed(detector: Detector) -> None:
+    """Raise if the method of a detector wants something of each scored photo that nobody has handed over."""
+    wants = detector.in_force.wants()
+    if by_hand(wants) and (lack := not_handed(detector.method, wants, detector.by_hand)):
+        raise lack
 
 
 def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError | None = None) -> OutwordError | None:
@@ -64,34 +64,11 @@ def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError |
             f"{method} needs a word list of yours, one word a line: pass --corpus FILE, to compare --words FILE",
             hint="for example what your classes are confused with",
         )
-    if lack := _not_offered(method, wants, recipe.encoder):
+    without = " ".join(f"--set {key}={value}" for key, value in DETECTORS[method].on_vectors.items())
+    without = f"{without} scores features only" if without else ""
+    if lack := not_offered(method, recipe.make_scorer().asks(), recipe.encoder, without):
         return lack
     if id_images is not None and Need.ID_IMAGES not in wants:
         probe = ", or fit a head on them with --set head=probe" if "head" in recipe.params else ""
         return ParameterError(f"{method} does not look at ID images", hint=f"leave them out{probe}")
-    return None
-
-
-def _not_offered(method: str, wants: tuple[Need, ...], encoder: Encoder) -> InputError | None:
-    """What a method wants of the encoder, and does not get."""
-    on_patches = Need.PATCHES in wants or getattr(DETECTORS[method], "on_patches", False)
-    if on_patches and "patches" not in encoder.offers:
-        return InputError(
-            f"{method} needs patches: {encoder.name} has none",
-            hint="the CLIP models of open_clip and transformers have them: --encoder clip-vit-b-16",
-        )
-    if Need.PROMPTS in wants and "prompts" not in encoder.offers:
-        return InputError(
-            f"{method} learns prompts, and {encoder.name} cannot be driven from token embeddings",
-            hint="the CLIP models of open_clip and transformers can: --encoder clip-vit-b-16",
-        )
-    if Need.NO_TOWER in wants and "no" not in encoder.offers:
-        return InputError(
-            f"{method} needs an encoder that can say no, clipn:FILE: {encoder.name} cannot",
-            hint='a checkpoint of CLIPN is such a file, or train one on captions of photos: "outword train-no"',
-        )
-    if Need.PIXELS in wants and "pixels" not in encoder.offers:
-        settings = " ".join(f"--set {key}={value}" for key, value in DETECTORS[method].on_vectors.items())
-        hint = f"{settings} scores features only" if settings else "choose an encoder that runs on torch"
-        return InputError(f"{method} needs pixels: {encoder.name} gives no gradients", hint=hint)
     return None

@@ -9,19 +9,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from outword.detector.inputs import no_words
+from outword.detector.inputs import check_handed
 from outword.encoders.base import Pixels, Vectors
 from outword.errors import ImageError
 from outword.maths.kernels import to_numpy
 from outword.maths.kernels.evidence import Evidence
-from outword.maths.methods import Need
+from outword.maths.methods.needs import from_pixels
 from outword.maths.numerics import Array
-from outword.vectors.photo_words import Photo, ask
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -29,15 +28,6 @@ if TYPE_CHECKING:
 FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
 UNCALIBRATED = "uncalibrated"
 Shares = list[tuple[str, float]]
-
-
-class Perturbing(Protocol):
-    """A method that moves the pixels by `epsilon` before it scores them, to the side that raises its score."""
-
-    epsilon: float
-
-    def gradient(self, images: ArrayLike) -> Array:
-        """Gradient of the score by unit image vectors, (n_images, dim)."""
 
 
 @dataclass(frozen=True)
@@ -203,36 +193,20 @@ def judge(
     known already. `names` are what photos are called, for the methods that want words per image; one that nobody has
     words for is an `ImageError`, or, if that is to be `lenient`, one of the `errors` of what is returned.
     """
-    vectors, patches = _encoded(detector, cast(Pixels, images)) if images.ndim == 4 else (images, None)
-    scorer, temperature = detector.in_force, detector.card["encoder"]["temperature"]
-    if scores is None and Need.WORDS in scorer.wants():
-        return _with_own_words(detector, images, to_numpy(vectors), top, names, lenient)
-    if scores is None:
-        found = scorer.begin(vectors, top, temperature, patches=patches)
-    else:
-        found = partial(_known, scores, scorer.evidence(vectors, top, temperature))
-    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, errors=[""] * len(vectors))
-
-
-def _with_own_words(
-    detector: Detector, images: NDArray[Any], vectors: Vectors, top: int, names: Sequence[str] | None, lenient: bool
-) -> Verdicts:
-    """The same for a method that wants words per image."""
-    if detector.words_source is None:
-        raise no_words(detector.method)
-    called = [""] * len(vectors) if names is None else names
-    pixels = images if images.ndim == 4 else [None] * len(vectors)
-    photos = [Photo(*one) for one in zip(called, pixels, vectors, strict=True)]
-    answers = ask(detector.words_source, photos, {*detector.labels, *detector.rows})
-    errors = [answer.message or "no words for it" if isinstance(answer, ImageError) else "" for answer in answers]
-    for name, answer in zip(called, answers, strict=True):
-        if isinstance(answer, ImageError) and not lenient:
-            raise ImageError(f"{name!r}: {answer.message}", hint=answer.hint)
-    good = vectors[[not error for error in errors]]
-    words = [answer for answer in answers if not isinstance(answer, ImageError)]
+    scorer, request = detector.in_force, detector.score_request(images, names)
     temperature = detector.card["encoder"]["temperature"]
-    found = detector.in_force.begin(good, top, temperature, words=detector.word_vectors(words))
-    return Verdicts(detector, found, _seen(detector, good, top), good, words, errors)
+    if scores is not None:
+        vectors, known = request.vectors, partial(_known, scores, scorer.evidence(request.vectors, top, temperature))
+        return Verdicts(detector, known, _seen(detector, vectors, top), vectors, errors=[""] * len(images))
+    check_handed(detector)
+    given = scorer.score_inputs(request)
+    vectors, named, errors = given["images"], given.pop("named", None), given.pop("errors", [None] * len(images))
+    for name, error in zip(request.names, errors, strict=True):
+        if error is not None and not lenient:
+            raise ImageError(f"{name!r}: {error.message}", hint=error.hint)
+    found = scorer.begin(top=top, temperature=temperature, **given)
+    told = [error.message if error else "" for error in errors]
+    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, named, told)
 
 
 def _seen(detector: Detector, vectors: Any, top: int) -> Callable[[], NDArray[np.int64]]:
@@ -249,8 +223,8 @@ def _nothing(n_images: int) -> NDArray[np.int64]:
 
 
 def takes_vectors(detector: Detector) -> bool:
-    """Whether vectors are enough to judge by; patches and changed pixels need the image."""
-    return not {Need.PATCHES, Need.PIXELS} & set(detector.scorer.wants())
+    """Whether vectors are enough to judge by, without the photos themselves."""
+    return not from_pixels(detector.scorer.wants())
 
 
 def side(score: float, threshold: float | None) -> str:
@@ -262,14 +236,3 @@ def side(score: float, threshold: float | None) -> str:
     if threshold is None:
         return UNCALIBRATED
     return "in" if score >= threshold else "out"
-
-
-def _encoded(detector: Detector, pixels: Pixels) -> tuple[Any, Vectors | None]:
-    """Vectors of pixels and, where the method asks for them, of their patches."""
-    encoder, wants = detector.encoder, detector.scorer.wants()
-    if Need.PATCHES in wants:
-        return encoder.encode_patches(pixels)
-    if Need.PIXELS in wants:
-        method = cast(Perturbing, detector.scorer)
-        return encoder.encode_perturbed(pixels, method.gradient, method.epsilon), None
-    return encoder.encode_on_device(pixels), None

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from outword.base.checks import number
 from outword.base.records import mistyped, read_record
 from outword.detector import artifact
-from outword.detector.detector import ALIKE, CONTEXT, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
+from outword.detector.detector import ALIKE, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
 from outword.detector.recipe import checked_params
 from outword.encoders import Precision, get_encoder
-from outword.encoders.base import PATCHES
 from outword.encoders.names import canonical, named_now, parse
+from outword.encoders.offers import versions
 from outword.errors import ArtifactError, OutwordError
-from outword.maths.methods import DETECTORS, Need, VectorDetector
-from outword.maths.methods.prompted import Prompted
+from outword.maths.methods import DETECTORS, VectorDetector
 from outword.maths.numerics import Array, all_finite
 from outword.maths.thresholds import read_threshold
 from outword.vectors.fitted import Hashes
@@ -113,7 +111,6 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         reference_scores=None if by_batch else _scores(saved, REFERENCE),  # older versions kept scores of a batch
         alike_scores=None if by_batch else _scores(saved, ALIKE),
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
-        contexts=_contexts(saved, vectors),
     )
 
 
@@ -141,11 +138,13 @@ def _method(path: PathLike, saved: artifact.Saved, card: dict[str, Any]) -> Vect
     parameters = {**kind.before, **card["method"]["parameters"]}
     checked_params(name, kind, parameters, {}, "outword list methods --long")
     card["method"] = {**card["method"], "parameters": parameters}
-    contexts = {key for key in saved.arrays if key.startswith(CONTEXT)}
-    others = contexts | {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
-    vectors = kind(**parameters).restore({key: array for key, array in saved.arrays.items() if key not in others})
-    if Need.PATCHES in vectors.wants() and card["encoder"].get("patches") != PATCHES:
-        raise ArtifactError(f"{path} was made for other patch vectors than those of today", hint="fit it again")
+    others = {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
+    arrays = {key: array for key, array in saved.arrays.items() if key not in others}
+    vectors = kind(**parameters).restore(arrays)
+    _check_kept(arrays, vectors, name)
+    for need in vectors.wants():
+        if any(card["encoder"].get(offer) != how for offer, how in versions([need.offer]).items()):
+            raise ArtifactError(f"{path} was made for other {need.value} than those of today", hint="fit it again")
     if not _agree(vectors, saved):
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
     return vectors
@@ -186,15 +185,11 @@ def _vocabulary(saved: artifact.Saved, dim: int) -> Vocabulary | None:
     return Vocabulary(saved.vocabulary, found)
 
 
-def _contexts(saved: artifact.Saved, vectors: VectorDetector) -> dict[str, NDArray[np.float32]]:
-    """Learned tokens by name: all that the method has."""
-    found = {name.removeprefix(CONTEXT): array for name, array in saved.arrays.items() if name.startswith(CONTEXT)}
-    if found.keys() != (vectors.contexts().keys() if isinstance(vectors, Prompted) else set()):
-        raise ValueError(f"there must be the contexts of {saved.card['method']['name']}, got {sorted(found)}")
-    for name, array in found.items():
-        if array.dtype != np.float32 or array.ndim not in (3, 4) or not np.isfinite(array).all():
-            raise ValueError(f"the context of {name} must be finite float32 tokens, got {array.dtype} {array.shape}")
-    return found
+def _check_kept(arrays: Iterable[str], vectors: VectorDetector, method: str) -> None:
+    """Raise unless all arrays are there that the method keeps to be made again, and no others of that kind."""
+    found = sorted(name for name in arrays if "/" in name)
+    if found != sorted(vectors.kept_names()):
+        raise ValueError(f"there must be {sorted(vectors.kept_names())} of {method}, got {found}")
 
 
 def _fitted_on(saved: artifact.Saved) -> Hashes | None:

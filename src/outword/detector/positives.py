@@ -67,7 +67,7 @@ def make_positives(
     """
     meanings = understand(labels, kinds_in_use(recipe, coverage), lambda names: are_known(recipe.encoder, names))
     if Need.ID_LABELS in recipe.wants:
-        sentences = _row_sentences(recipe, labels, meanings)
+        sentences = row_sentences(recipe, labels, meanings)
         return Positives(meanings, list(labels), None, encode_words(recipe.encoder, sentences, report))
     named = [[*meaning.names, *meaning.kinds] for meaning in meanings]
     rows = [name for names in named for name in names]
@@ -81,14 +81,7 @@ def make_positives(
     return Positives(meanings, rows, np.repeat(np.arange(len(named)), [*map(len, named)]), vectors)
 
 
-def make_negatives(
-    recipe: Recipe, labels: Mapping[str, Label], meanings: Sequence[Meaning], report: Report = quiet
-) -> Vectors:
-    """What the tower that says no makes of each row of the labels, (n_rows, dim): it reads what the other one reads."""
-    return encode_words(recipe.encoder, _row_sentences(recipe, labels, meanings), report, no=True)
-
-
-def _row_sentences(recipe: Recipe, labels: Mapping[str, Label], meanings: Sequence[Meaning]) -> list[list[str]]:
+def row_sentences(recipe: Recipe, labels: Mapping[str, Label], meanings: Sequence[Meaning]) -> list[list[str]]:
     """What the encoder reads of each row: names and kinds in all templates, or a label's own prompt for its name."""
     if Need.ID_LABELS in recipe.wants:
         return [_sentences(label, recipe.prompts) for label in labels.values()]

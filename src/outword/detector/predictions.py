@@ -208,9 +208,9 @@ def _told(detector: Detector, names: list[str], loaded: LoadedImages, twins: Twi
         if error is not None:
             yield Prediction(name, error=error.message)
             continue
-        look, no_words = next(looks), next(late)
-        if no_words:
-            yield Prediction(name, error=no_words)
+        look, lack = next(looks), next(late)
+        if lack:
+            yield Prediction(name, error=lack)
         else:
             same = twins.note(name, look.fingerprint)
             yield Prediction.of(name, next(verdicts), (*look.notes, *same))

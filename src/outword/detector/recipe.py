@@ -13,9 +13,10 @@ import numpy as np
 
 from outword._version import __version__
 from outword.encoders import Encoder
-from outword.encoders.base import PATCHES
+from outword.encoders.offers import versions
 from outword.errors import ParameterError, unknown
 from outword.maths.methods import DETECTORS, Need, VectorDetector
+from outword.maths.methods.needs import from_pixels
 from outword.maths.mining import MINERS, Miner
 from outword.words.corpora import Corpus, get_corpus
 from outword.words.kinds import Kinds
@@ -79,7 +80,7 @@ class Recipe:
         card: dict[str, Any] = {
             "outword": __version__,
             "method": {"name": self.method, "parameters": dict(self.params)},
-            "encoder": {**encoder, "patches": PATCHES} if Need.PATCHES in self.wants else encoder,
+            "encoder": {**encoder, **versions(need.offer for need in self.wants)},
             "prompts": asdict(self.prompts),
         }
         if self.corpus is not None:
@@ -110,7 +111,7 @@ def resolve(
     and `vectors_only`, by which a method that looks at pixels takes part in its form for vectors, if it has one.
     """
     scorer = make_detector(method, encoder.temperature, _seeded(DETECTORS.get(method), params, seed))
-    on_vectors = dict(scorer.on_vectors) if vectors_only and Need.PIXELS in scorer.wants() else {}
+    on_vectors = dict(scorer.on_vectors) if vectors_only and from_pixels(scorer.wants()) else {}
     if on_vectors:
         scorer = make_detector(method, encoder.temperature, {**scorer.params(), **on_vectors})
     rule = miner or scorer.miner

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from outword.encoders.torch.text_tower import TextTower
 
-PATCHES = "value path"  # what patch vectors are; what is made with them says so, since others are another score
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 Gradient = Callable[[NDArray[Any]], NDArray[np.floating]]
@@ -168,8 +167,7 @@ class Encoder(ABC):
     decoder: str = "pillow"  # what decodes plain JPEGs for it: Pillow, or one that gives nearly the same pixels
     callers: int = 1  # threads that may encode pixels at the same time, where that is quicker than one after the other
     feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
-    # What it gives besides vectors: "patches", "pixels" (gradients back to them), "prompts" (a `text_tower`), "no" (a
-    # second text tower, `encode_no_texts`)
+    # what it gives besides vectors, of those in `outword.encoders.offers`
     offers: tuple[str, ...] = ()
 
     @abstractmethod

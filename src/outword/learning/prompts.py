@@ -1,7 +1,8 @@
 """The prompt learner: moves the tokens before names until the photos of the classes are told apart, by any loss.
 
-A method says which contexts there are, and in which stages they move by which loss (`outword.maths.methods.prompted`);
-the towers stay as they are, and the photos are vectors from the beginning on. What comes of it is small: the contexts.
+A method (`outword.learning.methods.prompted`) says which contexts there are, and in which stages they move by which
+loss; the towers stay as they are, and the photos are vectors from the beginning on. What comes of it is small: the
+contexts.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from outword.base.files import sha256_bytes
 from outword.encoders import Encoder
 from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, OutwordError
+from outword.learning.methods.prompted import Batch, Prompted, Stage
 from outword.learning.names import SMALL, Names
 from outword.learning.photos import Views, encode_views
-from outword.maths.methods.prompted import Batch, Prompted, Stage
 from outword.vectors.id_images import IdImages
 from outword.vectors.wild import Report, quiet
 

@@ -39,7 +39,7 @@ from outword.encoders.base import Loader
 from outword.encoders.packed import VARIABLE, decoder_on_nodes
 from outword.encoders.torch.models import check_here
 from outword.errors import InputError, OutwordError
-from outword.maths.methods import Need
+from outword.maths.methods.needs import by_hand
 from outword.scoring.parts import Progress, left_over
 from outword.scoring.stream import Scored, score_chunk
 from outword.vectors.reader import Chunk, gathered, read
@@ -86,8 +86,8 @@ def score_source(
     if detector.scorer.sees_order:
         message = f"{detector.method} learns from the images that it scores, one after the other, and cannot be spread"
         raise InputError(message, hint="use --engine local")
-    if Need.WORDS in detector.scorer.wants():
-        message = f"{detector.method} needs {Need.WORDS.value}, which do not come along to other processes"
+    for need in by_hand(detector.scorer.wants()):
+        message = f"{detector.method} needs {need.value}, which do not come along to other processes"
         raise InputError(message, hint="use --engine local")
     if source.has_photos and not options.get("trust_encoder") and not options.get("encoder"):
         check_here(detector.card["encoder"]["name"])

@@ -135,12 +135,16 @@ class Scoring:
 
     def about(self) -> dict[str, Any]:
         """What the run is, so that another does not go on with it."""
-        words = getattr(self.detector.words_source, "fingerprint", None)  # of a file; a callable has none
+        handed = self.detector.by_hand.items()
+        # of files; a callable has none
+        known = {need.name.lower(): getattr(given, "fingerprint", None) for need, given in handed}
         decoder = "pillow"
         if self.source.has_photos:
             decoder = decoder_on_nodes() if self.engine else self.detector.encoder.decoder
         return {
-            **({"words": words} if words else {}),
+            **{
+                name: fingerprint for name, fingerprint in known.items() if fingerprint
+            },  # of files; callables have none
             **({"decoder": decoder} if decoder != "pillow" else {}),
             "detector": self.detector.fingerprint,
             "column": self.source.column,

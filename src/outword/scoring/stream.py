@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from outword.detector.detector import Detector
-from outword.detector.inputs import check_store, no_words
+from outword.detector.inputs import check_handed, check_store
 from outword.detector.judge import Verdicts, judge
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, InputError
 from outword.maths.kernels import to_numpy
-from outword.maths.methods import Need
 from outword.photos.quality import UNSEEN, Look
 from outword.photos.sources.base import Piece
 from outword.scoring.rows import Row
@@ -50,8 +49,8 @@ def open_source(
     if not isinstance(detector, Detector):
         raise InputError(f"a detector must be one, got {detector!r}", hint='load it: outword.load("pets.outword")')
     paths, made = list(given), detector.card["encoder"]
-    if paths and Need.WORDS in detector.scorer.wants() and detector.words_source is None:
-        raise no_words(detector.method)
+    if paths:
+        check_handed(detector)
     for path in filter(is_store, paths):
         check_store(detector.method, detector.scorer, path)
     otherwise = (lambda: detector.encoder) if detector.encoder_override else None

@@ -63,23 +63,16 @@ class Encoded:
     span: Span
     paths: list[str]
     vectors: Vectors  # (n, dim), unit rows
-    patches: Vectors | None  # (n, n_patches, dim), if they were asked for
     digests: list[bytes]  # sha256 of the files
     unreadable: list[tuple[str, str]]  # path and reason
 
 
-def vectors_of(encoder: Encoder, source: Source, *, patches: bool = False) -> Iterator[Encoded]:
-    """All of a source as vectors, chunk by chunk: photos are encoded, and those of stores are read.
-
-    With `patches` it also gives the vectors of patches; no store has those, and `InputError` says so.
-    """
-    if patches and source.stores:
-        message = f"patches are needed, and {source.stores[0].path} is a store, which has none"
-        raise InputError(message, hint="name the photos themselves")
+def vectors_of(encoder: Encoder, source: Source) -> Iterator[Encoded]:
+    """All of a source as vectors, chunk by chunk: photos are encoded, and those of stores are read."""
     for chunk in read(source.jobs(), encoder.loader, encoder.chunk, hashed=True):
         pairs = list(zip(chunk.paths, chunk.errors, strict=True))
         good, unreadable = [path for path, error in pairs if not error], [pair for pair in pairs if pair[1]]
-        yield Encoded(chunk.span, good, *_encode(encoder, chunk.values, patches), chunk.digests, unreadable)
+        yield Encoded(chunk.span, good, _encode(encoder, chunk.values), chunk.digests, unreadable)
 
 
 def read(
@@ -206,9 +199,7 @@ def _message(error: ImageError | None) -> str:
     return error.message if error else ""
 
 
-def _encode(encoder: Encoder, values: Array, patches: bool) -> tuple[Vectors, Vectors | None]:
+def _encode(encoder: Encoder, values: Array) -> Vectors:
     if not len(values):
-        return np.zeros((0, encoder.dim), np.float32), None
-    if values.ndim == 2:  # of a store
-        return values, None
-    return encoder.encode_patches(values) if patches else (encoder.encode_pixels(values), None)
+        return np.zeros((0, encoder.dim), np.float32)
+    return values if values.ndim == 2 else encoder.encode_pixels(values)  # of a store, or photos

@@ -117,13 +117,17 @@ def _from(task: str, start: int, total: int, report: Report) -> Report:
 
 
 def encode_words(
-    encoder: Encoder, sentences: Sequence[Sequence[str]], report: Report = quiet, *, no: bool = False
+    encoder: Encoder,
+    sentences: Sequence[Sequence[str]],
+    report: Report = quiet,
+    *,
+    encode: Callable[[Sequence[str]], Vectors] | None = None,
 ) -> Vectors:
     """One unit vector a word: the vectors of its sentences are averaged, then normalised.
 
-    With `no` they are those of the tower that says no.
+    Texts are encoded by `encode`, by default the encoder's `encode_texts`.
     """
-    encode = encoder.encode_no_texts if no else encoder.encode_texts
+    encode = encode or encoder.encode_texts
     out = np.empty((len(sentences), encoder.dim), np.float32)
     with one_warning():
         for start in range(0, len(sentences), CHUNK):

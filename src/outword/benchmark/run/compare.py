@@ -15,14 +15,14 @@ from outword.benchmark.run.results import Place, Row
 from outword.benchmark.run.suite import Entry
 from outword.benchmark.run.task import Task
 from outword.detector.fitting import LabelCache
-from outword.detector.inputs import check_store, missing_inputs, no_words
+from outword.detector.inputs import check_store, missing_inputs, not_handed
 from outword.detector.recipe import PathLike, Recipe
 from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import DETECTORS, Need
+from outword.maths.methods.needs import from_pixels
 from outword.vectors.fitted import any_of, hashes_of_vectors, short
 from outword.vectors.id_images import read_id_images
-from outword.vectors.photo_words import WordSource
 from outword.vectors.reader import vectors_of
 from outword.vectors.source import Source
 from outword.vectors.wild import Report, quiet
@@ -55,7 +55,7 @@ def applicable(
     words: PathLike | None = None,
     id_images: object = None,
     stray: InputError | None = None,
-    photo_words: WordSource | None = None,
+    by_hand: Iterable[Need] = (),
     sets: Sequence[Opened] = (),
     tell: Tell = silent,
 ) -> dict[str, Recipe]:
@@ -63,8 +63,8 @@ def applicable(
 
     The name says which parameters were set, also those by which a method that looks at pixels is content with vectors.
     Nothing is encoded. `corpus` is for the methods that take any words, `words` for those that want a list of the
-    user's, `id_images` and `stray` (see `missing_inputs`) for those that look at ID images, `photo_words` for those
-    that want words per image; `sets` are to be scored.
+    user's, `id_images` and `stray` (see `missing_inputs`) for those that look at ID images, `by_hand` what was
+    handed over for photos (`Detector.handed`); `sets` are to be scored.
     """
     found: dict[str, Recipe] = {}
     for entry in entries:
@@ -74,8 +74,8 @@ def applicable(
                 check_store(recipe.method, recipe.make_scorer(), store.path)
             if missing := missing_inputs(recipe, id_images if Need.ID_IMAGES in recipe.wants else None, stray):
                 raise missing
-            if Need.WORDS in recipe.wants and photo_words is None:
-                raise no_words(recipe.method)
+            if lack := not_handed(recipe.method, recipe.wants, by_hand):
+                raise lack
         except OutwordError as error:
             tell(f"left out: {entry.method}: {error.message}")
         else:
@@ -90,15 +90,15 @@ def compare(
     sets: Sequence[Opened],
     *,
     id_images: Sequence[PathLike] = (),
-    photo_words: WordSource | None = None,
+    by_hand: Mapping[Need, Any] | None = None,
     report: Report = quiet,
     tell: Tell = silent,
 ) -> Iterator[list[Row]]:
     """Encode the photos, then give the rows of each method, one for each OOD set, as soon as they are ready.
 
     All recipes have the same encoder; labels come with their own prompts, if they have any. `id_images` are photos of
-    the classes, for the methods that look at some, and `photo_words` names words for photos, which it knows by name and
-    vector alone, for the methods that want some.
+    the classes, for the methods that look at some, and `by_hand` is what was handed over for photos
+    (`Detector.handed`), which are known there by name and vector alone.
     """
     if not recipes:
         raise none_applies()
@@ -118,7 +118,7 @@ def compare(
         )
     task = Task(dict(labels), np.arange(len(inside.paths)), fit_on)
     places = {name: Place(INSIDE, encoder.name, "", name) for name in recipes}
-    given: dict[str, Any] = {"seed": SEED, "photo_words": photo_words}
+    given: dict[str, Any] = {"seed": SEED, "by_hand": by_hand or {}}
     cells = (Cell(places[name], recipe, task, inside, outside, **given) for name, recipe in recipes.items())
     yield from run_cells(cells, report=report, tell=tell)
 
@@ -128,7 +128,8 @@ def _slowness(recipe: Recipe) -> tuple[bool, ...]:
 
     Prompts are learned, photos are encoded once more, a corpus is encoded, classes are learned.
     """
-    return tuple(need in recipe.wants for need in (Need.PROMPTS, Need.PATCHES, Need.WILD, Need.ID_LABELS))
+    trains, anew = DETECTORS[recipe.method].trains, bool(from_pixels(recipe.wants))
+    return trains, anew, Need.WILD in recipe.wants, Need.ID_LABELS in recipe.wants
 
 
 def run_cells(cells: Iterable[Cell], *, report: Report = quiet, tell: Tell = silent) -> Iterator[list[Row]]:

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,14 @@ from outword.detector.fitting import LabelCache, prepare
 from outword.detector.judge import judge
 from outword.detector.recipe import Recipe
 from outword.encoders.base import Vectors
+from outword.encoders.offers import OFFERS
 from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
+from outword.maths.methods.needs import from_pixels, of_photo
 from outword.maths.metrics import aupr, auroc, fpr_at_tpr, threshold_at_tpr
 from outword.maths.numerics import Array
 from outword.vectors.id_images import IdImages
-from outword.vectors.photo_words import WordSource
-from outword.vectors.reader import STORED, vectors_of
+from outword.vectors.reader import STORED, read
 from outword.vectors.source import find_source
 from outword.vectors.wild import Report, quiet
 
@@ -69,7 +70,7 @@ class Cell:
     seed: int = 0  # of everything that is drawn by chance
     drawn: bool = False  # whether labels or photos of the task were drawn by the seed
     samples: int = 0  # of the bootstrap; without any, intervals are NaN
-    photo_words: WordSource | None = None  # for methods that want words per image
+    by_hand: Mapping[Need, Any] = field(default_factory=dict)  # what was handed over for photos
 
     @property
     def chance(self) -> bool:
@@ -101,7 +102,7 @@ class Cell:
             "kinds": recipe.kinds,
             "encoder": {
                 **{fact: card["encoder"][fact] for fact in ("name", "fingerprint", "options")},
-                **{fact: card["encoder"][fact] for fact in ("patches",) if fact in card["encoder"]},
+                **{fact: card["encoder"][fact] for fact in OFFERS if fact in card["encoder"]},
                 "precision": getattr(encoder, "precision", None),
             },
             "id_images": found and {"count": len(found.vectors), "fingerprint": found.fingerprint},
@@ -136,8 +137,8 @@ class Cell:
         started = time.perf_counter()
         detector = prepared.fit()
         fit_seconds = time.perf_counter() - started + prepared.seconds
-        if self.photo_words is not None:
-            detector = detector.with_words(self.photo_words)
+        for need, given in self.by_hand.items():
+            detector = detector.handed(need, given)
         return Measured(detector, *self._score(detector), self.task.rows, fit_seconds)
 
     def _score(self, detector: Detector) -> tuple[Scores, dict[str, float]]:
@@ -241,29 +242,32 @@ def stream_scores(scorer: VectorDetector, inside: Vectors, outside: Vectors, see
     return scores[: len(inside)], scores[len(inside) :]
 
 
-def _with_words(detector: Detector, vectors: Vectors, names: list[str]) -> Array:
-    """Scores of photos by words that are named for each, some photos at a time, so that few words are in memory."""
-    parts = (slice(start, start + STORED) for start in range(0, len(names), STORED))
-    return np.concatenate([np.zeros(0), *(judge(detector, vectors[at], 0, names=names[at]).scores for at in parts)])
-
-
 def _set_scores(detector: Detector, photos: Photos, rows: Indices | slice = slice(None)) -> Array:
     """Scores of some photos of a set, by their vectors.
 
-    Patches are kept nowhere: for a method that looks at them, the photos are encoded once more.
+    For a method that looks at more of a photo than its vector, the photos are read once more.
     """
-    scorer, encoder = detector.scorer, detector.encoder
-    if Need.WORDS in scorer.wants():
-        return _with_words(detector, photos.vectors[rows], np.array(photos.paths, object)[rows].tolist())
-    if Need.PATCHES not in scorer.wants():
-        return scorer.score(photos.vectors[rows])
-    wanted, found = frozenset(photos.paths), dict[str, float]()
-    for some in vectors_of(encoder, find_source(photos.found.paths, encoder, only=wanted.__contains__), patches=True):
-        if some.paths:
-            found |= zip(some.paths, scorer.score(some.vectors, patches=some.patches).tolist(), strict=True)
+    wants = detector.scorer.wants()
+    if not of_photo(wants):
+        return detector.scorer.score(photos.vectors[rows])
+    if from_pixels(wants):
+        return _scores_of_photos(detector, photos)[rows]
+    vectors, names = photos.vectors[rows], np.array(photos.paths, object)[rows].tolist()
+    parts = (slice(start, start + STORED) for start in range(0, len(names), STORED))  # little else is in memory
+    return np.concatenate([np.zeros(0), *(judge(detector, vectors[at], 0, names=names[at]).scores for at in parts)])
+
+
+def _scores_of_photos(detector: Detector, photos: Photos) -> Array:
+    """Scores of all photos of a set, which are decoded again."""
+    encoder, wanted, found = detector.encoder, frozenset(photos.paths), dict[str, float]()
+    source = find_source(photos.found.paths, encoder, only=wanted.__contains__)
+    for chunk in read(source.jobs(), encoder.loader, encoder.chunk):
+        names = [path for path, error in zip(chunk.paths, chunk.errors, strict=True) if not error]
+        if names:
+            found |= zip(names, judge(detector, chunk.values, 0, names=names).scores.tolist(), strict=True)
     if lost := wanted - found.keys():
         raise InputError(
             f"{len(lost):,} photos of {photos.name} could be read before, and cannot any more",
             hint="see that nothing changes them during the run",
         )
-    return np.array([found[path] for path in photos.paths])[rows]
+    return np.array([found[path] for path in photos.paths])

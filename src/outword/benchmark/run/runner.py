@@ -19,7 +19,7 @@ from outword.benchmark.run.results import Condition, Outcome, Place, Results, Ro
 from outword.benchmark.run.suite import FOLDER, SWEPT, Entry, Suite
 from outword.benchmark.run.task import Task, half, make_task
 from outword.detector.fitting import LabelCache
-from outword.detector.inputs import missing_inputs, no_words
+from outword.detector.inputs import missing_inputs, not_handed
 from outword.detector.recipe import CORPUS, make_detector
 from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
@@ -241,8 +241,8 @@ class Runner:
             cell = Cell(place, recipe, task, photos, ood, plan.seed, drawn, self.samples)
             if missing := missing_inputs(recipe, cell.id_images):
                 raise missing
-            if Need.WORDS in recipe.wants:
-                raise no_words(recipe.method)
+            if lack := not_handed(recipe.method, recipe.wants):
+                raise lack
             if cell.chance or plan.seed == 0:  # one seed stands for all where nothing is drawn
                 self._measure(cell)
         except OutwordError as error:

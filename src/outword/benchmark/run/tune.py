@@ -26,6 +26,7 @@ from outword.encoders import Encoder, get_encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError, unknown
 from outword.maths.methods import DETECTORS, Need
+from outword.maths.methods.needs import of_photo
 from outword.maths.reference import look_unrelated
 from outword.photos.sources.patterns import check_there
 from outword.vectors.fitted import hashes_of_vectors, short
@@ -191,7 +192,7 @@ def _there(paths: PathLike | Iterable[PathLike]) -> list[str]:
 
 def entries(methods: Iterable[str] | None = None, kinds: str | None = None, tell: Tell = silent) -> list[Entry]:
     """The methods that may be chosen, for `applicable`; those that learn the classes from photos have no kinds."""
-    asked = [name for name in DETECTORS if Need.PROMPTS not in DETECTORS[name].needs] if methods is None else methods
+    asked = [name for name in DETECTORS if not DETECTORS[name].trains] if methods is None else methods
     found = []
     for name in asked:
         if name not in DETECTORS:
@@ -205,8 +206,11 @@ def entries(methods: Iterable[str] | None = None, kinds: str | None = None, tell
 
 def _more_than_vectors(method: str) -> str:
     """What a method looks at beside the vector of a photo, if there is no way without it."""
-    wanted = (need.value for need in (Need.PATCHES, Need.WORDS) if need in DETECTORS[method].needs)
-    return "photos scored before" if DETECTORS[method].sees_order else next(wanted, "")
+    kind = DETECTORS[method]
+    if kind.sees_order:
+        return "photos scored before"
+    wanted = [] if kind.on_vectors else of_photo(kind.needs)
+    return wanted[0].value if wanted else ""
 
 
 def _once(contents: Sequence[int], vectors: Vectors, tell: Tell) -> Indices:

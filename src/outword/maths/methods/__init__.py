@@ -24,19 +24,11 @@ from outword.maths.methods.react import ReAct
 from outword.maths.methods.ash import ASH
 from outword.maths.methods.vos import VOS
 from outword.maths.methods.npos import NPOS
-from outword.maths.methods.coop import CoOp
-from outword.maths.methods.fa import FA
-from outword.maths.methods.locoop import LoCoOp
-from outword.maths.methods.sct import SCT
-from outword.maths.methods.lsn import LSN
-from outword.maths.methods.negprompt import NegPrompt
-from outword.maths.methods.lapt import LAPT
-from outword.maths.methods.zoc import ZOC
-from outword.maths.methods.clipn import CLIPN
-from outword.maths.methods.base import DETECTORS, VectorDetector, Need
+from outword.maths.methods.base import DETECTORS, VectorDetector
+from outword.maths.methods.needs import Need
 
 __all__ = [
-    "ASH", "CLIPN", "CSP", "DETECTORS", "EOE", "FA", "GLMCM", "KNN", "LAPT", "LSN", "MCM", "MSP", "NPOS", "ODIN", "SCT",
-    "VOS", "ZOC", "AdaNeg", "CoOp", "Debiased", "Energy", "Entropy", "GradNorm", "Grounded", "LoCoOp", "Mahalanobis",
-    "MaxLogit", "Need", "NegLabel", "NegPrompt", "ReAct", "Var", "VectorDetector", "ViM",
+    "ASH", "CSP", "DETECTORS", "EOE", "GLMCM", "KNN", "MCM", "MSP", "NPOS", "ODIN", "VOS", "AdaNeg", "Debiased",
+    "Energy", "Entropy", "GradNorm", "Grounded", "Mahalanobis", "MaxLogit", "Need", "NegLabel", "ReAct", "Var",
+    "VectorDetector", "ViM",
 ]  # fmt: skip

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, fields
-from enum import Enum
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,6 +18,9 @@ from outword.errors import InputError, NotFittedError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, to_numpy, using
 from outword.maths.kernels.evidence import Evidence, largest
 from outword.maths.kernels.rows import in_blocks
+from outword.maths.methods.needs import Need as Need  # noqa: PLC0414  # plug-ins have it from here
+from outword.maths.methods.needs import of_photo
+from outword.maths.methods.requests import FitRequest, Inputs, ScoreRequest
 from outword.maths.numerics import UNIT_TOLERANCE, Array, all_finite, blocks, matrix, softmax, unit_rows
 
 if TYPE_CHECKING:
@@ -32,35 +35,6 @@ T = TypeVar("T")
 def parameter(default: T, rule: Callable[..., None] = number, **bounds: Any) -> T:
     """A field of a method with its rule from `outword.base.checks`: `rule(name, value, **bounds)` raises."""
     return field(default=default, metadata={"rule": partial(rule, **bounds)})
-
-
-class Need(Enum):
-    """One kind of input; the value is what lists call it, `about` one line for the docs."""
-
-    about: str
-    LABELS = "labels", "the vectors of the class names"
-    WILD = "wild words", "words that compete with the labels, from a corpus"
-    ID_IMAGES = "ID images", "photos that show the classes, in folders, archives, lists or stores (`--id-images`)"
-    ID_LABELS = "ID image labels", "which photo shows which class: sub-folders named after the labels"
-    HEAD = (
-        "head",
-        "logits of a linear head: the labels themselves, or with `--set head=probe` a linear probe on ID images",
-    )
-    PROMPTS = (
-        "learned prompts",
-        "tokens learned on ID images: the CLIP models of open_clip and transformers can",
-    )
-    NEGATIVES = "negatives", "vectors that say no to each label: of learned prompts, or of a second text tower"
-    NO_TOWER = "tower that says no", "a second text tower, trained to say no: an encoder `clipn:FILE` has it"
-    PATCHES = "patches", "a vector for each part of an image: the CLIP models of open_clip and transformers have them"
-    PIXELS = "pixels", "gradients from the score back to the pixels: encoders that run on torch have them"
-    WORDS = "words per image", "what somebody, or some model, names in each photo (`--words-per-image`)"
-
-    def __new__(cls, value: str, about: str) -> Need:
-        """The two texts of each line above, told apart."""
-        need = object.__new__(cls)
-        need._value_, need.about = value, about
-        return need
 
 
 class VectorDetector(ABC):
@@ -80,6 +54,8 @@ class VectorDetector(ABC):
     rivals: ClassVar[bool] = False  # whether `outword.fit` lets readable names compete beside the mined words
     sees_order: ClassVar[bool] = False  # whether a score depends on the images scored before; then there is a `reset`
     sees_axes: ClassVar[bool] = False  # whether turning all vectors together changes the scores
+    takes: ClassVar[tuple[str, ...]] = ()  # fields of `FitRequest` that few methods have a use for
+    trains: ClassVar[bool] = False  # whether `fit_inputs` learns something with the encoder, which takes its time
     before: ClassVar[Mapping[str, Any]] = {}  # what detectors do that were saved when these parameters were not there
 
     labels_: NDArray[np.floating]  # (n_rows, dim), as given to `fit`; `_y` are the same as unit rows
@@ -87,6 +63,7 @@ class VectorDetector(ABC):
     wild_: NDArray[np.floating] | None = None  # (n_wild, dim), as given to `fit`
     # (n_sets, n_rows, dim), as given to `fit`; `_no` are the same as unit rows
     negatives_: NDArray[np.floating] | None = None
+    kept_: Mapping[str, NDArray[Any]] = MappingProxyType({})  # those of `kept_names`, by name; of some methods
     default_threshold_: float | None = None  # where the verdict changes before calibration, if there is such a point
     _fitted = False
 
@@ -101,6 +78,31 @@ class VectorDetector(ABC):
     def wants(self) -> tuple[Need, ...]:
         """What these parameters need; `needs`, unless a subclass says otherwise."""
         return self.needs
+
+    def asks(self) -> tuple[str, ...]:
+        """What the encoder must offer (`outword.encoders.offers`) to fit these parameters, and to score with them."""
+        return tuple(need.offer for need in self.wants() if need.offer)
+
+    def fit_inputs(self, request: FitRequest) -> Inputs:
+        """What the method makes itself of what is there, before it is fitted; arguments of `fit` by name.
+
+        They come beside those of `request.given`, or in place of them. Four names are no arguments of `fit`: "photos",
+        the ID images that were chosen of all, "words", the names of the wild words where they are others, "learned",
+        what the card of a detector says of it, and "seconds", that it took.
+        """
+        return {}
+
+    def score_inputs(self, request: ScoreRequest) -> Inputs:
+        """What is scored of photos; arguments of `begin` by name, "images" and what the method wants beside them.
+
+        Two names are no arguments of `begin`: "errors", an `ImageError` or None for each photo, where some cannot be
+        scored and have no row in what is given, and "named", the words that the evidence of each image is of.
+        """
+        return {"images": request.vectors}
+
+    def sample_inputs(self, images: Array, words: Array) -> Inputs:
+        """Something to try the method out with: arguments of `score` beside images, made of vectors alone."""
+        return {}
 
     def fit(
         self,
@@ -129,7 +131,7 @@ class VectorDetector(ABC):
         y = None if labels is None and Need.LABELS not in wants else self._rows(Need.LABELS, "labels", labels)
         dim = None if y is None else y.shape[1]
         u = self._rows(Need.WILD, "wild", wild, dim) if Need.WILD in wants else None
-        learns = Need.ID_IMAGES in wants and Need.PROMPTS not in wants  # prompts were learned on the images before
+        learns = Need.ID_IMAGES in wants and not self.trains  # else it has learned on the images before
         x = self._rows(Need.ID_IMAGES, "images", images, dim) if learns else None
         classes = self._classes(image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
         known = next((rows for rows in (y, u, x) if rows is not None), np.zeros((0, 0)))
@@ -145,15 +147,13 @@ class VectorDetector(ABC):
         self._fitted = True
         return self
 
-    def score(
-        self, images: ArrayLike, *, patches: ArrayLike | None = None, words: Sequence[ArrayLike] | None = None
-    ) -> Array:
+    def score(self, images: ArrayLike, **more: Any) -> Array:
         """Score of each image, (n_images,) float64, in blocks. Rows that are not unit vectors are normalised.
 
         Args:
             images: (n_images, dim).
-            patches: (n_images, n_patches, dim), for the methods that look at parts; the others do not look at it.
-            words: the words of each image, (n_words, dim) an image, for the methods that want some (`Need.WORDS`).
+            more: what some methods want of each image beside its vector (`score_inputs`), such as `patches` (n_images,
+                n_patches, dim); the others do not look at it.
         """
         x = self._checked(images)
         if not self.sees_order:
@@ -165,21 +165,14 @@ class VectorDetector(ABC):
         return out
 
     def begin(
-        self,
-        images: ArrayLike,
-        top: int,
-        temperature: float,
-        *,
-        patches: ArrayLike | None = None,
-        words: Sequence[ArrayLike] | None = None,
+        self, images: ArrayLike, top: int, temperature: float, **more: Any
     ) -> Callable[[], tuple[Array, Evidence]]:
         """Begin to judge images; what is returned gives scores, and the labels and words that speak for them.
 
         `score` and `evidence`, whose arguments these are, are one pass if they share one, and on a device it is not
         waited for. With a `top` of 0 there are scores alone.
         """
-        given: dict[str, Any] = {"patches": patches} if words is None else {"patches": patches, "words": words}
-        scores = self.score(images, **given)
+        scores = self.score(images, **more)
         found = scores, self.evidence(images, top, temperature) if top else Evidence.none(len(scores))
         return lambda: found
 
@@ -253,7 +246,15 @@ class VectorDetector(ABC):
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that `restore` needs to score exactly as this detector does."""
         found = {name: getattr(self, f"{name}_", None) for name in (*GIVEN, *self.learned)}
-        return {name: np.asarray(array) for name, array in found.items() if array is not None}
+        return {**{name: np.asarray(array) for name, array in found.items() if array is not None}, **self.kept_}
+
+    def kept_names(self) -> tuple[str, ...]:
+        """The names of arrays that are kept to make the method again for other labels; each has a "/" in it."""
+        return ()
+
+    def why_it_stays(self) -> str:
+        """Why the method cannot be made for other labels from what it has; "" if it can."""
+        return "the photos that it was fitted on did not come along" if Need.ID_IMAGES in self.wants() else ""
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
         """Take the arrays of `state`, instead of `fit`, and see that they fit together."""
@@ -263,6 +264,7 @@ class VectorDetector(ABC):
             if not all_finite(array):
                 raise InputError(f"{name} must be finite, got NaN or infinity", hint="fit it again")
         self._keep(*(state.get(name) for name in GIVEN))  # type: ignore[arg-type]
+        self.kept_ = {name: state[name] for name in self.kept_names() if name in state}
         for name in self.learned:
             setattr(self, f"{name}_", state.get(name))
         self._prepare()
@@ -277,9 +279,8 @@ class VectorDetector(ABC):
     def _try_out(self) -> None:
         """Score one image, to see that the arrays belong together."""
         row = np.eye(1, self.labels_.shape[1])
-        given = {"words": [row]} if Need.WORDS in self.wants() else {}
         with using("numpy"):
-            self.score(row, patches=row[:, None], **given)
+            self.score(row, **self.sample_inputs(row, row))
         self.reset()
         learned = self.class_logits(row)
         if learned is not None and learned[1].shape != (1, len(learned[0])):
@@ -384,7 +385,11 @@ def _problem(kind: Any) -> str:
     if not (isinstance(kind, type) and issubclass(kind, VectorDetector) and hasattr(kind, "__dataclass_fields__")):
         return "it is no dataclass that derives from VectorDetector"
     kind()  # an abstract method, a parameter without a default, a fault of its own
+    if (needed := of_photo(kind.needs)) and kind.score_inputs is VectorDetector.score_inputs:
+        return f"it needs {needed[0].value}, and has no score_inputs"
     return "" if getattr(kind, "summary", "") else "it has no summary"
 
 
-DETECTORS: Registry[type[VectorDetector]] = Registry("method", "outword.detectors", "outword list methods", _problem)
+DETECTORS: Registry[type[VectorDetector]] = Registry(
+    "method", "outword.detectors", "outword list methods", _problem, more="outword.learning.methods"
+)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +12,7 @@ from outword.errors import InputError
 from outword.maths.kernels.rows import in_blocks
 from outword.maths.methods.base import DETECTORS, Need, parameter
 from outword.maths.methods.mcm import MCM
+from outword.maths.methods.requests import Inputs, ScoreRequest
 from outword.maths.numerics import UNIT_TOLERANCE, Array, unit_rows
 
 
@@ -42,9 +42,18 @@ class GLMCM(MCM):
     summary = "MCM of the image plus MCM of its best patch"
     needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.PATCHES)
 
-    def score(
-        self, images: ArrayLike, *, patches: ArrayLike | None = None, words: Sequence[ArrayLike] | None = None
-    ) -> Array:
+    def score_inputs(self, request: ScoreRequest) -> Inputs:
+        """The photos and their patches, encoded in one go."""
+        if Need.PATCHES not in self.wants() or request.pixels is None:
+            return super().score_inputs(request)
+        images, patches = request.encoder.encode_patches(request.pixels)
+        return {"images": images, "patches": patches}
+
+    def sample_inputs(self, images: Array, words: Array) -> Inputs:
+        """Each image and its opposite as patches."""
+        return {"patches": np.stack([images, -images], axis=1)}
+
+    def score(self, images: ArrayLike, *, patches: ArrayLike | None = None, **more: Any) -> Array:
         """See `VectorDetector.score`; patches (n_images, n_patches, dim) are in the space of the labels."""
         whole = super().score(images)
         if not self.weight:

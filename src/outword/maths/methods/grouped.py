@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -65,30 +65,22 @@ class WordsDetector(VectorDetector):
         """The sets of positive vectors whose masses `_combine` is given."""
         return [self._y]
 
-    def score(
-        self, images: ArrayLike, *, patches: ArrayLike | None = None, words: Sequence[ArrayLike] | None = None
-    ) -> Array:
+    def score(self, images: ArrayLike, **more: Any) -> Array:
         """Score of each image, (n_images,) float64. Rows that are not unit vectors are normalised.
 
         The backend that is `chosen` (see `outword.kernels`) computes. Where that is a device, images may lie there
-        already: a tensor of torch is taken as it is. Patches and words per image are not looked at.
+        already: a tensor of torch is taken as it is. There is nothing to look at beside them.
         """
         if type(self)._score is not WordsDetector._score:
             return super().score(images)
         return self._one_pass(images, 0)()[0]
 
     def begin(
-        self,
-        images: ArrayLike,
-        top: int,
-        temperature: float,
-        *,
-        patches: ArrayLike | None = None,
-        words: Sequence[ArrayLike] | None = None,
+        self, images: ArrayLike, top: int, temperature: float, **more: Any
     ) -> Callable[[], tuple[Array, Evidence]]:
         """Begin to judge images; see `VectorDetector.begin`."""
         if type(self)._score is not WordsDetector._score or not self._tells(self._share_temperature(temperature)):
-            return super().begin(images, top, temperature, patches=patches)
+            return super().begin(images, top, temperature, **more)
         return self._one_pass(images, top)
 
     def _one_pass(self, images: Any, top: int) -> Callable[[], tuple[Array, Evidence]]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from outword.maths.methods.base import DETECTORS, Need, parameter
 from outword.maths.methods.headed import HeadedDetector
+from outword.maths.methods.requests import Inputs, ScoreRequest
 from outword.maths.numerics import Array, largest_probability, softmax
 
 
@@ -46,6 +47,12 @@ class ODIN(HeadedDetector):
     def wants(self) -> tuple[Need, ...]:
         """Without a step, no pixels."""
         return tuple(need for need in super().wants() if need is not Need.PIXELS or self.epsilon > 0)
+
+    def score_inputs(self, request: ScoreRequest) -> Inputs:
+        """The photos with their pixels moved; vectors are scored as they are."""
+        if Need.PIXELS not in self.wants() or request.pixels is None:
+            return super().score_inputs(request)
+        return {"images": request.encoder.encode_perturbed(request.pixels, self.gradient, self.epsilon)}
 
     def gradient(self, images: ArrayLike) -> Array:
         """Gradient of `log max_i softmax(z / T)_i` by the unit image vector, (n_images, dim).

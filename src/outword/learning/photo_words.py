@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import parse_json, read_lines
-from outword.encoders import Encoder
 from outword.encoders.base import Pixels, Vectors
 from outword.errors import ImageError, InputError
+from outword.maths.kernels import to_numpy
+from outword.maths.methods import Need
+from outword.maths.methods.requests import Inputs, ScoreRequest
 from outword.vectors.wild import encode_words
 from outword.words.forms import fold, normalise
 from outword.words.prompts import Prompts
@@ -129,6 +131,31 @@ def ask(source: WordSource, photos: list[Photo], id_names: Iterable[str]) -> lis
     return [answer if isinstance(answer, ImageError) else _counted(answer, taken) for answer in answers]
 
 
+def named_inputs(request: ScoreRequest) -> Inputs:
+    """What a method scores that wants words per image: the photos with words, the words and their vectors.
+
+    A photo that nobody has words for is an error.
+    """
+    vectors = to_numpy(request.vectors)
+    pixels = [None] * len(vectors) if request.pixels is None else request.pixels
+    photos = [Photo(*one) for one in zip(request.names, pixels, vectors, strict=True)]
+    answers = ask(request.by_hand[Need.WORDS], photos, {*request.labels, *request.rows})
+    errors = [_why(answer) if isinstance(answer, ImageError) else None for answer in answers]
+    words = [answer for answer in answers if not isinstance(answer, ImageError)]
+    if "words" not in request.memo:
+        request.memo["words"] = WordVectors(request.encoder, request.find_prompts())
+    return {
+        "images": vectors[[error is None for error in errors]],
+        "words": request.memo["words"](words),
+        "named": words,
+        "errors": errors,
+    }
+
+
+def _why(answer: ImageError) -> ImageError:
+    return answer if answer.message else ImageError("no words for it", hint=answer.hint)
+
+
 def _counted(words: Any, taken: set[str]) -> list[str]:
     if isinstance(words, str) or not isinstance(words, Iterable):
         raise InputError(f"the words of a photo must be a list, got {words!r}", hint='write ["dog"] for a single one')
@@ -144,7 +171,7 @@ def _counted(words: Any, taken: set[str]) -> list[str]:
 class WordVectors:
     """Vectors of words in the prompts of labels; each is encoded once, as long as it is among the latest `KEPT`."""
 
-    def __init__(self, encoder: Encoder, prompts: Prompts, kept: int = KEPT) -> None:
+    def __init__(self, encoder: Any, prompts: Prompts, kept: int = KEPT) -> None:
         self._encoder, self._prompts, self._kept = encoder, prompts, kept
         self._known: dict[str, Vectors] = {}  # the latest last
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.errors import InputError
+from outword.learning.photo_words import named_inputs
 from outword.maths.kernels.evidence import Evidence, largest
 from outword.maths.methods.base import DETECTORS, Need, VectorDetector
+from outword.maths.methods.requests import Inputs, ScoreRequest
 from outword.maths.numerics import UNIT_TOLERANCE, Array, log_sum_exp, matrix, unit_rows
 
 
@@ -41,9 +44,16 @@ class ZOC(VectorDetector):
     needs = (Need.LABELS, Need.WORDS)
     prompts = "zoc"
 
-    def score(
-        self, images: ArrayLike, *, patches: ArrayLike | None = None, words: Sequence[ArrayLike] | None = None
-    ) -> Array:
+    def score_inputs(self, request: ScoreRequest) -> Inputs:
+        """The photos that somebody has words for, with the vectors of these."""
+        return named_inputs(request)
+
+    def sample_inputs(self, images: Array, words: Array) -> Inputs:
+        """What an eye would name beside the labels: the words nearest to each image, one to five of them."""
+        nearest = np.argsort(-(images @ words.T), axis=1, kind="stable")
+        return {"words": [words[order[: 1 + order[0] % 5]] for order in nearest]}
+
+    def score(self, images: ArrayLike, *, words: Sequence[ArrayLike] | None = None, **more: Any) -> Array:
         """See `VectorDetector.score`; words are one array (n_words, dim) an image, in the space of the labels."""
         return self.begin(images, 0, self.temperature, words=words)()[0]
 
@@ -53,8 +63,8 @@ class ZOC(VectorDetector):
         top: int,
         temperature: float,
         *,
-        patches: ArrayLike | None = None,
         words: Sequence[ArrayLike] | None = None,
+        **more: Any,
     ) -> Callable[[], tuple[Array, Evidence]]:
         """See `VectorDetector.begin`; the words of the evidence are places among those of the image, -1 for none."""
         x = self._unit_images(images)

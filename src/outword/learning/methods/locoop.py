@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from outword.learning.methods.prompted import Batch, PromptedMCM, Tensor
 from outword.maths.methods.base import DETECTORS, Need, parameter
-from outword.maths.methods.prompted import Batch, PromptedMCM, Tensor
 
 TINY = 1e-5  # what the release adds to a share before its logarithm
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from outword.base.checks import whole_number
+from outword.learning.methods.prompted import PHOTO, Batch, Context, Prompted, PromptedMCM, Stage, Tensor
 from outword.maths.methods.base import DETECTORS, Need, parameter
-from outword.maths.methods.prompted import PHOTO, Batch, Context, Prompted, PromptedMCM, Stage, Tensor
 from outword.maths.numerics import Array, log_sum_exp
 
 

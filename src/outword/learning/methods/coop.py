@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from outword.learning.methods.prompted import Context, PromptedMCM
 from outword.maths.methods.base import DETECTORS
-from outword.maths.methods.prompted import Context, PromptedMCM
 
 
 @DETECTORS.register("coop")

@@ -8,11 +8,10 @@ import pytest
 import torch
 
 from helpers import reference_prompts as slow
-from outword.detectors import DETECTORS
+from outword.detectors import DETECTORS, FA, LAPT, LSN, MCM, SCT, CoOp, LoCoOp, NegLabel, NegPrompt
 from outword.errors import ParameterError
-from outword.maths.methods import FA, LAPT, LSN, MCM, SCT, CoOp, LoCoOp, NegLabel, NegPrompt
-from outword.maths.methods.lapt import _partners
-from outword.maths.methods.prompted import Batch, Prompted
+from outword.learning.methods.lapt import _partners
+from outword.learning.methods.prompted import Batch, Prompted
 
 LEARNED = [name for name, kind in DETECTORS.items() if issubclass(kind, Prompted)]
 

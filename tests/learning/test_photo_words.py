@@ -7,7 +7,7 @@ import pytest
 
 from outword.encoders import get_encoder
 from outword.errors import ImageError, InputError
-from outword.vectors.photo_words import Photo, WordVectors, ask, read_words_per_image
+from outword.learning.photo_words import Photo, WordVectors, ask, read_words_per_image
 from outword.vectors.wild import encode_words
 from outword.words.prompts import get_prompts
 
@@ -99,7 +99,7 @@ def test_each_word_is_encoded_once_and_few_are_kept(monkeypatch):
         encoded.append([texts[0] for texts in sentences])
         return encode_words(encoder, sentences, *rest)
 
-    monkeypatch.setattr("outword.vectors.photo_words.encode_words", spy)
+    monkeypatch.setattr("outword.learning.photo_words.encode_words", spy)
     vectors = WordVectors(encoder, prompts, kept=2)
     first = vectors([["dog", "cat"], [], ["cat"]])
     assert encoded == [["This is a photo of a dog", "This is a photo of a cat"]]

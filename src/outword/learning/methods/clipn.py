@@ -9,6 +9,7 @@ import numpy as np
 
 from outword.base.checks import one_of
 from outword.maths.methods.base import DETECTORS, Need, VectorDetector, parameter
+from outword.maths.methods.requests import FitRequest, Inputs
 from outword.maths.numerics import Array, softmax
 
 
@@ -42,6 +43,14 @@ class CLIPN(VectorDetector):
     summary = "share of yes against no, of a text tower that was trained to say no"
     needs = (Need.LABELS, Need.NEGATIVES, Need.NO_TOWER)
     default_threshold_ = 0.5
+
+    def fit_inputs(self, request: FitRequest) -> Inputs:
+        """What the tower that says no makes of each row of the labels: it reads what the other one reads."""
+        from outword.vectors.wild import encode_words
+
+        no = request.encoder.encode_no_texts
+        negatives = encode_words(request.encoder, request.sentences(), request.report, encode=no)
+        return {"negatives": negatives}
 
     def _score(self, images: Array) -> Array:
         yes = images @ self._y.T / self.temperature

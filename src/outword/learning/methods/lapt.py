@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from outword.base.checks import whole_number
+from outword.learning.methods.prompted import Batch, Context, Prompted, Stage, Tensor, own_log_shares
 from outword.maths.methods.base import DETECTORS, Need, parameter
 from outword.maths.methods.neglabel import NegLabel
-from outword.maths.methods.prompted import Batch, Context, Prompted, Stage, Tensor, own_log_shares
 
 
 @DETECTORS.register("lapt")
@@ -49,6 +49,7 @@ class LAPT(Prompted, NegLabel):
     mixing: float = parameter(1.0, least=0, hint="the published value is 1")
     summary = "NegLabel with learned prompts for labels and for words"
     needs = (*Prompted.needs, Need.WILD)
+    takes = ("word_images",)
     prompts = NegLabel.prompts
     templates = (
         "a bad photo of the {}.",

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from outword.base.checks import whole_number
-from outword.errors import ParameterError
+from outword.errors import InputError, ParameterError
 from outword.maths.methods.base import Need, VectorDetector, parameter
 from outword.maths.methods.glmcm import GLMCM
+from outword.maths.methods.requests import FitRequest, Inputs
 from outword.maths.numerics import Array, log_sum_exp
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 PHOTO = "a photo of a"
+CONTEXT = "context/"  # how the names of arrays begin that are learned tokens
 Tensor = Any  # of torch, which is not imported here: losses are written with what tensors can do themselves
 
 
@@ -94,12 +100,61 @@ class Prompted(VectorDetector):
     prompts: ClassVar[str | None] = f"{PHOTO} {{}}."
     templates: ClassVar[tuple[str, ...]] = (f"{PHOTO} {{}}.",)  # of `Batch.plain`
     on_patches: ClassVar[bool] = False  # whether losses look at patches
+    trains = True
 
     def check(self) -> None:
         """Raise if a parameter breaks its rule; `fit` calls it first."""
         super().check()
         if not isinstance(self.start, str):
             raise ParameterError(f"start must be words, got {self.start!r}", hint=f'for example "{PHOTO}"')
+
+    def asks(self) -> tuple[str, ...]:
+        """Patches too, where the losses look at them."""
+        return (*super().asks(), *(["patches"] if self.on_patches else []))
+
+    def fit_inputs(self, request: FitRequest) -> Inputs:
+        """The vectors that learned contexts make of labels, negatives and words, and the contexts themselves."""
+        from outword.learning.prompting import prompted_inputs  # which takes its time
+
+        return prompted_inputs(self, request)
+
+    def fit(
+        self,
+        labels: ArrayLike | None = None,
+        wild: ArrayLike | None = None,
+        *,
+        kept: Mapping[str, NDArray[Any]] | None = None,
+        **given: Any,
+    ) -> Self:
+        """See `VectorDetector.fit`; `kept` are the contexts that the vectors were made by."""
+        super().fit(labels, wild, **given)
+        self.kept_ = dict(kept or {})
+        return self
+
+    @property
+    def learned_contexts(self) -> dict[str, NDArray[np.float32]]:
+        """The contexts that the vectors were made by; none where it was fitted on vectors alone."""
+        return {name.removeprefix(CONTEXT): context for name, context in self.kept_.items()}
+
+    def kept_names(self) -> tuple[str, ...]:
+        """The contexts."""
+        return tuple(f"{CONTEXT}{name}" for name in self.contexts())
+
+    def why_it_stays(self) -> str:
+        """A context for all labels moves to others, those of each label do not."""
+        if not self.kept_:
+            return super().why_it_stays()
+        moves = all(context.ndim == 3 for context in self.kept_.values())
+        return "" if moves else "each label has learned tokens of its own"
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
+        """See `VectorDetector.restore`; contexts are float32 tokens."""
+        for name in self.kept_names():
+            array = state.get(name)
+            if array is not None and (array.dtype != np.float32 or array.ndim not in (3, 4)):
+                told = f"{name} must be finite float32 tokens, got {array.dtype} {array.shape}"
+                raise InputError(told, hint="fit it again")
+        return super().restore(state)
 
     def contexts(self) -> Mapping[str, Context]:
         """What is learned, by the name of what it makes: "labels", "negatives" or "wild"."""

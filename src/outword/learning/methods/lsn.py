@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from outword.base.checks import whole_number
+from outword.learning.methods.prompted import Batch, Context, Prompted, PromptedMCM, Stage, Tensor, own_log_shares
 from outword.maths.methods.base import DETECTORS, Need, parameter
-from outword.maths.methods.prompted import Batch, Context, Prompted, PromptedMCM, Stage, Tensor, own_log_shares
 from outword.maths.numerics import Array, largest_probability
 
 COOLER = 5.0  # what the release divides 1 - cos by when it scores

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from outword.base.checks import whole_number
+from outword.learning.methods.locoop import LoCoOp, patch_entropies
+from outword.learning.methods.prompted import Batch, Tensor, own_log_shares
 from outword.maths.methods.base import DETECTORS, parameter
-from outword.maths.methods.locoop import LoCoOp, patch_entropies
-from outword.maths.methods.prompted import Batch, Tensor, own_log_shares
 
 TINY = 1e-7  # what the release adds to both weights
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from outword.base.checks import whole_number
+from outword.learning.methods.prompted import PHOTO, Batch, Context, Prompted, PromptedMCM, Stage, Tensor, best_share
 from outword.maths.methods.base import DETECTORS, Need, parameter
-from outword.maths.methods.prompted import PHOTO, Batch, Context, Prompted, PromptedMCM, Stage, Tensor, best_share
 from outword.maths.numerics import Array
 
 
