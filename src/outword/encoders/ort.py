@@ -71,6 +71,10 @@ class Session:
         """The same of what comes out."""
         return self._inner.get_outputs()
 
+    def get_session_options(self) -> Any:
+        """How it was set up."""
+        return self._inner.get_session_options()
+
 
 def session(path: Path, n_threads: int | None = None) -> Session:
     """An onnxruntime session with so many threads, by default as many as `threads` says."""
