@@ -330,7 +330,7 @@ def _jpeg(file: IO[bytes]) -> int:
     It puts together progressive images, and those whose first scan lacks a component. Of the others it decodes the
     first scan and no more. What is before the first scan Pillow reads, byte by byte where there is no segment.
     """
-    scans = exifs = 0
+    scans = 0
     before = _BeforeScans()
     frame = _Frame(0, 0, 0, 0)
     for number, (marker, start, end, head) in enumerate(_segments(file)):
@@ -340,17 +340,14 @@ def _jpeg(file: IO[bytes]) -> int:
             before.add(start, end)
         if marker in _UNKNOWN:
             raise ImageError("damaged image", hint=_AGAIN)
-        exifs += head[2:] == _EXIF and scans == 0
-        if exifs > MAX_EXIF:
-            raise ImageError(f"too many segments of EXIF: over {MAX_EXIF}", hint=_AGAIN)
+        if scans == 0:
+            before.check_content(marker, head)
         if marker in _FRAMES:
-            if frame.marker and scans == 0:  # libjpeg gives up, too
-                raise ImageError("damaged image", hint=_AGAIN)
             frame = _Frame(marker, *struct.unpack_from(">3xHHB", head))
         elif marker == _SCAN:
             scans += 1
             frame.check(scans)
-            if scans == 1 and frame.marker not in _PROGRESSIVE and head[2] >= frame.components:
+            if scans == 1 and frame.is_whole(head[2]):
                 return 0
         elif marker == _END and scans:
             break  # before a scan it ends a file of tables only, behind which libjpeg looks for the image
@@ -366,6 +363,8 @@ class _BeforeScans:
     def __init__(self) -> None:
         self._end = 2
         self._loose = 0
+        self._exifs = 0
+        self._frames = 0
 
     def add(self, start: int, end: int) -> None:
         """Add the next segment; `ImageError` where there is too much."""
@@ -375,6 +374,15 @@ class _BeforeScans:
             raise _too_many("bytes between segments")
         check_kept(end)
 
+    def check_content(self, marker: int, head: bytes) -> None:
+        """Refuse too many segments of EXIF, and a second frame, at which libjpeg gives up."""
+        self._exifs += head[2:] == _EXIF
+        if self._exifs > MAX_EXIF:
+            raise ImageError(f"too many segments of EXIF: over {MAX_EXIF}", hint=_AGAIN)
+        self._frames += marker in _FRAMES
+        if self._frames > 1:
+            raise ImageError("damaged image", hint=_AGAIN)
+
 
 class _Frame(NamedTuple):
     """What a JPEG says of its image before the first scan; the marker says how it is coded."""
@@ -383,6 +391,10 @@ class _Frame(NamedTuple):
     height: int
     width: int
     components: int
+
+    def is_whole(self, components: int) -> bool:
+        """Whether a scan of so many components is all that libjpeg decodes of the image."""
+        return self.marker not in _PROGRESSIVE and components >= self.components
 
     def check(self, scans: int) -> None:
         """Refuse arithmetic coding of much: a few bytes may stand for any number of values."""
