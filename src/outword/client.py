@@ -26,6 +26,7 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from outword.base.checks import number, whole_number
+from outword.base.files import PathLike
 from outword.errors import InputError, OutwordError, ParameterError
 
 __all__ = ["Client", "Info", "Limits", "Result", "Scores", "ServiceError", "ThresholdInfo"]
@@ -131,7 +132,7 @@ class ThresholdInfo:
 
 
 Which: TypeAlias = "str | Info | None"  # a detector by its id; None: the one that the service was started with
-Image: TypeAlias = "str | os.PathLike[str] | bytes"  # a path on this machine, or the content of an image file
+Image: TypeAlias = "PathLike | bytes"  # a path on this machine, or the content of an image file
 _Answer = TypeVar("_Answer")
 _JSON = "application/json"
 _ODD = (ValueError, KeyError, TypeError, AttributeError)  # what reading an answer of another shape raises

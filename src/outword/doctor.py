@@ -23,6 +23,7 @@ from outword._version import __version__
 from outword.base.cache import cache_dir
 from outword.base.extras import EXTRAS, missing, require
 from outword.base.processors import usable_cpus
+from outword.base.terms import is_known
 from outword.base.waiting import Asked
 from outword.errors import InputError, OutwordError
 
@@ -84,12 +85,10 @@ def self_check(name: str) -> dict[str, Any]:
 
 def _known_photos(encoder: Encoder) -> dict[Path, str]:
     """The demo photos with what they show, as far as the encoder knows it."""
-    from outword.detector.positives import UNKNOWN
-
     paths = sorted((Path(str(files("outword"))) / "demo" / "photos").glob("*.jpg"))
     names = [SHOWN.get(path.stem, path.stem) for path in paths]
-    flags = [one.flag for one in encoder.coverage(names)] or [""] * len(names)
-    return {path: name for path, name, flag in zip(paths, names, flags, strict=True) if flag not in UNKNOWN}
+    known = [is_known(one.flag) for one in encoder.coverage(names)] or [True] * len(names)
+    return {path: name for path, name, one in zip(paths, names, known, strict=True) if one}
 
 
 def _named(encoder: Encoder, photos: dict[Path, str]) -> list[str]:

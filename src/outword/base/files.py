@@ -28,6 +28,7 @@ TRIES = 10  # looks at a folder that another process may be replacing
 _SCRATCH = re.compile(r"\.outword-[0-9a-f]{8}-[0-9a-f]{16}")
 _ours: set[Path] = set()  # scratch folders of this process that may be there still
 T = TypeVar("T")
+PathLike = str | os.PathLike[str]
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -100,7 +101,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.replace(path)
 
 
-def check_outputs(*names: str | os.PathLike[str] | None) -> None:
+def check_outputs(*names: PathLike | None) -> None:
     """Raise unless the files can be written: a folder that is there, a name that is no folder, no name twice."""
     given = [Path(name).resolve() for name in names if name]
     if len(set(given)) < len(given):
@@ -112,7 +113,7 @@ def check_outputs(*names: str | os.PathLike[str] | None) -> None:
             raise InputError(f"{name} is a folder", hint="name a file")
 
 
-def free_folder(path: str | os.PathLike[str], *, card: str, names: Collection[str], what: str) -> Path:
+def free_folder(path: PathLike, *, card: str, names: Collection[str], what: str) -> Path:
     """Where a folder may be written: `path` if it is free or holds `card` and nothing but `names`; else raise."""
     target = Path(path).resolve()
     if not target.parent.is_dir():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.base.html import visible
+from outword.base.terms import IN, UNCALIBRATED
 from outword.cli.failures import check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import (
@@ -101,9 +102,7 @@ def command(
 
 
 def _tell(photo: str, told: Explanation, notes: Sequence[str], by_names: bool) -> None:
-    from outword.detector.judge import UNCALIBRATED
-
-    seen = f", as {told.named}" if told.verdict == "in" else f", nearest to {told.named}"
+    seen = f", as {told.named}" if told.verdict == IN else f", nearest to {told.named}"
     note = f" ({UNCALIBRATED})" if told.basis == "formula" and told.verdict != UNCALIBRATED else ""
     threshold = "none" if told.threshold is None else f"{told.threshold:.4g}"
     used = "".join(f", {name} {value:.4g}" for name, value in told.in_use.items())

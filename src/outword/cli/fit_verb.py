@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from outword.base.extras import install
 from outword.base.files import parse_json
+from outword.base.terms import Familiarity, familiarity, is_known
 from outword.base.wording import a_few, be
 from outword.cli.choices import Named
 from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, own_column_option
@@ -27,9 +28,9 @@ MINER = "miner."  # what the parameters of the miner begin with
 NAMED = 20  # labels that something is said of
 SHOWN = 8  # labels that a line names
 EXAMPLE = '"cat, dog"'  # of labels
-WEAK = {  # by how a flag of coverage begins
+WEAK: dict[Familiarity, str] = {
     "through": "known through a broader word only",
-    "head": "known by the last word only",
+    "head noun only": "known by the last word only",
     "unknown": "not known",
 }
 
@@ -324,12 +325,11 @@ def _told(meaning: Meaning) -> list[str]:
 
 def _expected(detector: Detector) -> str:
     """What the cut is expected to do, as far as that is known."""
-    from outword.detector.positives import UNKNOWN
     from outword.maths.reference import share_let_in
 
     cut, known = detector.cut, detector.counted_scores
     assert cut is not None and known is not None
-    unknown = [label for label, flag in detector.coverage.items() if flag in UNKNOWN]
+    unknown = [label for label, flag in detector.coverage.items() if not is_known(flag)]
     out = 100 * (1 - share_let_in(known, cut.value))
     told = f"expected: {out:.0f} % of unrelated photos out"
     if detector.alike_scores is not None:  # each of them may be unrelated, or may not
@@ -345,8 +345,8 @@ def _tell_coverage(detector: Detector, labels: str, *, in_short: bool = False) -
     coverage = detector.coverage
     for flag in dict.fromkeys(sorted(coverage.values())) if not in_short else ():
         say(f"{flag}: {a_few([label for label, got in coverage.items() if got == flag], SHOWN)}")
-    for flag, told in WEAK.items() if in_short else ():
-        if weak := [label for label, got in coverage.items() if got.startswith(flag)]:
+    for how, told in WEAK.items() if in_short else ():
+        if weak := [label for label, flag in coverage.items() if familiarity(flag) == how]:
             say(f"{told}: {a_few(weak, SHOWN)}")
     _hint_at_commas(detector, labels)
     _warn_of_unknown(detector, labels)
@@ -358,9 +358,9 @@ def _hint_at_commas(detector: Detector, labels: str) -> None:
 
     if labels == STDIN or os.path.exists(labels):  # noqa: PTH110  # what is typed may be too long for a path
         return
-    for label in [label for label, flag in detector.coverage.items() if flag == "head noun only"][:SHOWN]:
+    for label in [label for label, flag in detector.coverage.items() if familiarity(flag) == "head noun only"][:SHOWN]:
         words = label.split()
-        if len(words) > 1 and all(one.flag == "known" for one in coverage(detector.encoder, words)):
+        if len(words) > 1 and all(one.familiarity == "known" for one in coverage(detector.encoder, words)):
             say(f'hint: commas separate labels: "{", ".join(words)}"')
             return
 
@@ -369,7 +369,7 @@ def _warn_of_unknown(detector: Detector, labels: str) -> None:
     from outword.encoders.names import WORLD
 
     encoder, n_labels = detector.card["encoder"]["name"], len(detector.coverage)
-    if unknown := sum(flag == "unknown" for flag in detector.coverage.values()):
+    if unknown := sum(familiarity(flag) == "unknown" for flag in detector.coverage.values()):
         which = "the label is" if n_labels == 1 else f"{unknown} of {n_labels} labels {be(unknown)}"
         told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."
         if encoder in WORLD:

@@ -15,7 +15,6 @@ import errno
 import io
 import json
 import math
-import os
 import shutil
 import tempfile
 import zipfile
@@ -30,7 +29,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from safetensors.numpy import save as serialize
 
-from outword.base.files import free_folder, parse_json, read_folder, sha256_bytes, sha256_file, whole_folder
+from outword.base.files import PathLike, free_folder, parse_json, read_folder, sha256_bytes, sha256_file, whole_folder
 from outword.errors import ArtifactError
 
 SCHEMA = 2
@@ -53,7 +52,7 @@ class Saved:
     vocabulary: list[str]
 
 
-def save(path: str | os.PathLike[str], saved: Saved) -> Path:
+def save(path: PathLike, saved: Saved) -> Path:
     """Write a detector to `path`, replacing a detector that is there; nothing else is ever replaced."""
     target = check_target(path)
     with whole_folder(target) as new:
@@ -73,18 +72,18 @@ def zipped(saved: Saved, folder: str) -> bytes:
     return buffer.getvalue()
 
 
-def check_target(path: str | os.PathLike[str]) -> Path:
+def check_target(path: PathLike) -> Path:
     """Raise unless a detector may be written to `path`: it is free, or holds a detector and nothing else."""
     return free_folder(path, card=CARD, names=FILES, what="a saved detector")
 
 
-def load(path: str | os.PathLike[str]) -> Saved:
+def load(path: PathLike) -> Saved:
     """Read a detector back, from its folder or a zip file of it; what is newer, missing or changed is refused."""
     source = Path(path)
     return _load_zip(source) if source.is_file() else read_folder(source, _load)
 
 
-def is_saved(path: str | os.PathLike[str]) -> bool:
+def is_saved(path: PathLike) -> bool:
     """Whether there is a detector at a path, or a zip file of one; nothing of it is checked."""
     source = Path(path)
     try:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import sha256_bytes
+from outword.base.reports import Report, quiet
 from outword.base.wording import counted
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch
@@ -19,7 +20,6 @@ from outword.encoders import Encoder
 from outword.encoders.base import Vectors, load_images
 from outword.maths.thresholds import Threshold, read_threshold
 from outword.photos.decode import ImageLike
-from outword.vectors.wild import Report, quiet
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector

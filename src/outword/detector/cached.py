@@ -12,6 +12,7 @@ from typing import Any
 
 from outword.base.cache import cache_dir, not_kept, touch, trim
 from outword.base.files import sha256_bytes
+from outword.base.reports import Report, quiet
 from outword.detector.detector import Detector
 from outword.detector.fitting import fit
 from outword.detector.loading import load
@@ -19,7 +20,6 @@ from outword.detector.recipe import METHOD, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.errors import ArtifactError, OutwordError
 from outword.vectors.reference import find_reference
-from outword.vectors.wild import Report, quiet
 from outword.words.labels import Given, Label, check_labels
 
 

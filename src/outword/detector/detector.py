@@ -15,13 +15,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from outword.base.files import PathLike
 from outword.base.records import read_record
+from outword.base.reports import Report, quiet
+from outword.base.terms import UNCALIBRATED, Basis, is_known
 from outword.base.wording import a_few, counted
 from outword.detector import artifact
 from outword.detector.batches import name_of
 from outword.detector.calibration import calibrated
-from outword.detector.judge import UNCALIBRATED, Explanation, Verdicts, judge, side, with_kind
-from outword.detector.positives import UNKNOWN
+from outword.detector.judge import Explanation, Verdicts, judge, side, with_kind
 from outword.detector.predictions import Predictions, predict
 from outword.detector.recipe import resolve_card
 from outword.encoders import Encoder
@@ -37,7 +39,6 @@ from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.fitted import Hashes, any_of, hashes_of_files, hashes_of_vectors
 from outword.vectors.vocabulary import Vocabulary
-from outword.vectors.wild import Report, quiet
 from outword.words.corpora import is_named
 from outword.words.kinds import Meaning
 from outword.words.labels import Given
@@ -46,7 +47,6 @@ from outword.words.prompts import get_prompts
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
 ALIKE = "alike_scores"  # nor this one
 NOTHING: Hashes = np.zeros(0, np.uint64)
-PathLike = str | os.PathLike[str]
 
 
 class Detector:
@@ -107,7 +107,7 @@ class Detector:
 
     def __repr__(self) -> str:
         threshold = f"{self.basis} threshold {self.cut.value:.4g}" if self.cut else UNCALIBRATED
-        unknown = sum(flag in UNKNOWN for flag in self.coverage.values())
+        unknown = sum(not is_known(flag) for flag in self.coverage.values())
         labels = counted(len(self.labels), "label") + (f" ({unknown} unknown to the encoder)" if unknown else "")
         return f"<outword.Detector: {self.method}, {labels}, {len(self.wild)} wild words, {threshold}>"
 
@@ -155,7 +155,7 @@ class Detector:
         return self.calibration_ or self.cut_
 
     @property
-    def basis(self) -> str:
+    def basis(self) -> Basis:
         """What the threshold rests on: "calibrated", "reference", "batch", or "formula" where no photos were seen."""
         return self.cut.basis if self.cut else "formula"
 

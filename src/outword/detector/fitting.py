@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.files import PathLike
+from outword.base.reports import Report, quiet
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.inputs import missing_inputs
@@ -24,11 +25,9 @@ from outword.vectors.id_images import IdImages, read_id_images
 from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import find_reference
 from outword.vectors.vocabulary import Vocabulary
-from outword.vectors.wild import Report, quiet
 from outword.words.labels import Given, Label, check_labels
 from outword.words.prompts import Prompts, get_prompts
 
-PathLike = str | os.PathLike[str]
 LabelCache = dict[tuple[Prompts, str, bool], Positives]  # by prompts, kinds, and whether a label is one row
 
 

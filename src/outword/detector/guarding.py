@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from outword.base.terms import IN, UNCALIBRATED
 from outword.base.wording import a_few
 from outword.detector.detector import Detector
-from outword.detector.judge import UNCALIBRATED
 from outword.detector.predictions import Prediction
 from outword.encoders.base import as_list, is_one
 from outword.errors import InputError
@@ -80,9 +80,9 @@ class Guard:
                 f"a guard needs a threshold, and {self.detector.method} has none yet",
                 hint="detector.calibrate(photos of your classes), or fit another method",
             )
-        accepted = [photo for photo, one in zip(photos, predictions, strict=True) if one.verdict == "in"]
+        accepted = [photo for photo, one in zip(photos, predictions, strict=True) if one.verdict == IN]
         answers = iter(self._answers(accepted))
-        return [Guarded(next(answers) if one.verdict == "in" else None, self._reason(one), one) for one in predictions]
+        return [Guarded(next(answers) if one.verdict == IN else None, self._reason(one), one) for one in predictions]
 
     def _answers(self, photos: list[ImageLike]) -> list[Any]:
         if not self.batch:
@@ -97,7 +97,7 @@ class Guard:
         return answers
 
     def _reason(self, prediction: Prediction) -> str:
-        if prediction.error or prediction.verdict == "in":
+        if prediction.error or prediction.verdict == IN:
             return prediction.error
         return f"none of {a_few(self.detector.labels)}: {prediction.why}"
 

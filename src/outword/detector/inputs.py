@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from outword.base.files import PathLike
 from outword.detector.recipe import Recipe
 from outword.encoders.offers import not_offered
 from outword.errors import InputError, OutwordError, ParameterError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _STORES = 'a store of "outword embed" will do too; in Python it is id_images='
 
 
-def check_store(method: str, scorer: VectorDetector, store: str | os.PathLike[str]) -> None:
+def check_store(method: str, scorer: VectorDetector, store: PathLike) -> None:
     """Raise if a method looks at more of an image than its vector, since a store has nothing else."""
     for need in from_pixels(scorer.wants()):
         raise InputError(

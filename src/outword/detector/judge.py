@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.terms import IN, OUT, UNCALIBRATED, Basis, VerdictName
 from outword.detector.inputs import check_handed
 from outword.encoders.base import Pixels, Vectors
 from outword.errors import ImageError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
 FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
-UNCALIBRATED = "uncalibrated"
 Shares = list[tuple[str, float]]
 
 
@@ -48,11 +48,11 @@ class Verdict:
     """
 
     score: float
-    verdict: str
+    verdict: VerdictName
     labels: Shares
     words: Shares
     kind: str
-    basis: str
+    basis: Basis
     threshold: float | None
     p: float | None
     looks_like: list[str]
@@ -227,7 +227,7 @@ def takes_vectors(detector: Detector) -> bool:
     return not from_pixels(detector.scorer.wants())
 
 
-def side(score: float, threshold: float | None) -> str:
+def side(score: float, threshold: float | None) -> VerdictName:
     """On which side of a threshold a score lies: "in" or "out"; "uncalibrated" where there is none.
 
     >>> side(0.5, 0.5), side(0.4, 0.5), side(0.5, None)
@@ -235,4 +235,4 @@ def side(score: float, threshold: float | None) -> str:
     """
     if threshold is None:
         return UNCALIBRATED
-    return "in" if score >= threshold else "out"
+    return IN if score >= threshold else OUT

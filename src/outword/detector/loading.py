@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -11,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from outword.base.checks import number
+from outword.base.files import PathLike
 from outword.base.records import mistyped, read_record
+from outword.base.terms import familiarity
 from outword.detector import artifact
 from outword.detector.detector import ALIKE, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
 from outword.detector.recipe import checked_params
@@ -49,7 +50,6 @@ _CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.
     "meanings": list,
     "learned?": dict,
 }
-PathLike = str | os.PathLike[str]
 
 
 def load(
@@ -207,6 +207,8 @@ def _check_card(card: Mapping[str, Any]) -> None:
     if wrong := mistyped(card, _CARD, "the card"):
         raise ValueError(wrong)
     number("temperature", card["encoder"]["temperature"], above=0, hint="fit it again")
+    for flag in card["coverage"].values():
+        familiarity(flag)
     if len(card["encoder"]["fingerprint"]) != 64:
         raise ValueError("the encoder's fingerprint is not whole")
     if stray := card["encoder"].get("options", {}).keys() - {"resize"}:

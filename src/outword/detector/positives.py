@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.reports import Report, quiet
+from outword.base.terms import Familiarity, familiarity, is_known
 from outword.detector.recipe import Recipe
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
@@ -16,15 +18,13 @@ from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need
 from outword.vectors.names import are_known, name_vectors, rival_names
 from outword.vectors.names import coverage as coverage_of
-from outword.vectors.wild import Report, encode_words, mine, quiet
+from outword.vectors.wild import encode_words, mine
 from outword.words.corpora import is_named
 from outword.words.forms import fold
 from outword.words.kinds import Kinds, Meaning, are_above, are_below, are_named, is_kind, understand
 from outword.words.labels import Label
 from outword.words.nouns import nouns
 from outword.words.prompts import Prompts
-
-UNKNOWN = ("unknown", "head noun only")  # what coverage says of a label that the encoder does not know as such
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ def mostly_unknown(coverage: Mapping[str, str]) -> bool:
     >>> mostly_unknown({"forest": "unknown", "dog": "known"}), mostly_unknown({})
     (True, False)
     """
-    return bool(coverage) and sum(flag in UNKNOWN for flag in coverage.values()) >= len(coverage) / 2
+    return bool(coverage) and sum(not is_known(flag) for flag in coverage.values()) >= len(coverage) / 2
 
 
 def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, str]:
@@ -55,7 +55,7 @@ def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, s
 
 
 def _rank(flag: str) -> int:
-    return ["known", "through", "head", "unknown"].index(flag.partition(" ")[0])
+    return get_args(Familiarity).index(familiarity(flag))
 
 
 def make_positives(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,16 +9,17 @@ from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from outword.base.cells import csv_text, line_of
-from outword.base.files import check_outputs, whole_file
+from outword.base.files import PathLike, check_outputs, whole_file
 from outword.base.html import render, visible
+from outword.base.terms import IN, UNCALIBRATED, Basis, VerdictName
 from outword.base.wording import counted
 from outword.detector import batches
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST
-from outword.detector.judge import UNCALIBRATED, Verdict, in_words, judge, with_kind
+from outword.detector.judge import Verdict, in_words, judge, with_kind
 from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
 from outword.encoders.base import LoadedImages, as_list, is_one, load_images
 from outword.errors import MissingExtraError
@@ -40,13 +40,13 @@ class Prediction:
     """
 
     photo: str
-    verdict: str = ""
+    verdict: VerdictName | Literal[""] = ""
     label: str = ""
     kind: str = ""
     p: float | None = None
     score: float | None = None
     looks_like: str = ""
-    basis: str = ""
+    basis: Basis | Literal[""] = ""
     threshold: float | None = None
     notes: tuple[str, ...] = ()  # of its quality, such as "blurred"; "the same as" an earlier photo of the list
     error: str = ""
@@ -62,7 +62,7 @@ class Prediction:
             return self.error
         nearest = with_kind(self.label, self.kind)
         other = f"looks like {self.looks_like}" if self.looks_like else f"nearest to {nearest}"
-        return ", ".join(filter(None, [f"as {nearest}" if self.verdict == "in" else other, in_words(self.p)]))
+        return ", ".join(filter(None, [f"as {nearest}" if self.verdict == IN else other, in_words(self.p)]))
 
     @property
     def told(self) -> str:
@@ -131,12 +131,12 @@ class Predictions(Sequence[Prediction]):
     def _summary(self) -> str:
         """How many photos there are, and of what kind: `4 photos, 1 in, 1 out, 2 errors`."""
         counts = Counter(one.verdict for one in self._records)
-        told = [f"{counts[kind]:,} {kind}" for kind in ("in", "out", UNCALIBRATED) if counts[kind]]
+        told = [f"{counts[kind]:,} {kind}" for kind in get_args(VerdictName) if counts[kind]]
         errors = [counted(counts[""], "error")] if counts[""] else []
         return ", ".join([counted(len(self), "photo"), *told, *errors])
 
     def to_pandas(self) -> Any:
-        """A DataFrame, a row a photo: `table[table.verdict == "in"]`."""
+        """A DataFrame, a row a photo: `table[table.verdict == IN]`."""
         try:
             pandas = import_module("pandas")
         except ImportError as error:
@@ -144,7 +144,7 @@ class Predictions(Sequence[Prediction]):
             raise MissingExtraError(message, hint="pip install pandas") from None
         return pandas.DataFrame(list(map(asdict, self)), columns=COLUMNS)
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
+    def to_csv(self, path: PathLike) -> None:
         """Write a CSV file, a line a photo; it appears whole or not at all.
 
         The columns are those of `to_pandas`. Cells are as "outword score" has them: UTF-8, and with a `'` before what

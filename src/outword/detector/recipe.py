@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, fields
@@ -12,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from outword._version import __version__
+from outword.base.files import PathLike
 from outword.encoders import Encoder
 from outword.encoders.offers import versions
 from outword.errors import ParameterError, unknown
@@ -22,7 +22,6 @@ from outword.words.corpora import Corpus, get_corpus
 from outword.words.kinds import Kinds
 from outword.words.prompts import Prompts, get_prompts
 
-PathLike = str | os.PathLike[str]
 METHOD, PAPERS, CORPUS = "grounded", "debiased", "wordnet"  # the library's own choice, and the paper's method
 _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "float": (int, float, np.number),

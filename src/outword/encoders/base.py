@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from outword.base.processors import usable_cpus
+from outword.base.terms import Familiarity, familiarity
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
 from outword.photos.ahead import attempt, decode_ahead, grouped, sound, weight
 from outword.photos.decode import MAX_PIXELS, ImageLike, with_image
@@ -144,6 +145,11 @@ class Coverage:
 
     label: str
     flag: str
+
+    @property
+    def familiarity(self) -> Familiarity:
+        """The same without the parent."""
+        return familiarity(self.flag)
 
 
 class Encoder(ABC):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
+from outword.base.terms import through
 from outword.encoders.base import Coverage, Encoder, Gradient, Pixels, Vectors
 from outword.encoders.names import parse
 from outword.encoders.onnx.encoder import OnnxEncoder
@@ -65,4 +66,6 @@ class World(OnnxEncoder):
 
 
 def _flag(label: str, head: str) -> str:
-    return "known" if head and label == head else f"through {head}" if head else "unknown"
+    if not head:
+        return "unknown"
+    return "known" if label == head else through(head)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import parse_json, read_lines
+from outword.base.reports import Report, quiet
 from outword.base.wording import a_few
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors, load_images
@@ -21,7 +22,6 @@ from outword.photos.decode import Blob
 from outword.photos.sources import read_items
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.rendered import is_rendered
-from outword.vectors.wild import Report, quiet
 
 Captions = list[tuple[str, str]]  # the name of a photo, and what is said of it
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,22 +25,17 @@ from outword.base.arrays import read_arrays, write_arrays
 from outword.base.cache import cache_dir
 from outword.base.checks import number, whole_number
 from outword.base.files import sha256_bytes, whole_file
+from outword.base.reports import Report, Say, quiet
 from outword.encoders import Encoder
 from outword.encoders.torch.clipn import to_file
 from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, ParameterError
 from outword.learning.captions import Pairs, encode_captions, read_captions
 from outword.learning.no_loss import no_loss
-from outword.vectors.wild import Report, quiet
 
 PROMPTS = 16  # that are learned; the tower is used with their mean
 DECAY, BETAS, EPSILON = 0.2, (0.9, 0.98), 1e-6
 WAY = 2  # how it is trained: to be raised when the same pairs give another tower, as killed runs must not go on then
-Tell = Callable[[str], None]
-
-
-def _silent(line: str) -> None:
-    """Tell nothing."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def train_no(
     output: Path,
     course: Course | None = None,
     report: Report = quiet,
-    tell: Tell = _silent,
+    tell: Say = quiet,
 ) -> Pairs:
     """Train a tower on photos with captions, and write it; `clipn:OUTPUT` is then an encoder.
 
@@ -117,7 +112,7 @@ def train_no(
     return pairs
 
 
-def train(encoder: Encoder, pairs: Pairs, course: Course, report: Report = quiet, tell: Tell = _silent) -> Trained:
+def train(encoder: Encoder, pairs: Pairs, course: Course, report: Report = quiet, tell: Say = quiet) -> Trained:
     """Train on pairs that are encoded; a run that was killed goes on after its last whole epoch."""
     total = len(pairs.texts)
     if total < 2:

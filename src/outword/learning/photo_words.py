@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.base.files import parse_json, read_lines
+from outword.base.files import PathLike, parse_json, read_lines
 from outword.encoders.base import Pixels, Vectors
 from outword.errors import ImageError, InputError
 from outword.maths.kernels import to_numpy
@@ -68,7 +67,7 @@ class WordsFile:
         return ImageError(f"no words for it in {self.path}", hint="add a line for it, with an empty list if need be")
 
 
-def read_words_per_image(path: str | os.PathLike[str]) -> WordsFile:
+def read_words_per_image(path: PathLike) -> WordsFile:
     """Words per image from JSON lines, `{"path": "a.jpg", "words": ["dog", "grass"]}` each, for `Detector.with_words`.
 
     Instead of `path`, `image` will do. A photo is looked up by its path as it is scored, else by what that ends in, so

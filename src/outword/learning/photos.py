@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
 from outword.encoders.base import Loader, Pixels, Vectors
 from outword.errors import InputError, ParameterError
@@ -22,7 +23,6 @@ from outword.vectors.fitted import short
 from outword.vectors.id_images import IdImages
 from outword.vectors.reader import read
 from outword.vectors.source import find_source
-from outword.vectors.wild import Report, quiet
 
 AREA, SHAPE = (0.08, 1.0), 4 / 3  # of a crop: its share of the photo, and its longer side over the shorter, at most
 FINER = 4  # how much larger a photo is decoded for crops than for itself

@@ -27,6 +27,7 @@ from torch import Tensor
 from outword.base.arrays import read_arrays, write_arrays
 from outword.base.cache import cache_dir
 from outword.base.files import sha256_bytes
+from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
 from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, OutwordError
@@ -34,7 +35,6 @@ from outword.learning.methods.prompted import Batch, Prompted, Stage
 from outword.learning.names import SMALL, Names
 from outword.learning.photos import Views, encode_views
 from outword.vectors.id_images import IdImages
-from outword.vectors.wild import Report, quiet
 
 SPREAD = 0.02  # of the numbers of a context that begins at random
 SLOW = 1e-5  # the rate of the first epochs

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.base.records import read_record
+from outword.base.terms import Basis
 from outword.errors import InputError, ParameterError
 from outword.maths.metrics import scores as checked
 from outword.maths.metrics import threshold_at_tpr
@@ -19,7 +20,6 @@ from outword.maths.reference import FPR, balanced_cut, reference_cut, share_let_
 
 CalibrationMethod = Literal["quantile", "conformal"]
 ReferenceMethod = Literal["reference", "batch"]
-Basis = Literal["calibrated", "reference", "batch"]
 FEWEST = 5
 MARGIN = 1e-3  # of the range of the scores
 WIDE = 0.1  # the share of the reference above which a threshold of the user's own is said to let much in

@@ -21,7 +21,7 @@ from PIL import Image, JpegImagePlugin
 from PIL.ImageFile import ImageFile
 
 from outword.base.extras import EXTRAS, lacking
-from outword.base.files import sha256_file
+from outword.base.files import PathLike, sha256_file
 from outword.errors import ImageError, InputError, LargeImageError, OutwordError
 from outword.photos.budget import SMALL, decoding
 from outword.photos.formats import HEAD, format_of
@@ -40,7 +40,7 @@ from outword.photos.headers import (
 )
 from outword.photos.plan import Plan
 
-ImageLike: TypeAlias = "str | os.PathLike[str] | bytes | Image.Image | NDArray[np.uint8]"
+ImageLike: TypeAlias = "PathLike | bytes | Image.Image | NDArray[np.uint8]"
 Result = TypeVar("Result")
 
 MAX_PIXELS = 178_956_970
@@ -166,7 +166,7 @@ def with_image(
     )
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: PathLike) -> bytes:
     """The content of an image file, for `open_image`, or `ImageError` with a short reason."""
     if isinstance(path, Blob):
         if isinstance(path.data, ImageError):
@@ -181,7 +181,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             raise _refusal(error) from error
 
 
-def read_hashed(path: str | os.PathLike[str]) -> tuple[bytes, bytes | str | os.PathLike[str]]:
+def read_hashed(path: PathLike) -> tuple[bytes, bytes | PathLike]:
     """The sha256 of an image file, and its bytes; of a large one its path, since several threads do this at once."""
     if not isinstance(path, Blob):
         with open_file(path) as file:
@@ -221,7 +221,7 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
     return Image.fromarray(array)
 
 
-def open_file(path: str | os.PathLike[str], buffer: int = -1) -> IO[bytes]:
+def open_file(path: PathLike, buffer: int = -1) -> IO[bytes]:
     """Open a regular file, or raise `ImageError`, which says in plain words why that cannot be done."""
     try:
         mode = Path(path).stat().st_mode

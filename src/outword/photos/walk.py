@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from outword.base.files import PathLike
 from outword.errors import InputError
 from outword.photos.formats import SUFFIXES
 from outword.photos.passed_over import PassedOver
@@ -26,7 +27,7 @@ ANY_DEPTH = 2  # "**" in a glob pattern: each goes through all folders below eac
 _new_file = partial(tempfile.TemporaryFile, "w+", encoding="utf-8", errors="surrogatepass", newline="\n")
 
 
-def find_images(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
+def find_images(paths: Iterable[PathLike]) -> Iterator[Path]:
     """Yield the files behind `paths`: files as given, folders recursively, glob patterns expanded.
 
     From a folder come the image files by their suffix, sorted, hidden ones left out; symlinked folders are not

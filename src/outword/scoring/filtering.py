@@ -32,9 +32,10 @@ from pathlib import Path
 from typing import Any
 
 from outword.base.cells import csv_text
-from outword.base.files import sha256_bytes, sweep, whole_file
+from outword.base.files import PathLike, sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
 from outword.base.processors import usable_cpus
+from outword.base.reports import Report, Say, quiet
 from outword.base.wording import be, counted
 from outword.detector.batches import is_wanted
 from outword.detector.detector import Detector
@@ -53,7 +54,7 @@ from outword.scoring import runs
 from outword.scoring.page import Borderline, page_row
 from outword.scoring.parts import MANIFEST, Part, Parts, check_place
 from outword.scoring.rows import Row, label_of
-from outword.scoring.runs import PathLike, Report, Say, Scoring, silent
+from outword.scoring.runs import Scoring
 from outword.scoring.stream import open_source
 from outword.vectors.source import Source, Stored
 
@@ -86,8 +87,8 @@ def filter(
     raw_csv: bool = False,
     column: str | None = None,
     options: Mapping[str, Any] | None = None,
-    report: Report = silent,
-    say: Say = silent,
+    report: Report = quiet,
+    say: Say = quiet,
 ) -> Tally:
     """Keep the photos of a source that are in-distribution; a run that was killed goes on.
 

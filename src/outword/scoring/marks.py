@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from outword.base.files import read_small
+from outword.base.files import PathLike, read_small
 from outword.base.wording import a_few
 from outword.errors import InputError
 from outword.scoring.rows import csv_cell
@@ -22,7 +21,7 @@ IN, OUT = "in", "out"
 LARGEST = 64 << 20  # bytes of a file of marks
 
 
-def read_marks(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_marks(path: PathLike) -> dict[str, str]:
     """The marks of a file, `in` or `out` by path; raises where there are none, or they contradict each other."""
     hint = 'it is a CSV file with the columns "path" and "mark", which is "in" or "out"; the page exports one'
     try:

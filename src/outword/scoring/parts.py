@@ -39,7 +39,7 @@ from outword.vectors.source import Job, Stored
 
 SCHEMA = 2
 MOST = 10**12  # pieces, parts and rows: more are none
-Progress = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
+Begun = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
 MANIFEST = "manifest.jsonl"
 FOUND = "batch"  # in the first line of a manifest, where anything was found
 _FILE = re.compile(r"part-([0-9]{6,})-([0-9]{4,})\.(?:csv|jsonl|parquet)")
@@ -123,7 +123,7 @@ class Parts:
         release(self._lock)
         self._lock = None
 
-    def progress(self) -> Progress:
+    def progress(self) -> Begun:
         """Of each piece that was begun its mark, and how many of its photos are done; None when it is finished."""
         begun = ((number, piece) for number, piece in self._known.items() if piece.parts)
         return {number: (piece.mark, None if piece.last else piece.rows) for number, piece in begun}
@@ -268,7 +268,7 @@ class Parts:
         return False
 
 
-def left_over(pieces: Iterable[Piece | Stored], progress: Progress) -> Iterator[Job]:
+def left_over(pieces: Iterable[Piece | Stored], progress: Begun) -> Iterator[Job]:
     """What is left to do of the pieces of a source; one that was begun and has changed is an error."""
     for number, piece in enumerate(pieces):
         version, (before, done) = piece.version(), progress.get(number, (None, 0))

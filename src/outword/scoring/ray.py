@@ -40,7 +40,7 @@ from outword.encoders.packed import VARIABLE, decoder_on_nodes
 from outword.encoders.torch.models import check_here
 from outword.errors import InputError, OutwordError
 from outword.maths.methods.needs import by_hand
-from outword.scoring.parts import Progress, left_over
+from outword.scoring.parts import Begun, left_over
 from outword.scoring.stream import Scored, score_chunk
 from outword.vectors.reader import Chunk, gathered, read
 from outword.vectors.source import Job, Source
@@ -76,7 +76,7 @@ class Model:
 
 
 def score_source(
-    detector: Detector, source: Source, progress: Progress, *, address: str | None = None, **options: Any
+    detector: Detector, source: Source, progress: Begun, *, address: str | None = None, **options: Any
 ) -> Iterator[Scored]:
     """Score what is left of a source, chunk by chunk in any order, on the cluster at `address` or one of its own.
 

@@ -14,7 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from outword.base.files import check_outputs, whole_file
+from outword.base.files import PathLike, check_outputs, whole_file
+from outword.base.reports import Report, Say, quiet
 from outword.base.wording import be, counted
 from outword.detector import batches
 from outword.detector.detector import Detector
@@ -27,23 +28,16 @@ from outword.photos.sources.patterns import braced, check_there
 from outword.photos.sources.rendered import is_rendered
 from outword.photos.twins import Twins
 from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnails, write_page
-from outword.scoring.parts import Parts, Progress, left_over
+from outword.scoring.parts import Begun, Parts, left_over
 from outword.scoring.rows import Row, Totals, Writer, writing
 from outword.scoring.sampling import look_at
 from outword.scoring.stream import Scored, open_source, score_jobs
 from outword.vectors.source import Source
 
-PathLike = str | os.PathLike[str]
-Report = Callable[[str, int, "int | None"], None]
-Say = Callable[[str], object]
-Engine = Callable[[Detector, Source, Progress], Iterator[Scored]]
+Engine = Callable[[Detector, Source, Begun], Iterator[Scored]]
 Opened = Callable[[], AbstractContextManager[Writer]]
 ENGINES = ("local", "ray")
 FORMATS = ("csv", "jsonl", "parquet")
-
-
-def silent(*_: object) -> None:
-    """Nothing: what reports go to where nobody wants them."""
 
 
 def run(
@@ -59,8 +53,8 @@ def run(
     raw_csv: bool = False,
     column: str | None = None,
     options: Mapping[str, Any] | None = None,
-    report: Report = silent,
-    say: Say = silent,
+    report: Report = quiet,
+    say: Say = quiet,
 ) -> Totals:
     """Score a source, and write a row for each photo; one that cannot be read is a row with an error.
 
@@ -256,7 +250,7 @@ def _to_parts(scoring: Scoring, folder: Parts, html: PathLike | None, copy: Open
     return totals
 
 
-def _here(detector: Detector, source: Source, progress: Progress) -> Iterator[Scored]:
+def _here(detector: Detector, source: Source, progress: Begun) -> Iterator[Scored]:
     if source.has_photos:
         detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     return score_jobs(detector, left_over(source.pieces(), progress), photos=source.has_photos)
@@ -280,7 +274,7 @@ def engine_of(engine: str, address: str | None, options: Mapping[str, Any], say:
 def _opened(output: PathLike | IO[bytes] | None, kind: str, raw_csv: bool) -> Iterator[Writer]:
     """What writes rows; a file is there when the block ends well, and not at all otherwise."""
     if output is None:
-        yield Writer(silent)
+        yield Writer(quiet)
     elif isinstance(output, str | os.PathLike):
         with whole_file(Path(output)) as temporary, temporary.open("wb") as file, _opened(file, kind, raw_csv) as write:
             yield write

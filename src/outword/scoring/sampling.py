@@ -18,13 +18,13 @@ from itertools import islice
 
 import numpy as np
 
+from outword.base.reports import Report, quiet
 from outword.detector.batches import MOST, Batch, Smallest, look, vectors_of_readable
 from outword.detector.cuts import FEWEST
 from outword.detector.detector import Detector
 from outword.encoders.base import Vectors
 from outword.photos.sources.base import PART, Files, Item, Piece, UnreadableSource
 from outword.vectors.source import Source, Stored
-from outword.vectors.wild import Report, quiet
 
 ARCHIVES = 100  # that are opened
 INSIDE = PART  # photos of archives that take part

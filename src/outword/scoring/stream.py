@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from outword.base.files import PathLike
 from outword.detector.detector import Detector
 from outword.detector.inputs import check_handed, check_store
 from outword.detector.judge import Verdicts, judge
@@ -20,7 +21,7 @@ from outword.photos.sources.base import Piece
 from outword.scoring.rows import Row
 from outword.vectors.fitted import hashes_of_files, hashes_of_vectors, short
 from outword.vectors.reader import Chunk, Span, read
-from outword.vectors.source import Identity, Job, Only, PathLike, Source, Stored, find_source
+from outword.vectors.source import Identity, Job, Only, Source, Stored, find_source
 from outword.vectors.store import called, is_store
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from outword.base.extras import pyarrow
+from outword.base.files import PathLike
 from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
 from outword.encoders.base import Loader, Vectors
@@ -21,7 +22,6 @@ from outword.vectors.shards import UNREADABLE, Shard
 from outword.vectors.store import Store, make_store
 
 SHARD_ROWS = 1024
-PathLike = str | os.PathLike[str]
 # sha256 of a file, and what the encoder's loader made of it, an `ImageError`, or the number of a row that has it
 Looked = tuple[bytes, Any]
 
@@ -50,8 +50,8 @@ class Entry(NamedTuple):
 
 def embed(
     encoder: Encoder,
-    paths: Iterable[str | os.PathLike[str]],
-    folder: str | os.PathLike[str],
+    paths: Iterable[PathLike],
+    folder: PathLike,
     *,
     kind: str = "safetensors",
     report: Callable[[int], None] = lambda done: None,

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.files import PathLike
+from outword.base.reports import Report, quiet
 from outword.base.wording import a_few
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
@@ -25,8 +27,7 @@ from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import is_there
 from outword.vectors.fitted import Hashes, collected, hashes_of_vectors, short
 from outword.vectors.reader import vectors_of
-from outword.vectors.source import PathLike, Source, Stored, find_source
-from outword.vectors.wild import Report, quiet
+from outword.vectors.source import Source, Stored, find_source
 from outword.words.forms import fold
 from outword.words.label_lists import words_of
 

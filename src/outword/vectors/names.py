@@ -15,9 +15,10 @@ from safetensors.numpy import load_file, save_file
 from outword.base.arrays import Arrays, read_arrays, write_arrays
 from outword.base.cache import cache_dir
 from outword.base.files import sha256_bytes, whole_file
+from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
 from outword.encoders.base import Coverage, Vectors
-from outword.vectors.wild import Report, encode_words, quiet
+from outword.vectors.wild import encode_words
 from outword.words.nouns import nouns
 from outword.words.prompts import Prompts, get_prompts
 
@@ -46,7 +47,7 @@ def are_known(encoder: Encoder, names: Sequence[str]) -> list[bool]:
     if shipped := _shipped_of(encoder):
         return [name in shipped for name in names]
     found = encoder.coverage(names)
-    return [one.flag == "known" for one in found] if found else [True] * len(names)
+    return [one.familiarity == "known" for one in found] if found else [True] * len(names)
 
 
 def coverage(encoder: Encoder, names: Sequence[str]) -> list[Coverage]:

@@ -23,8 +23,9 @@ from safetensors.numpy import load_file
 
 from outword.base.arrays import checked_arrays, save_checked
 from outword.base.cache import cache_dir
-from outword.base.files import parse_json, sha256_bytes
+from outword.base.files import PathLike, parse_json, sha256_bytes
 from outword.base.records import mistyped
+from outword.base.reports import Report, quiet
 from outword.base.wording import NAMED, a_few
 from outword.encoders import Encoder
 from outword.errors import InputError
@@ -32,8 +33,7 @@ from outword.maths.numerics import matrix
 from outword.vectors.fitted import hashes_of_vectors
 from outword.vectors.reader import vectors_of
 from outword.vectors.shards import UNIT_TOLERANCE
-from outword.vectors.source import PathLike, find_source
-from outword.vectors.wild import Report, quiet
+from outword.vectors.source import find_source
 
 SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "reference"
 SCHEMA = 1

@@ -14,6 +14,7 @@ from itertools import chain, count, groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from outword.base.files import PathLike
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import ImageError, InputError
@@ -25,7 +26,6 @@ from outword.photos.sources.rendered import is_rendered
 from outword.vectors.listing import Listing
 from outword.vectors.store import Store, any_paths, is_store, open_store
 
-PathLike = str | os.PathLike[str]
 Only = Callable[[str], bool]  # whether a photo belongs to a source, by its name
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from outword.base.files import parse_json, sha256_bytes, sweep
+from outword.base.files import PathLike, parse_json, sha256_bytes, sweep
 from outword.base.records import mistyped
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
@@ -147,12 +147,12 @@ class Store:
         self._errors.update((number, error) for number, error in enumerate(shard.errors, first) if error)
 
 
-def is_store(path: str | os.PathLike[str]) -> bool:
+def is_store(path: PathLike) -> bool:
     """Whether `path` is a folder with embeddings of some encoder."""
     return bool(_cards(Path(path)))
 
 
-def any_paths(folder: str | os.PathLike[str]) -> Iterator[str]:
+def any_paths(folder: PathLike) -> Iterator[str]:
     """The paths that a store has vectors of, of the first of its encoders."""
     card = _cards(Path(folder))[0]
     return Store(card.parent, int(_read_card(card)["dim"])).paths()
@@ -164,7 +164,7 @@ def called(card: Mapping[str, Any]) -> str:
     return " ".join([name, *(f"--{key} {value}" for key, value in card.get("options", {}).items())])
 
 
-def open_store(folder: str | os.PathLike[str], fingerprint: str, name: str) -> Store:
+def open_store(folder: PathLike, fingerprint: str, name: str) -> Store:
     """The embeddings in `folder` of the encoder with this fingerprint; `name` is said where there are none."""
     card = Path(folder) / fingerprint[:16] / CARD
     cards = _cards(Path(folder))
@@ -175,7 +175,7 @@ def open_store(folder: str | os.PathLike[str], fingerprint: str, name: str) -> S
     return Store(card.parent, _checked_dim(card, fingerprint))
 
 
-def make_store(folder: str | os.PathLike[str], encoder: Encoder) -> Store:
+def make_store(folder: PathLike, encoder: Encoder) -> Store:
     """The embeddings of `encoder` in `folder`, to be added to; a folder that holds something else is refused."""
     top = Path(folder)
     if top.exists() and not (top.is_dir() and (is_store(top) or _only_begun(top))):

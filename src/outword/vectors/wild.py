@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 from outword.base.arrays import Arrays, read_arrays, write_arrays
 from outword.base.cache import cache_dir
 from outword.base.files import sha256_bytes
+from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.encoders.texts import one_warning
@@ -27,7 +28,6 @@ from outword.words.prompts import Prompts
 SHIPPED = Path(str(files("outword"))) / "encoders" / "data" / "wild"
 CHUNK = 512  # words between two reports of progress
 PART = 8192  # sentences between two files: what a killed run loses at most
-Report = Callable[[str, int, int | None], None]  # what is done, how much of it, and of how much if that is known
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,6 @@ class Wild:
     words: tuple[str, ...]
     vectors: NDArray[np.float16]
     fingerprint: str
-
-
-def quiet(task: str, done: int, total: int | None) -> None:
-    """Report nothing."""
 
 
 def mine(

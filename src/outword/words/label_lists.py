@@ -7,12 +7,13 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from outword.base.files import parse_json, read_small
+from outword.base.files import PathLike, parse_json, read_small
 from outword.base.html import visible
+from outword.base.reports import Say
 from outword.errors import InputError
 from outword.words.forms import squeeze
 from outword.words.nouns import nouns
@@ -33,9 +34,6 @@ _NUMBER = re.compile(r"[-+]?[\d.,]+")
 _WNID = re.compile(r"n\d{8}")
 _CAMEL = re.compile(r"(?:[A-Z][a-z]+|[A-Z]{2,}(?=[A-Z][a-z]|$)){2,}")  # not iPhone, and nothing with digits
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z]|$)|[A-Z][a-z]+")
-
-PathLike = str | os.PathLike[str]
-Say = Callable[[str], object]
 
 
 class Entry(NamedTuple):

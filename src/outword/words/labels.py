@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from outword.base.files import PathLike
+from outword.base.reports import Say, quiet
 from outword.base.wording import a_few
 from outword.errors import InputError
 from outword.words.forms import fold
-from outword.words.label_lists import Entry, LabelList, PathLike, Say, read_list
+from outword.words.label_lists import Entry, LabelList, read_list
 from outword.words.nouns import nouns
 
 __all__ = ["Given", "Label", "TooManyLabels", "check_labels", "parse", "read_labels"]
@@ -67,7 +69,7 @@ class Label:
 Given = Iterable[str] | Mapping[str, str | Sequence[str] | Label]  # names; or names with a prompt, kinds, or all of it
 
 
-def read_labels(given: PathLike, *, column: str | None = None, say: Say = lambda line: None) -> dict[str, Label]:
+def read_labels(given: PathLike, *, column: str | None = None, say: Say = quiet) -> dict[str, Label]:
     """Labels by what is shown of them: from a file, a folder of class folders, "-" for standard input, or typed.
 
     A text that is no path has the labels themselves, with commas between them. docs/labels.md says what a file may be.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from outword.base.extras import lacking
 from outword.base.files import whole_file
+from outword.base.reports import Report, quiet
 from outword.benchmark.run.results import Outcome, Results, commit, versions
 from outword.benchmark.run.runner import Runner
 from outword.benchmark.run.suite import Suite, Theorem
@@ -23,7 +24,6 @@ from outword.encoders import Encoder, get_encoder
 from outword.errors import ImageError
 from outword.photos.sources import read_items
 from outword.photos.sources.rendered import is_rendered
-from outword.vectors.wild import Report, quiet
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path, PurePath
 from typing import Literal
 
+from outword.base.files import PathLike
 from outword.base.records import read_record
 from outword.benchmark.run import imagenet
 from outword.benchmark.run.suite import FOLDER, SEE
@@ -87,7 +88,7 @@ class Found:
     where: Path | None  # the folder or archive, None if there is none; of several files, the folder that has them
     count: int  # of image files, or of photos in archives
     advice: str  # what to do, or to know; "" if nothing
-    paths: tuple[str | os.PathLike[str], ...] = ()  # what `outword.vectors.source.find_source` takes
+    paths: tuple[PathLike, ...] = ()  # what `outword.vectors.source.find_source` takes
 
 
 @cache
@@ -121,7 +122,7 @@ def _drawn(one: WorldSet) -> DataSet:
     )
 
 
-def find_set(root: str | os.PathLike[str] | None, name: str) -> Found:
+def find_set(root: PathLike | None, name: str) -> Found:
     """Look for a set below `root`; "folder" is the user's own ROOT/id and "folder-train" is ROOT/train.
 
     Those of `world_catalogue` lie nowhere, and are always found.
@@ -152,7 +153,7 @@ def find_set(root: str | os.PathLike[str] | None, name: str) -> Found:
     return Found(data_set, "missing", None, 0, " ".join([*filter(None, notes), _how(data_set)]))
 
 
-def folder_ood(root: str | os.PathLike[str]) -> list[Found]:
+def folder_ood(root: PathLike) -> list[Found]:
     """The user's own OOD sets: the folders, archives, lists and stores of ROOT/ood, named by them.
 
     Where there are none, the list has one set that is missing, with what to do.
@@ -320,7 +321,7 @@ def _own(name: str, top: Path, labels: Mapping[str, Label] | None = None) -> Fou
     return found if found.count else Found(data_set, "missing", None, 0, f"{found.advice} {_how(data_set)}".strip())
 
 
-def own_found(name: str, paths: Sequence[str | os.PathLike[str]]) -> Found:
+def own_found(name: str, paths: Sequence[PathLike]) -> Found:
     """A set of the user's at places that were named, and are not looked at here."""
     return Found(_own_set(name, Path(name)), "present", None, 0, "", tuple(paths))
 

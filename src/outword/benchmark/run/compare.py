@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from outword.base.files import PathLike
+from outword.base.reports import Report, Say, quiet
 from outword.benchmark.run.catalogue import Found, own_found, source_of
 from outword.benchmark.run.measure import Cell
 from outword.benchmark.run.photos import Photos
@@ -16,7 +18,7 @@ from outword.benchmark.run.suite import Entry
 from outword.benchmark.run.task import Task
 from outword.detector.fitting import LabelCache
 from outword.detector.inputs import check_store, missing_inputs, not_handed
-from outword.detector.recipe import PathLike, Recipe
+from outword.detector.recipe import Recipe
 from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import DETECTORS, Need
@@ -25,7 +27,6 @@ from outword.vectors.fitted import any_of, hashes_of_vectors, short
 from outword.vectors.id_images import read_id_images
 from outword.vectors.reader import vectors_of
 from outword.vectors.source import Source
-from outword.vectors.wild import Report, quiet
 from outword.words.labels import Label
 
 INSIDE = "ID"  # what the ID set is called
@@ -33,12 +34,7 @@ SEED = 0  # of all that is drawn by chance
 MEAN = "mean"
 NAMED = 3  # photos that cannot be read and are named
 FIGURES = ("auroc", "aupr_id", "aupr_ood", "fpr95_id", "fpr95_ood", "fit_seconds", "score_seconds")
-Tell = Callable[[str], None]
 Opened = tuple[Found, Source]  # a set, and what its photos are read from
-
-
-def silent(line: str) -> None:
-    """Tell nothing."""
 
 
 def open_sets(encoder: Encoder, inside: Sequence[PathLike], outside: Mapping[str, PathLike]) -> list[Opened]:
@@ -57,7 +53,7 @@ def applicable(
     stray: InputError | None = None,
     by_hand: Iterable[Need] = (),
     sets: Sequence[Opened] = (),
-    tell: Tell = silent,
+    tell: Say = quiet,
 ) -> dict[str, Recipe]:
     """The recipes of the methods that lack nothing, by what their rows are called, the quick ones first.
 
@@ -92,7 +88,7 @@ def compare(
     id_images: Sequence[PathLike] = (),
     by_hand: Mapping[Need, Any] | None = None,
     report: Report = quiet,
-    tell: Tell = silent,
+    tell: Say = quiet,
 ) -> Iterator[list[Row]]:
     """Encode the photos, then give the rows of each method, one for each OOD set, as soon as they are ready.
 
@@ -132,7 +128,7 @@ def _slowness(recipe: Recipe) -> tuple[bool, ...]:
     return trains, anew, Need.WILD in recipe.wants, Need.ID_LABELS in recipe.wants
 
 
-def run_cells(cells: Iterable[Cell], *, report: Report = quiet, tell: Tell = silent) -> Iterator[list[Row]]:
+def run_cells(cells: Iterable[Cell], *, report: Report = quiet, tell: Say = quiet) -> Iterator[list[Row]]:
     """The rows of each cell, as soon as they are ready; labels and encoder are the same in all."""
     label_cache: LabelCache = {}
     failed = True
@@ -161,7 +157,7 @@ def none_applies() -> InputError:
     return InputError("there must be a method that applies, got none", hint="see what each of them lacks, above")
 
 
-def read_sets(encoder: Encoder, sets: Sequence[Opened], report: Report, tell: Tell) -> list[Photos]:
+def read_sets(encoder: Encoder, sets: Sequence[Opened], report: Report, tell: Say) -> list[Photos]:
     """The sets as vectors in memory; says what could not be read, even where a set has nothing else."""
     read: list[Photos] = []
     try:

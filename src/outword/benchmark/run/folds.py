@@ -20,8 +20,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.reports import Report, Say
 from outword.benchmark.run.catalogue import own_found
-from outword.benchmark.run.compare import INSIDE, Tell, none_applies
+from outword.benchmark.run.compare import INSIDE, none_applies
 from outword.benchmark.run.measure import Cell
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.results import Place
@@ -38,7 +39,6 @@ from outword.maths.numerics import Array
 from outword.maths.reference import balanced_cut
 from outword.maths.thresholds import fit_threshold, share_bounds
 from outword.vectors.id_images import IdImages
-from outword.vectors.wild import Report
 from outword.words.labels import Label
 
 FOLDS = 5
@@ -138,7 +138,7 @@ class Dealt:
         self._inside = Photos(own_found(INSIDE, []), [*map(str, range(n))], inside.vectors, [])
         self._cache: LabelCache = {}
 
-    def trials(self, recipes: Mapping[str, Recipe], report: Report, tell: Tell) -> list[Trial]:
+    def trials(self, recipes: Mapping[str, Recipe], report: Report, tell: Say) -> list[Trial]:
         """Every method that can be fitted and gives scores, in the order of the list of methods."""
         found, order = list[Trial](), [*DETECTORS]
         for name, recipe in recipes.items():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from outword.base.files import sha256_bytes
+from outword.base.reports import Report, quiet
 from outword.benchmark.run.bootstrap import interval, resampled
 from outword.benchmark.run.photos import Indices, Photos, below
 from outword.benchmark.run.results import Place, Row, Worst, commit, versions
@@ -32,7 +33,6 @@ from outword.maths.numerics import Array
 from outword.vectors.id_images import IdImages
 from outword.vectors.reader import STORED, read
 from outword.vectors.source import find_source
-from outword.vectors.wild import Report, quiet
 
 WORST = 6  # images of the ID set, and of each OOD set, that are told as the worst
 UNKNOWN = (math.nan, math.nan)  # an interval that was not asked for

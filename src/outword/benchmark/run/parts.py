@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from outword.base.reports import Report, quiet
 from outword.benchmark.run.bench import Finished, bench
 from outword.benchmark.run.results import Results
 from outword.benchmark.run.suite import Suite
@@ -15,7 +16,6 @@ from outword.benchmark.show.tables import write_tables
 from outword.benchmark.world.answers import answers
 from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
-from outword.vectors.wild import Report, quiet
 
 Ask = Callable[[Callable[[str], Encoder], Path, Path, Report], Sequence[Answer]]
 ANSWERS: dict[str, Ask] = {"world": answers}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from outword.base.reports import Report
 from outword.benchmark.run.catalogue import TRAIN, Found, find_set, folder_ood
 from outword.benchmark.run.measure import Cell
 from outword.benchmark.run.photos import Photos, below, encoded
@@ -25,7 +26,6 @@ from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import Need
 from outword.maths.mining import MINERS
-from outword.vectors.wild import Report
 from outword.words.corpora import get_corpus
 
 UNREAD = 10  # photos of a set that are named

@@ -5,7 +5,6 @@ A suite of parts names other suites, which are run one after the other.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from outword.base.checks import whole_number
-from outword.base.files import read_small
+from outword.base.files import PathLike, read_small
 from outword.base.records import read_record
 from outword.benchmark.toml import tomllib
 from outword.detector.recipe import Recipe, resolve
@@ -79,7 +78,7 @@ class Entry:
         encoder: Encoder,
         *,
         corpus: str | None = None,
-        words: str | os.PathLike[str] | None = None,
+        words: PathLike | None = None,
         prompts: str | None = None,
         **rest: Any,
     ) -> Recipe:
@@ -151,7 +150,7 @@ def suite_names() -> list[str]:
     return sorted(path.stem for path in SUITES.glob("*.toml"))
 
 
-def read_suite(name: str | os.PathLike[str]) -> Suite:
+def read_suite(name: PathLike) -> Suite:
     """A suite by name, or from a TOML file of the user's; an unknown key is an error."""
     path = Path(name)
     if path.suffix != ".toml":
@@ -175,7 +174,7 @@ def read_suite(name: str | os.PathLike[str]) -> Suite:
     return suite
 
 
-def read_parts(name: str | os.PathLike[str]) -> list[Suite]:
+def read_parts(name: PathLike) -> list[Suite]:
     """The suites that a suite consists of, in order: its parts, or itself where it has none.
 
     A part that is a TOML file of the user's lies beside the file that names it.

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from outword.base.checks import number
+from outword.base.files import PathLike
+from outword.base.reports import Report, Say, quiet
 from outword.base.wording import a_few
 from outword.benchmark.run.catalogue import own_found, source_of
-from outword.benchmark.run.compare import Tell, applicable, none_applies, read_sets, silent
+from outword.benchmark.run.compare import applicable, none_applies, read_sets
 from outword.benchmark.run.folds import FOLDS, Candidate, Dealt, Share, best_of, expected, promised
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.suite import Entry
@@ -21,7 +23,7 @@ from outword.detector.cuts import alike_in, named_in
 from outword.detector.detector import Detector
 from outword.detector.fitting import fit, prepare
 from outword.detector.judge import judge
-from outword.detector.recipe import PathLike, Recipe, resolve
+from outword.detector.recipe import Recipe, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.base import Vectors
 from outword.errors import InputError, unknown
@@ -32,7 +34,6 @@ from outword.photos.sources.patterns import check_there
 from outword.vectors.fitted import hashes_of_vectors, short
 from outword.vectors.id_images import IdImages, find_stray, read_id_images
 from outword.vectors.reference import Reference, find_reference
-from outword.vectors.wild import Report, quiet
 from outword.words.labels import Given, Label, check_labels
 
 FEWEST = 2 * FOLDS  # photos of the classes, and of other things
@@ -87,7 +88,7 @@ def tune(
     kinds: str | None = None,
     tpr: float | None = None,
     report: Report = quiet,
-    tell: Tell = silent,
+    tell: Say = quiet,
 ) -> Tuned:
     """The best detector for some photos, calibrated on them, and what to expect of it.
 
@@ -140,7 +141,7 @@ def tune_vectors(
     *,
     tpr: float | None = None,
     report: Report = quiet,
-    tell: Tell = silent,
+    tell: Say = quiet,
 ) -> Tuned:
     """The same of photos that are encoded, each of which is there once; their order is that in which they are dealt.
 
@@ -190,7 +191,7 @@ def _there(paths: PathLike | Iterable[PathLike]) -> list[str]:
     return given
 
 
-def entries(methods: Iterable[str] | None = None, kinds: str | None = None, tell: Tell = silent) -> list[Entry]:
+def entries(methods: Iterable[str] | None = None, kinds: str | None = None, tell: Say = quiet) -> list[Entry]:
     """The methods that may be chosen, for `applicable`; those that learn the classes from photos have no kinds."""
     asked = [name for name in DETECTORS if not DETECTORS[name].trains] if methods is None else methods
     found = []
@@ -213,7 +214,7 @@ def _more_than_vectors(method: str) -> str:
     return wanted[0].value if wanted else ""
 
 
-def _once(contents: Sequence[int], vectors: Vectors, tell: Tell) -> Indices:
+def _once(contents: Sequence[int], vectors: Vectors, tell: Say) -> Indices:
     """The rows of different photos, by the hashes of their contents; the same vector is the same photo, too."""
     seen, rows = set[int](), []
     hashes = hashes_of_vectors(vectors)
@@ -231,7 +232,7 @@ def _check_enough(whose: str, n: int, hint: str) -> None:
         raise InputError(f"{FOLDS} folds need at least {FEWEST} different photos of {whose}, got {n}", hint=hint)
 
 
-def _outside(encoder: Encoder, paths: Sequence[str], report: Report, tell: Tell) -> Photos:
+def _outside(encoder: Encoder, paths: Sequence[str], report: Report, tell: Say) -> Photos:
     """The user's photos of other things, in the order of their contents."""
     found = own_found(OUTSIDE, paths)
     (photos,) = read_sets(encoder, [(found, source_of(found, encoder))], report, tell)
@@ -252,7 +253,7 @@ def _reference(encoder: Encoder) -> Reference:
 
 
 def unrelated(
-    encoder: Encoder, reference: Reference, labels: Mapping[str, Label], inside: IdImages, tell: Tell = silent
+    encoder: Encoder, reference: Reference, labels: Mapping[str, Label], inside: IdImages, tell: Say = quiet
 ) -> Photos:
     """The photos of a reference that show no label and are none of the user's, in the order of the reference.
 

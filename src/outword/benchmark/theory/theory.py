@@ -25,13 +25,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.base.checks import number, whole_number
+from outword.base.reports import Report, quiet
 from outword.benchmark.run.suite import Theorem
 from outword.encoders.mini.encoder import Mini
 from outword.errors import InputError, ParameterError
 from outword.maths.mining import Density
 from outword.maths.numerics import Array, blocks, unit_rows
 from outword.photos.walk import find_images
-from outword.vectors.wild import Report, encode_words, mine, quiet
+from outword.vectors.wild import encode_words, mine
 from outword.words.corpora import get_corpus
 from outword.words.forms import drop_labels
 from outword.words.prompts import get_prompts

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from outword.base.reports import Report, quiet
 from outword.benchmark.world.found import Found, percent
 from outword.benchmark.world.lab import OTHER, PROMPTS, STRANGE, encoded_set, shown_things, the_list
 from outword.encoders import Encoder
 from outword.maths.methods import MCM
 from outword.maths.metrics import auroc
-from outword.vectors.wild import Report, encode_words, quiet
+from outword.vectors.wild import encode_words
 from outword.words.prompts import get_prompts
 
 MODELS = ("world-s", "world-m", "world-m-96")

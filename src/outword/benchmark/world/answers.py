@@ -9,6 +9,7 @@ from pathlib import Path
 
 from outword.base.files import parse_json, sha256_bytes, whole_file
 from outword.base.records import read_record
+from outword.base.reports import Report, quiet
 from outword.benchmark.show.overview import Answer
 from outword.benchmark.show.table import Column, Line, Table
 from outword.benchmark.world import about_verdicts, about_words
@@ -17,7 +18,6 @@ from outword.benchmark.world.found import Found
 from outword.benchmark.world.lab import Lab, open_lab
 from outword.encoders import Encoder
 from outword.errors import OutwordError
-from outword.vectors.wild import Report, quiet
 
 ENCODER = "world-m"
 VERSION = 1  # of the questions: raise it when one is asked in another way

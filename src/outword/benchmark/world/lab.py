@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import sha256_bytes
+from outword.base.reports import Report, quiet
 from outword.benchmark.run.catalogue import WORLD, find_set
 from outword.benchmark.run.photos import Photos, encoded
 from outword.encoders import Encoder
@@ -18,7 +19,7 @@ from outword.encoders.base import Vectors
 from outword.maths.metrics import auroc
 from outword.maths.numerics import Array
 from outword.vectors.reference import Reference
-from outword.vectors.wild import Report, encode_words, quiet
+from outword.vectors.wild import encode_words
 from outword.words.nouns import nouns
 from outword.words.prompts import get_prompts
 from outword.world.phrases import Phrase, corpus

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from outword.base.terms import through
 from outword.encoders.mini import wordpiece
 
 KNOWN_SHARE = 0.5  # a node above more than half of all classes says little: "animal" is known, "artifact" is not
@@ -122,7 +123,7 @@ class Lexicon:
 
     def _sense_flag(self, sense: Sense) -> str:
         if not sense.exact:
-            return f"through {self.names[sense.node]}" if self.kinds[sense.node] <= NEAR_KINDS else "unknown"
+            return through(self.names[sense.node]) if self.kinds[sense.node] <= NEAR_KINDS else "unknown"
         n_classes = self.taxonomy.n_classes[sense.node]
         telling = n_classes <= KNOWN_SHARE * len(self.classes) and n_classes >= KNOWN_DENSITY * self.kinds[sense.node]
         return "known" if telling else "unknown"

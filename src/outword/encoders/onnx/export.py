@@ -7,7 +7,6 @@ The folder is then read back and run beside torch on the same photos and texts; 
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
@@ -22,7 +21,7 @@ from torch import Tensor
 
 from outword._version import __version__
 from outword.base.extras import quiet_logs, require
-from outword.base.files import free_folder, sha256_file, whole_folder
+from outword.base.files import PathLike, free_folder, sha256_file, whole_folder
 from outword.encoders import bpe
 from outword.encoders.base import Vectors, in_short
 from outword.encoders.onnx import encoder as exported
@@ -41,7 +40,7 @@ OPSET = 20
 
 def export(
     encoder: Towers,
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     precision: str = "fp32",
     force: bool = False,
@@ -82,7 +81,7 @@ def export(
     return exported.read_card(target)
 
 
-def check_target(path: str | os.PathLike[str]) -> Path:
+def check_target(path: PathLike) -> Path:
     """Raise unless an encoder may be written to `path`: it is free, or holds an earlier export and nothing else."""
     what = "an exported encoder"
     target = free_folder(path, card=CARD, names=exported.NAMES, what=what)

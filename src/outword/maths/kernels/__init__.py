@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.base.checks import number, whole_number
+from outword.base.reports import Steps
 from outword.errors import InputError
 from outword.maths.kernels.choice import Choice, chosen, using
 from outword.maths.kernels.evidence import Evidence, owners_in
-from outword.maths.kernels.threads import Progress
 from outword.maths.numerics import UNIT_TOLERANCE, Array, matrix, unit_rows
 
 __all__ = ["Bank", "Choice", "chosen", "grouped_logsumexp", "make_bank", "neighbour_density", "using"]
@@ -102,7 +102,7 @@ def make_bank(
 
 
 def neighbour_density(
-    words: ArrayLike, alpha: int, *, backend: str | None = None, progress: Progress | None = None
+    words: ArrayLike, alpha: int, *, backend: str | None = None, progress: Steps | None = None
 ) -> Array:
     """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, exactly, (n_words,).
 

@@ -9,8 +9,9 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.reports import Steps
 from outword.errors import InputError
-from outword.maths.kernels.threads import Progress, parallel_for
+from outword.maths.kernels.threads import parallel_for
 from outword.maths.numerics import Array
 
 BLOCK_ROWS = 1024
@@ -24,7 +25,7 @@ Indices = NDArray[np.integer]
 Found = tuple[NDArray[np.uint16], NDArray[np.int32], NDArray[np.float32]]  # row in its block, neighbour, cosine
 
 
-def neighbour_density(words: Floats, alpha: int, *, block: int = BLOCK_ROWS, progress: Progress | None = None) -> Array:
+def neighbour_density(words: Floats, alpha: int, *, block: int = BLOCK_ROWS, progress: Steps | None = None) -> Array:
     """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, exactly.
 
     Float32 products find candidates (see `_Search`), whose cosines are then computed in float64, each by itself, and

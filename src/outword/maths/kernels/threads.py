@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from outword.base.processors import usable_cpus
 
 Item = TypeVar("Item")
-Progress = Callable[[int, int], None]
 
 
 def workers() -> int:

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from outword.base.reports import Steps
 from outword.errors import InputError
 from outword.maths.kernels.evidence import Evidence, Ops, Owners, Words, evidence, words_in
-from outword.maths.kernels.threads import Progress
 from outword.maths.numerics import UNIT_TOLERANCE, Array
 
 CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # of a matrix that is held at a time
@@ -124,7 +124,7 @@ def begin_copies(tensors: Sequence[torch.Tensor]) -> Callable[[], list[NDArray[A
     return wait
 
 
-def neighbour_density(words: Any, alpha: int, *, device: str = "cpu", progress: Progress | None = None) -> Array:
+def neighbour_density(words: Any, alpha: int, *, device: str = "cpu", progress: Steps | None = None) -> Array:
     """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, in float64."""
     raw = tensor_on(words, torch.device(device))
     every = torch.arange(len(raw), device=raw.device)
@@ -136,7 +136,7 @@ def plain_sums(
     lengths: torch.Tensor,
     rows: torch.Tensor,
     alpha: int,
-    progress: Progress | None,
+    progress: Steps | None,
     parts: int = 1,
 ) -> torch.Tensor:
     """`nearest_sums` of any number of rows, in blocks: so many cells at a time, or one of `parts` of them."""

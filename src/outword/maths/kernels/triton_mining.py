@@ -25,7 +25,7 @@ import torch
 import triton
 import triton.language as tl
 
-from outword.maths.kernels.threads import Progress
+from outword.base.reports import Steps
 from outword.maths.kernels.torch_blas import plain_sums, row_lengths, tensor_on
 from outword.maths.kernels.triton_scoring import STEP, TILE, described, device, padded, resident
 from outword.maths.numerics import Array
@@ -42,7 +42,7 @@ PARTS = 8  # words that are done the plain way have one of so many parts of the 
 
 
 def neighbour_density(
-    words: Any, alpha: int, *, progress: Progress | None = None, fewest: int = FEWEST, seed: int = 0
+    words: Any, alpha: int, *, progress: Steps | None = None, fewest: int = FEWEST, seed: int = 0
 ) -> Array:
     """See `kernels.neighbour_density`; with fewer words than `fewest` all cosines are computed in float64.
 

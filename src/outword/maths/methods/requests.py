@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from outword.base.reports import Report, quiet
 from outword.maths.methods.needs import Need
 
 if TYPE_CHECKING:
     from outword.maths.methods.base import VectorDetector
 
 Inputs = dict[str, Any]  # arguments of `fit` or `begin` by name, and some that the two hooks tell of
-Progress = Callable[[str, int, int | None], None]
 
 
 class Tower(Protocol):
@@ -65,7 +65,7 @@ class FitRequest:
     photos: Any = None
     word_images: Any = None
     learned: VectorDetector | None = None
-    report: Progress = lambda task, done, total: None
+    report: Report = quiet
 
     @cached_property
     def wild(self) -> tuple[list[str], Any]:

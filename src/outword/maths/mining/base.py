@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.base.registry import Registry
+from outword.base.reports import Steps
 from outword.errors import ParameterError
-from outword.maths.kernels.threads import Progress
 from outword.maths.numerics import matrix
 
 Indices = NDArray[np.int64]
@@ -24,7 +24,7 @@ class Pool:
     words: NDArray[np.floating]  # (n_words, dim)
     labels: ArrayLike | None  # (n_labels, dim)
     adjectives: NDArray[np.bool_]  # (n_words,)
-    progress: Progress | None
+    progress: Steps | None
 
     def shares(self, order: Indices, nouns: float, adjectives: float) -> Indices:
         """The first of the nouns, then the first of the adjectives, of a ranking: a share of each."""
@@ -44,7 +44,7 @@ class Miner(ABC):
         *,
         labels: ArrayLike | None = None,
         adjectives: ArrayLike | None = None,
-        progress: Progress | None = None,
+        progress: Steps | None = None,
     ) -> Indices:
         """Indices of the chosen words, best first.
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from outword.base.checks import whole_number
+from outword.base.reports import Steps
 from outword.errors import ParameterError
 from outword.maths.kernels import neighbour_density
-from outword.maths.kernels.threads import Progress
 from outword.maths.mining.base import MINERS, Indices, Miner, Pool, fraction, ranked
 from outword.maths.numerics import Array, blocks, matrix, unit_rows
 
@@ -52,7 +52,7 @@ class Density(Miner):
     noun_share: float = 0.23
     adjective_share: float = 0.13
 
-    def rep(self, words: ArrayLike, *, progress: Progress | None = None) -> Array:
+    def rep(self, words: ArrayLike, *, progress: Steps | None = None) -> Array:
         """Representativeness of each word, (n_words,); larger means more representative."""
         vectors = matrix(words, "words")
         whole_number("alpha", self.alpha, hint="the paper's is 100")
@@ -80,7 +80,7 @@ class Density(Miner):
         return pool.shares(order, self.noun_share, self.adjective_share)
 
 
-def _released_log_density(words: ArrayLike, alpha: int, progress: Progress | None) -> Array:
+def _released_log_density(words: ArrayLike, alpha: int, progress: Steps | None) -> Array:
     """Mean log distance to the alpha + 1 nearest words, self included: the authors' ranking key, smaller is better."""
     raw = matrix(words, "words").astype(np.float64)
     lengths, unit = np.linalg.norm(raw, axis=1), unit_rows(raw, "words")

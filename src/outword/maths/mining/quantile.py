@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from outword.base.reports import Steps
 from outword.errors import InputError
-from outword.maths.kernels.threads import Progress
 from outword.maths.mining.base import MINERS, Indices, Miner, Pool, fraction, ranked
 from outword.maths.numerics import Array, matrix, unit_rows
 
@@ -39,7 +39,7 @@ class Quantile(Miner):
     share: float = 0.15
     needs_labels: ClassVar[bool] = True
 
-    def closeness(self, words: ArrayLike, labels: ArrayLike, *, progress: Progress | None = None) -> Array:
+    def closeness(self, words: ArrayLike, labels: ArrayLike, *, progress: Steps | None = None) -> Array:
         """`d(w)` of each word, (n_words,); larger means closer to the ID labels."""
         fraction("quantile", self.quantile)
         vectors, targets = matrix(words, "words"), unit_rows(labels, "labels")

@@ -17,6 +17,7 @@ from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
 
+from outword.base.files import PathLike
 from outword.base.registry import Registry
 from outword.errors import ImageError
 from outword.photos.decode import read_bytes
@@ -46,7 +47,6 @@ SOURCES: Registry[Kind] = Registry(
 
 ARCHIVES = tuple(suffix for kind in KINDS for suffix in kind.suffixes)
 _is_archive = filesystems.named(ARCHIVES)
-PathLike = str | os.PathLike[str]
 
 
 def find_pieces(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+from outword.base.files import PathLike
 from outword.base.registry import Registry
 from outword.errors import InputError, ParameterError
 from outword.words.corpora.corpus import Corpus, conjugate, make_corpus, read_corpus
@@ -23,7 +24,7 @@ for _name, _words in WORLD.items():
     CORPORA.register(_name, _words.about)(partial(world_corpus, _name))
 
 
-def get_corpus(name_or_path: str | os.PathLike[str], *, exclude_files: Iterable[str] | None = None) -> Corpus:
+def get_corpus(name_or_path: PathLike, *, exclude_files: Iterable[str] | None = None) -> Corpus:
     """Give a named corpus (a key of `CORPORA`), or the words of a UTF-8 text file with one word a line.
 
     A name wins over a file of the same name; write `./wordnet` for the file. `conjugated:NAME` is the corpus NAME with
