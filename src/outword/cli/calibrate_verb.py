@@ -73,7 +73,7 @@ def command(
       outword calibrate detector.outword.zip photos/ --marks marks.csv -o pets.outword
     """
     from outword.detector.artifact import check_target, finite
-    from outword.detector.calibration import calibrated
+    from outword.detector.calibration import calibrated, check_disjoint
     from outword.detector.loading import load
     from outword.errors import InputError
     from outword.scoring.stream import check_unfitted
@@ -97,12 +97,14 @@ def command(
     if rest and not outside:
         which = "of --not" if others else "that is marked out"
         raise InputError(f"no photo {which} can be read", hint="name photos of other things, or leave it away")
-    threshold, warnings = calibrated(inside, outside, tpr, method, found.reference_scores)
+    check_disjoint(inside, outside)
+    scores = [*inside.values()], [*outside.values()]
+    threshold, warnings = calibrated(*scores, tpr, method, found.reference_scores)
     before, found.calibration_ = found.threshold, threshold
     found.save(output or detector)
-    _tell_cut(output or detector, threshold.value, before, list(inside.values()))
+    _tell_cut(output or detector, threshold.value, before, scores[0])
     if outside:
-        _tell_others(threshold.value, list(inside.values()), list(outside.values()))
+        _tell_others(threshold.value, *scores)
     for warning in warnings:
         warn(f"warning: {warning}")
     show(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")
@@ -124,14 +126,15 @@ def _sources(
     return inside, outside if marked[OUT] else None
 
 
-def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]:
-    """The scores of the photos that can be read, by the sha256 of their files: the same photo counts once."""
+def _scores(detector: Detector, source: Source, task: str) -> dict[tuple[int], float]:
+    """The scores of the photos that can be read, by the hashes of their files: the same photo counts once."""
     from outword.scoring.stream import score_chunk
     from outword.vectors.reader import read
+    from outword.vectors.same_photo import short
 
     whole = detector.whole()
     loader, size = (detector.encoder.loader, detector.encoder.chunk) if source.has_photos else (None, 0)
-    scores, done, readable = dict[bytes, float](), 0, 0
+    scores, done, readable = dict[tuple[int], float](), 0, 0
     with Progress("images") as meter, detector.isolated():
         for chunk in read(source.jobs(), loader, size, hashed=True):
             rows = score_chunk(whole, chunk).rows
@@ -139,7 +142,7 @@ def _scores(detector: Detector, source: Source, task: str) -> dict[bytes, float]
             pairs = zip(chunk.digests, read_rows, strict=True)
             good = [(digest, row.score) for digest, row in pairs if row.score is not None]
             for digest, score in good:
-                scores.setdefault(digest, score)
+                scores.setdefault((short(digest),), score)
             for row in rows:
                 if row.error:
                     say(f"left out {row.path!r}: {row.error}")

@@ -22,7 +22,7 @@ from outword.base.terms import UNCALIBRATED, Basis, is_known
 from outword.base.wording import a_few, counted
 from outword.detector import artifact
 from outword.detector.batches import name_of
-from outword.detector.calibration import calibrated
+from outword.detector.calibration import calibrated, check_disjoint
 from outword.detector.judge import Explanation, Verdicts, judge, side, with_kind
 from outword.detector.predictions import Predictions, predict
 from outword.detector.recipe import resolve_card
@@ -37,7 +37,7 @@ from outword.maths.numerics import Array, unit_rows
 from outword.maths.reference import p_values
 from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
-from outword.vectors.fitted import Hashes, any_of, hashes_of_files, hashes_of_vectors
+from outword.vectors.same_photo import Hashes, any_of, different, hashes_of_files, hashes_of_vectors
 from outword.vectors.vocabulary import Vocabulary
 from outword.words.corpora import is_named
 from outword.words.kinds import Meaning
@@ -67,8 +67,8 @@ class Detector:
         vocabulary: names to say what a photo looks like, or None.
         by_hand: what somebody handed over for the method, by what it is (`handed`); it is not saved.
         encoder_override: whether the encoder was named anew when the detector was loaded.
-        fitted_on: hashes of the photos that the method was fitted on (`vectors.fitted`); None where they are not known,
-            since the detector was saved before they were kept.
+        fitted_on: hashes of the photos that the method was fitted on (`vectors.same_photo`); None where they are not
+            known, since the detector was saved before they were kept.
     """
 
     def __init__(
@@ -243,24 +243,24 @@ class Detector:
         what is unrelated (`Threshold.warning`).
         """
         inside, outside = self._scored(as_list(images), unfitted=True), self._scored(as_list(others))
-        self.calibration_, told = calibrated(inside, outside, tpr, method, self.reference_scores)
+        check_disjoint(inside, outside)
+        scores = [*inside.values()], [*outside.values()]
+        self.calibration_, told = calibrated(*scores, tpr, method, self.reference_scores)
         for warning in told:
             warnings.warn(warning, stacklevel=2)
         return self
 
-    def _scored(self, photos: Sequence[ImageLike], *, unfitted: bool = False) -> dict[int, float]:
-        """Scores by the whole method, each photo once: by the hash of its file, or of its vector where it is none."""
+    def _scored(self, photos: Sequence[ImageLike], *, unfitted: bool = False) -> dict[tuple[int | None, int], float]:
+        """Scores by the whole method of different photos, by their hashes."""
         whole = self.whole()
         with self.isolated():
             judged = list(whole._judged(photos))
         hashed = list(_hashed(photos, (part.vectors for part in judged)))
         if unfitted:
             self.check_unfitted((name, hashes) for name, *hashes in hashed)
-        scores = (score for part in judged for score in part.scores.tolist())
-        found: dict[int, float] = {}
-        for (_, content, vector), score in zip(hashed, scores, strict=True):
-            found.setdefault(vector if content is None else content, score)
-        return found
+        scores = [score for part in judged for score in part.scores.tolist()]
+        known = [(content, vector) for _, content, vector in hashed]
+        return {known[place]: scores[place] for place in different(known)}
 
     def check_unfitted(self, photos: Iterable[tuple[str, Iterable[int | None]]]) -> None:
         """Raise if the method was fitted on some of these photos: what each is called, and its hashes."""

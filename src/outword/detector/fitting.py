@@ -20,10 +20,10 @@ from outword.encoders import Encoder, get_encoder
 from outword.errors import ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.methods.requests import FitRequest
-from outword.vectors.fitted import Hashes
 from outword.vectors.id_images import IdImages, read_id_images
 from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import find_reference
+from outword.vectors.same_photo import Hashes
 from outword.vectors.vocabulary import Vocabulary
 from outword.words.labels import Given, Label, check_labels
 from outword.words.prompts import Prompts, get_prompts

@@ -23,7 +23,7 @@ from outword.errors import ArtifactError, OutwordError
 from outword.maths.methods import DETECTORS, VectorDetector
 from outword.maths.numerics import Array, all_finite
 from outword.maths.thresholds import read_threshold
-from outword.vectors.fitted import Hashes
+from outword.vectors.same_photo import Hashes
 from outword.vectors.vocabulary import Vocabulary
 from outword.words.kinds import Meaning
 

@@ -19,9 +19,9 @@ from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
 from outword.encoders.base import Loader, Pixels, Vectors
 from outword.errors import InputError, ParameterError
-from outword.vectors.fitted import short
 from outword.vectors.id_images import IdImages
 from outword.vectors.reader import read
+from outword.vectors.same_photo import short
 from outword.vectors.source import find_source
 
 AREA, SHAPE = (0.08, 1.0), 4 / 3  # of a crop: its share of the photo, and its longer side over the shorter, at most

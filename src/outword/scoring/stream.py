@@ -19,8 +19,8 @@ from outword.maths.kernels import to_numpy
 from outword.photos.quality import UNSEEN, Look
 from outword.photos.sources.base import Piece
 from outword.scoring.rows import Row
-from outword.vectors.fitted import hashes_of_files, hashes_of_vectors, short
 from outword.vectors.reader import Chunk, Span, read
+from outword.vectors.same_photo import hashes_of_files, hashes_of_vectors, short
 from outword.vectors.source import Identity, Job, Only, Source, Stored, find_source
 from outword.vectors.store import called, is_store
 

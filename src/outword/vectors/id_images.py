@@ -25,8 +25,8 @@ from outword.errors import InputError
 from outword.photos.sources import Files
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import is_there
-from outword.vectors.fitted import Hashes, collected, hashes_of_vectors, short
 from outword.vectors.reader import vectors_of
+from outword.vectors.same_photo import Hashes, collected, known_by, short
 from outword.vectors.source import Source, Stored, find_source
 from outword.words.forms import fold
 from outword.words.label_lists import words_of
@@ -43,7 +43,7 @@ class IdImages:
     counts: dict[str, int]  # how many images each label has; empty where `classes` is None
     left_out: list[tuple[str, str]]  # path and reason of the photos that could not be read
     stray: InputError | None = None  # what is wrong with the first photo that is in no folder with the name of a label
-    contents: Sequence[int] = field(default=(), repr=False)  # hashes of the files (see `outword.vectors.fitted`)
+    contents: Sequence[int] = field(default=(), repr=False)  # hashes of the files (see `outword.vectors.same_photo`)
     paths: Sequence[str] = field(default=(), repr=False)  # of the images, and what they were read from: for those that
     given: Sequence[PathLike] = field(default=(), repr=False)  # want to see more of the photos than their vectors
 
@@ -57,7 +57,12 @@ class IdImages:
     @cached_property
     def hashes(self) -> Hashes:
         """What the photos are known by later: the hashes of files and vectors."""
-        return collected(self.contents, hashes_of_vectors(self.vectors))
+        return collected(*self.known)
+
+    @cached_property
+    def known(self) -> list[tuple[int | None, int]]:
+        """The hashes of each photo (`same_photo`)."""
+        return known_by(self.contents, self.vectors)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -85,7 +90,7 @@ def read_id_images(
     with_classes: bool,
     report: Report = quiet,
 ) -> IdImages:
-    """Encode the photos behind paths, or read their vectors from stores; each photo counts once.
+    """Encode the photos behind paths, or read their vectors from stores; each path counts once.
 
     The class of a photo is the nearest folder above it whose name is a label, in an archive too; case, and underscores
     or hyphens for spaces, do not count. The folder or archive that was given counts, folders above it do not. For

@@ -30,8 +30,8 @@ from outword.base.wording import NAMED, a_few
 from outword.encoders import Encoder
 from outword.errors import InputError
 from outword.maths.numerics import matrix
-from outword.vectors.fitted import hashes_of_vectors
 from outword.vectors.reader import vectors_of
+from outword.vectors.same_photo import first_of_each, hashes_of_vectors, short
 from outword.vectors.shards import UNIT_TOLERANCE
 from outword.vectors.source import find_source
 
@@ -136,8 +136,8 @@ def make_reference(
 ) -> Made:
     """Encode ordinary photos as a reference; nobody needs to say what they show.
 
-    Photos are all that `outword.vectors.source.find_source` takes. Each counts once, wherever it lies: files of the
-    same content are one photo, and so are files with the same vector. Those that cannot be read are left out. Of many,
+    Photos are all that `outword.vectors.source.find_source` takes. Each counts once, wherever it lies
+    (`outword.vectors.same_photo`). Those that cannot be read are left out. Of many,
     the 5,000 whose sha256 is smallest are kept, which does not depend on their order; memory stays flat. `named` says
     what is known of a photo by its path.
     """
@@ -205,13 +205,12 @@ class _Pool:
             self._photos = {photo.digest: photo for photo in self.smallest()}
 
     def smallest(self) -> list[_Photo]:
-        """At most `MOST` photos, by digest; of those with the same vector the first, which stands for all."""
+        """At most `MOST` photos, by digest; one stands for all that are the same."""
         ordered = [self._photos[digest] for digest in sorted(self._photos)]
         known: dict[int, _Photo] = {}
-        for photo, hashed in zip(ordered, _hashes(ordered), strict=True):
-            first = known.setdefault(hashed, photo)
-            if first is not photo:
-                known[hashed] = first._replace(times=first.times + photo.times)
+        for photo, first in zip(ordered, _firsts(ordered), strict=True):
+            before = known.get(first)
+            known[first] = before._replace(times=before.times + photo.times) if before else photo
         return list(known.values())[:MOST]
 
 
@@ -220,8 +219,10 @@ def _more(photo: _Photo, path: str) -> _Photo:
     return photo._replace(path=min(photo.path, path), times=photo.times + 1)
 
 
-def _hashes(photos: Sequence[_Photo]) -> list[int]:
-    return hashes_of_vectors(np.stack([photo.vector for photo in photos])) if photos else []
+def _firsts(photos: Sequence[_Photo]) -> list[int]:
+    """For each photo, whose contents differ, the place of the first that is the same."""
+    hashes = hashes_of_vectors(np.stack([photo.vector for photo in photos])) if photos else []
+    return first_of_each(zip((short(photo.digest) for photo in photos), hashes, strict=True))
 
 
 def _together(photos: Sequence[_Photo], named: Callable[[str], Named], source: str) -> Reference:

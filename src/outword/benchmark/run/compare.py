@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,9 @@ from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import DETECTORS, Need
 from outword.maths.methods.needs import from_pixels
-from outword.vectors.fitted import any_of, hashes_of_vectors, short
 from outword.vectors.id_images import read_id_images
 from outword.vectors.reader import vectors_of
+from outword.vectors.same_photo import any_of
 from outword.vectors.source import Source
 from outword.words.labels import Label
 
@@ -108,7 +109,7 @@ def compare(
     if any(Need.ID_IMAGES in recipe.wants for recipe in recipes.values()):
         fit_on = read_id_images(encoder, id_images, [*labels], with_classes=False, report=report)
     inside, *outside = read_sets(encoder, sets, report, tell)
-    if fit_on and any_of([*map(short, inside.contents), *hashes_of_vectors(inside.vectors)], fit_on.hashes):
+    if fit_on and any_of(chain(*inside.known), fit_on.hashes):
         tell(
             "warning: --id and --id-images share photos: the methods that are fitted on them look better than they are"
         )

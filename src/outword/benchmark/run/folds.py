@@ -198,9 +198,8 @@ class Dealt:
             made = prepare(best.recipe, self._labels, id_images=fit_on, report=report, label_cache=self._cache)
             detector = made.finish(report=report)
             in_the_end = detector.scorer.score(self._outside.vectors)
-        inside, outside = (dict(enumerate(scores.tolist())) for scores in unseen)
-        others = {-1 - place: score for place, score in outside.items()}  # under keys of their own
-        threshold, warnings = calibrated(inside, others, tpr, "quantile", detector.reference_scores)
+        inside, outside = (scores.tolist() for scores in unseen)
+        threshold, warnings = calibrated(inside, outside, tpr, "quantile", detector.reference_scores)
         detector.calibration_ = threshold
         told = [warning for warning in warnings if warning != threshold.warning]
         return detector, Final(*unseen, in_the_end, threshold.value), told

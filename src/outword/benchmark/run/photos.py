@@ -20,6 +20,7 @@ from outword.encoders.base import Vectors
 from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.sources import Files, Item
 from outword.vectors.embed import embed
+from outword.vectors.same_photo import known_by, short
 from outword.vectors.source import Source
 from outword.vectors.store import Store, open_store
 from outword.words.labels import Label
@@ -41,6 +42,11 @@ class Photos:
     def name(self) -> str:
         """Of the set."""
         return self.found.data_set.name
+
+    @cached_property
+    def known(self) -> list[tuple[int | None, int]]:
+        """The hashes of each photo (`outword.vectors.same_photo`)."""
+        return known_by([short(digest) for digest in self.contents], self.vectors)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -25,15 +25,14 @@ from outword.detector.fitting import fit, prepare
 from outword.detector.judge import judge
 from outword.detector.recipe import Recipe, resolve
 from outword.encoders import Encoder, get_encoder
-from outword.encoders.base import Vectors
 from outword.errors import InputError, unknown
 from outword.maths.methods import DETECTORS, Need
 from outword.maths.methods.needs import of_photo
 from outword.maths.reference import look_unrelated
 from outword.photos.sources.patterns import check_there
-from outword.vectors.fitted import hashes_of_vectors, short
 from outword.vectors.id_images import IdImages, find_stray, read_id_images
 from outword.vectors.reference import Reference, find_reference
+from outword.vectors.same_photo import different
 from outword.words.labels import Given, Label, check_labels
 
 FEWEST = 2 * FOLDS  # photos of the classes, and of other things
@@ -121,14 +120,14 @@ def tune(
         raise none_applies()
     reference = None if other_paths else _reference(used)
     own = read_id_images(used, own_paths, names, with_classes=False, report=report)
-    own = own.some(_once(own.contents, own.vectors, tell), names)
+    own = own.some(_once(own.known, tell), names)
     _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
     doubts: list[str] = []
     if reference:
         others = unrelated(used, reference, typed, own, doubts.append)
     else:
         others = _outside(used, other_paths, report, tell)
-    check_disjoint({*own.contents}, {*map(short, others.contents)})
+    check_disjoint(own.known, others.known)
     found = tune_vectors(recipes, typed, own, others, tpr=tpr, report=report, tell=tell)
     return replace(found, warnings=(*_strange(found.detector, typed, own), *doubts, *found.warnings))
 
@@ -214,17 +213,13 @@ def _more_than_vectors(method: str) -> str:
     return wanted[0].value if wanted else ""
 
 
-def _once(contents: Sequence[int], vectors: Vectors, tell: Say) -> Indices:
-    """The rows of different photos, by the hashes of their contents; the same vector is the same photo, too."""
-    seen, rows = set[int](), []
-    hashes = hashes_of_vectors(vectors)
-    for row in sorted(range(len(contents)), key=lambda row: (contents[row], row)):
-        if not {contents[row], hashes[row]} & seen:
-            rows.append(row)
-            seen |= {contents[row], hashes[row]}
-    if repeats := len(contents) - len(rows):
-        tell(f"{repeats:,} of {len(contents):,} photos are there more than once, and count once")
-    return np.array(rows, np.int64)
+def _once(photos: Sequence[tuple[int | None, int]], tell: Say) -> Indices:
+    """The rows of different photos, given by the hashes of contents and vectors, in the order of their contents."""
+    ordered = sorted(range(len(photos)), key=lambda row: (photos[row][0] or 0, row))
+    places = different(photos[row] for row in ordered)
+    if repeats := len(photos) - len(places):
+        tell(f"{repeats:,} of {len(photos):,} photos are there more than once, and count once")
+    return np.array(ordered, np.int64)[places]
 
 
 def _check_enough(whose: str, n: int, hint: str) -> None:
@@ -236,7 +231,7 @@ def _outside(encoder: Encoder, paths: Sequence[str], report: Report, tell: Say) 
     """The user's photos of other things, in the order of their contents."""
     found = own_found(OUTSIDE, paths)
     (photos,) = read_sets(encoder, [(found, source_of(found, encoder))], report, tell)
-    rows = _once([*map(short, photos.contents)], photos.vectors, tell).tolist()
+    rows = _once(photos.known, tell).tolist()
     _check_enough("other things", len(rows), "bring more, or none: then ordinary photos stand in (the reference)")
     names, contents = ([all_of[row] for row in rows] for all_of in (photos.paths, photos.contents))
     return Photos(found, names, photos.vectors[rows], photos.unreadable, contents)

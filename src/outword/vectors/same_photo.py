@@ -1,17 +1,22 @@
-"""Which photos a method was fitted on, told by hashes, so that no threshold is set on them.
+"""When two photos are the same one: where their files have the same content, or their vectors are the same.
 
-A method knows the photos that it was fitted on, and scores them higher than others of the same classes: a threshold
-that accepts 95 % of them may accept none of the others. A photo is known by two hashes, each the first 8 bytes of a
-sha256: that of its file, and that of its vector, for what comes as an array.
+This is the one rule for photos that count once: where a threshold is found, a reference is made, or a method is chosen.
+It also tells which photos a method was fitted on, so that no threshold is set on them: a method knows those, and scores
+them higher than others of the same classes, so that a threshold which accepts 95 % of them may accept none of the
+others.
+
+A photo is known by two hashes, each the first 8 bytes of a sha256: that of its file, and that of its vector, which is
+all that there is of an array. What only looks the same, such as a photo that was shrunk, is another photo here
+(`outword.photos.twins`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +29,7 @@ from outword.photos.decode import ImageLike, read_hashed
 
 Image = TypeVar("Image", bound=ImageLike)
 Hashes = NDArray[np.uint64]  # sorted, each once
+Known: TypeAlias = "Iterable[int | None]"  # the hashes of one photo; None for a file that there is not
 AHEAD = 64  # files that are read ahead
 
 
@@ -55,9 +61,14 @@ def hashes_of_vectors(vectors: NDArray[np.floating]) -> list[int]:
     return found
 
 
-def collected(*hashes: Iterable[int]) -> Hashes:
+def known_by(contents: Sequence[int | None], vectors: NDArray[np.floating]) -> list[tuple[int | None, int]]:
+    """The hashes of each photo: that of its file, if `contents` has any, and that of its vector."""
+    return list(zip(contents or [None] * len(vectors), hashes_of_vectors(vectors), strict=True))
+
+
+def collected(*hashes: Known) -> Hashes:
     """All of them, for `any_of`; 16 bytes a photo that has both."""
-    return np.unique(np.fromiter(chain(*hashes), np.uint64))
+    return np.unique(np.fromiter((one for one in chain(*hashes) if one is not None), np.uint64))
 
 
 def any_of(hashes: Iterable[int | None], known: Hashes) -> bool:
@@ -69,6 +80,32 @@ def any_of(hashes: Iterable[int | None], known: Hashes) -> bool:
     asked = np.array([one for one in hashes if one is not None], np.uint64)
     places = np.searchsorted(known, asked)
     return any(place < len(known) and known[place] == one for place, one in zip(places, asked, strict=True))
+
+
+def first_of_each(photos: Iterable[Known]) -> list[int]:
+    """For each photo the place of the first one that is the same: its own place, where it is new.
+
+    >>> first_of_each([(1, 11), (2, 12), (1, 11), (3, 12), (None, 13)])
+    [0, 1, 0, 1, 4]
+    """
+    known: dict[int, int] = {}
+    places = []
+    for place, photo in enumerate(photos):
+        hashes = [one for one in photo if one is not None]
+        first = min((known[one] for one in hashes if one in known), default=place)
+        for one in hashes:
+            known.setdefault(one, first)
+        places.append(first)
+    return places
+
+
+def different(photos: Iterable[Known]) -> list[int]:
+    """The places of the photos that are not the same as one before them.
+
+    >>> different([(1, 11), (2, 12), (1, 11), (3, 12)])
+    [0, 1]
+    """
+    return [place for place, first in enumerate(first_of_each(photos)) if place == first]
 
 
 def _of_file(image: ImageLike) -> int | None:

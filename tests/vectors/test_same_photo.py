@@ -18,8 +18,8 @@ from outword.errors import ArtifactError, InputError
 from outword.photos.decode import Blob
 from outword.photos.walk import find_images
 from outword.vectors.embed import embed
-from outword.vectors.fitted import any_of, collected, hashes_of_files, hashes_of_vectors
 from outword.vectors.id_images import IdImages
+from outword.vectors.same_photo import any_of, collected, hashes_of_files, hashes_of_vectors
 
 ALL = sorted(PHOTOS.glob("*.jpg"))[:11]
 TRAIN, OTHERS = ALL[:5], ALL[5:]
