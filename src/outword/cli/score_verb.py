@@ -105,8 +105,6 @@ def command(
     parts = ", ".join(f"{count:,} {what}" for what, count in totals.counts.items())
     if totals.rows:
         say(f"{counted(totals.rows, 'image')}: {parts}")
-    if output:
-        say(f"{counted(totals.rows, 'row')}, checksum {totals.checksum}")
     check_outcome(paths, totals.rows, totals.counts.get("error", 0))
 
 

@@ -37,7 +37,7 @@ from outword.scoring.stream import Scored
 from outword.vectors.shards import write_synced
 from outword.vectors.source import Job, Stored
 
-SCHEMA = 2
+SCHEMA = 3
 MOST = 10**12  # pieces, parts and rows: more are none
 Begun = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
 MANIFEST = "manifest.jsonl"
@@ -47,7 +47,7 @@ _FILE = re.compile(r"part-([0-9]{6,})-([0-9]{4,})\.(?:csv|jsonl|parquet)")
 
 @dataclass(frozen=True)
 class Part:
-    """A line of the manifest; rows, counts and checksum are `outword.scoring.rows.Totals`."""
+    """A line of the manifest; rows and counts are `outword.scoring.rows.Totals`."""
 
     piece: int  # number in the source
     part: int  # number in the piece
@@ -57,7 +57,6 @@ class Part:
     rows: int  # a piece without photos has a part without a file
     counts: dict[str, int]
     sha256: str  # of the file, "" where there is none
-    checksum: str
 
 
 @dataclass
@@ -189,7 +188,7 @@ class Parts:
         """Count a part that is in the manifest."""
         piece = self._known.setdefault(part.piece, _Piece(part.mark))
         piece.parts, piece.rows, piece.last = part.part + 1, piece.rows + part.rows, part.last
-        self._totals += Totals(part.rows, part.counts, part.checksum)
+        self._totals += Totals(part.rows, part.counts)
 
     def _append(self, line: bytes) -> None:
         with (self.folder / MANIFEST).open("r+b") as file:
@@ -322,7 +321,6 @@ def _part(path: Path, values: Mapping[str, Any]) -> Part:
         sizes = part.piece, part.part, part.rows, *part.counts.values()
         if not all(0 <= size < MOST for size in sizes) or sum(part.counts.values()) != part.rows:
             raise ValueError(f"the line of part {part.part} of piece {part.piece}")
-        int(part.checksum, 16)
     except ValueError as error:
         raise _unreadable(path, error) from error
     return part

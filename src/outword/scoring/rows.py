@@ -1,4 +1,4 @@
-"""Rows of output, one an image, as CSV, JSON lines or Parquet and back; and a checksum of any number of them.
+"""Rows of output, one an image, as CSV, JSON lines or Parquet and back.
 
 Texts in cells are as `outword.base.cells` writes them. Raw CSV has no `'` before what looks like a formula.
 """
@@ -19,7 +19,6 @@ from typing import IO, Any
 
 from outword.base.cells import csv_text, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
-from outword.base.files import sha256_bytes
 from outword.detector.judge import Shares, Verdict, with_kind
 from outword.photos.twins import SAME_AS
 
@@ -74,53 +73,40 @@ def finite_or_none(threshold: float | None) -> float | None:
     return None if threshold is None or math.isinf(threshold) else threshold
 
 
-Put = Callable[[Row, bytes], object]
+Put = Callable[[Row], object]
 
 
 @dataclass(frozen=True)
 class Totals:
     """What a run comes to; totals of parts add up to those of the whole.
 
-    The checksum does not depend on the order of the rows, their format, or the parts that they were written in: the
-    sha256 of each row, as CSV that is not raw has it with its line end, is read as a number, and the sum of these,
-    modulo 2^256, is written in 64 hexadecimal digits. Notes that a photo is the same as another, which parts do not
-    have, are left out for it.
-
-    >>> Totals(1, {"in": 1}, "f" * 64) + Totals(2, {"error": 1, "in": 1}, f"{3:064x}") == Totals(
-    ...     3, {"error": 1, "in": 2}, f"{2:064x}"
-    ... )
-    True
+    >>> Totals(1, {"in": 1}) + Totals(2, {"error": 1, "in": 1})
+    Totals(rows=3, counts={'error': 1, 'in': 2})
     """
 
     rows: int = 0
     counts: dict[str, int] = field(default_factory=dict)  # by verdict, with "error" for what could not be read
-    checksum: str = "0" * 64
 
     def __add__(self, other: Totals) -> Totals:
         counts = Counter(self.counts) + Counter(other.counts)
-        checksum = int(self.checksum, 16) + int(other.checksum, 16)
-        return Totals(self.rows + other.rows, dict(sorted(counts.items())), f"{checksum % (1 << 256):064x}")
+        return Totals(self.rows + other.rows, dict(sorted(counts.items())))
 
 
 class Writer:
-    """Writes rows, and counts them; `put` gets each with its line of CSV, which the checksum needs in any case."""
+    """Writes rows by `put`, and counts them."""
 
     def __init__(self, put: Put) -> None:
         self._put = put
         self._counts: Counter[str] = Counter()
-        self._sum = 0  # of the sha256 of rows
 
     def __call__(self, row: Row) -> None:
         """Write a row."""
-        line = csv_line(row)
-        own = [note for note in row.notes if not note.startswith(SAME_AS)]
-        self._sum += int(sha256_bytes(line if own == row.notes else csv_line(replace(row, notes=own))), 16)
         self._counts[row.verdict or "error"] += 1
-        self._put(row, line)
+        self._put(row)
 
     def totals(self) -> Totals:
         """Of the rows so far."""
-        return Totals() + Totals(self._counts.total(), self._counts, f"{self._sum:x}")
+        return Totals() + Totals(self._counts.total(), self._counts)
 
 
 def named(label: str, kind: str, labels: Container[str]) -> str:
@@ -204,7 +190,7 @@ def read_rows(path: Path, kind: str, *, raw_csv: bool = False) -> Iterator[Row]:
 @contextmanager
 def _csv(file: IO[bytes], raw: bool) -> Iterator[Put]:
     file.write(line_of(COLUMNS))
-    yield lambda row, line: file.write(csv_line(row, raw=True) if raw else line)
+    yield lambda row: file.write(csv_line(row, raw=raw))
 
 
 def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
@@ -222,7 +208,7 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
 
 @contextmanager
 def _jsonl(file: IO[bytes]) -> Iterator[Put]:
-    def put(row: Row, _: bytes) -> None:
+    def put(row: Row) -> None:
         row = _each_text(row, portable)
         words = [{"word": word, "share": share} for word, share in row.words]
         file.write(json.dumps({**vars(row), "words": words}).encode() + b"\n")
@@ -248,7 +234,7 @@ def _parquet(file: IO[bytes]) -> Iterator[Put]:
             writer.write_table(pa.table(list(map(list, columns)), schema))
             rows.clear()
 
-        def put(row: Row, _: bytes) -> None:
+        def put(row: Row) -> None:
             row = _each_text(row, portable)
             cells = {**vars(row), "words": flat_words(row), "notes": flat_notes(row)}
             rows.append(tuple(cells[name] for name in COLUMNS))
