@@ -375,9 +375,7 @@ def test_notes_are_the_same_in_any_chunk_and_by_any_number_of_threads(detector, 
         found.append([row["notes"] for row in read_rows(tmp_path / "rows.csv", "csv")])
         (tmp_path / "rows.csv").unlink()
     assert found[0] == found[1] == found[2]
-    assert found[0][:5] == [""] * 5 and found[0][5:] == 2 * [
-        f"the same as {tmp_path}/0-{name}.jpg" for name in NAMES
-    ]
+    assert found[0][:5] == [""] * 5 and found[0][5:] == 2 * [f"the same as {tmp_path}/0-{name}.jpg" for name in NAMES]
 
 
 def test_notes_in_python(detector, photos):
