@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from helpers.cards import a_card
 from outword.detector import judge as module
 from outword.detector.detector import Detector
 from outword.detector.judge import FIRED
@@ -18,8 +19,8 @@ judge = partial(module.judge, least=0.0)  # all words that are asked for, howeve
 def detector(vectors, temperature=0.05):
     """A detector around fitted vectors; labels are called y0, y1, ... and words u0, u1, ..."""
     wild = [] if vectors.wild_ is None else [f"u{i}" for i in range(len(vectors.wild_))]
-    card = {"method": {"name": "any"}, "encoder": {"temperature": temperature}}
-    return Detector(vectors, [f"y{i}" for i in range(len(vectors.labels_))], wild, card, encoder=lambda: None)
+    labels = [f"y{i}" for i in range(len(vectors.labels_))]
+    return Detector(vectors, labels, wild, a_card(temperature=temperature), encoder=lambda: None)
 
 
 def twin(labels, wild, groups, temperature, image):

@@ -132,7 +132,7 @@ def judge(
     with a share below `least` are not named.
     """
     scorer, request = detector.in_force, detector.score_request(images, names)
-    temperature = detector.card["encoder"]["temperature"]
+    temperature = detector.card.encoder.temperature
     if scores is not None:
         vectors, known = request.vectors, partial(_known, scores, scorer.evidence(request.vectors, top, temperature))
         errors = [""] * len(images)
