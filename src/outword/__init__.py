@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
     from outword.detector.predictions import Prediction, Predictions
+    from outword.functions import embed, export, reference
     from outword.learning.photo_words import read_words_per_image
     from outword.words.labels import read_labels
 
@@ -32,10 +33,13 @@ __all__ = [
     "Prediction",
     "Predictions",
     "__version__",
+    "embed",
+    "export",
     "fit",
     "load",
     "read_labels",
     "read_words_per_image",
+    "reference",
     "tune",
 ]
 
@@ -46,10 +50,13 @@ _HOMES = {
     "Guarded": "detector.guarding",
     "Prediction": "detector.predictions",
     "Predictions": "detector.predictions",
+    "embed": "functions",
+    "export": "functions",
     "fit": "detector.fitting",
     "load": "detector.loading",
     "read_labels": "words.labels",
     "read_words_per_image": "learning.photo_words",
+    "reference": "functions",
     "tune": "benchmark.run.tune",
 }
 _MODULES = (
@@ -60,6 +67,7 @@ _MODULES = (
     "kernels",
     "metrics",
     "mining",
+    "plugins",
     "scoring",
     "sklearn",
     "testing",

@@ -21,10 +21,10 @@ from outword.client import Info
 from outword.detector.detector import Detector
 from outword.detector.judge import Verdict, judge, takes_vectors
 from outword.encoders.base import Seen
-from outword.errors import ImageError, LargeImageError
+from outword.errors import ImageError
 from outword.maths.kernels.threads import blas
 from outword.maths.reference import ladder
-from outword.photos.decode import Blob
+from outword.photos.decode import Blob, LargeImageError
 from outword.photos.quality import UNSEEN, Look
 from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
