@@ -20,21 +20,24 @@ import tempfile
 import time
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import outword
+from outword.base.prediction import Prediction
+from outword.detector.card import Card, EncoderCard, MethodCard
 from outword.detector.detector import Detector
 from outword.detectors import Debiased
 from outword.encoders.base import Loader
 from outword.encoders.preprocess import Preprocess
 from outword.photos.sources import find_pieces
 from outword.scoring.parts import Parts
-from outword.scoring.rows import Row
 from outword.scoring.stream import Scored, score_chunk
 from outword.vectors.reader import Span
 from outword.vectors.reader import read as read_jobs
 from outword.vectors.source import Job
+from outword.words.prompts import get_prompts
 from perf import facts
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
@@ -113,7 +116,15 @@ def score(model: str):
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    card = {"encoder": {"temperature": encoder.temperature, "fingerprint": encoder.fingerprint}}
+    card = Card(
+        method=MethodCard("debiased", {}),
+        encoder=EncoderCard(encoder.name, encoder.fingerprint, encoder.temperature),
+        prompts=get_prompts(encoder.prompts),
+        kinds="off",
+        coverage={},
+        fpr=None,
+        meanings=(),
+    )
     detector = Detector(vectors, labels, words, card, encoder=lambda: encoder)
     side = 260 if model == "mini" else 224
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
@@ -124,11 +135,9 @@ def score(model: str):
 
 def write():
     """Rows of a piece without end, as the driver gets them."""
-    rows = [
-        Row(f"shard.tar/{n:08d}.jpg", n / 7, "out", label="tabby cat", words=[("raccoon", 0.5), ("lynx", 0.2)])
-        for n in range(1024)
-    ]
-    with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}) as parts:
+    said: Any = {"verdict": "out", "label": "tabby cat", "words": (("raccoon", 0.5), ("lynx", 0.2))}
+    rows = [Prediction(f"shard.tar/{n:08d}.jpg", score=n / 7, **said) for n in range(1024)]
+    with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}, {}) as parts:
         for first in count(0, len(rows)):
             data = pickle.dumps(Scored(Span(0, "shard.tar", "", first, False), rows))
             parts.add(pickle.loads(data))

@@ -11,6 +11,7 @@ import pytest
 
 import outword
 from conftest import PHOTOS
+from helpers.cards import a_card, a_meaning
 from outword.detector import artifact
 from outword.detector.artifact import Saved
 from outword.detector.cuts import cut_by_batch, cut_by_reference, pseudo_id
@@ -25,7 +26,7 @@ from outword.maths.thresholds import by_hand, fit_reference
 from outword.vectors.names import rival_names
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.vocabulary import Vocabulary
-from outword.words.kinds import Meaning, are_below
+from outword.words.kinds import are_below
 from outword.words.nouns import nouns
 
 CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
@@ -49,9 +50,9 @@ class Lifted(MCM):
 
 
 def made(scorer=None, **options):
-    card = {"method": {"name": "lifted", "parameters": {"lift": 10.0}}, "encoder": {"temperature": 0.5}, "coverage": {}}
+    card = a_card("lifted", {"lift": 10.0}, temperature=0.5, meanings=options.pop("meanings", ()))
     scorer = scorer or Lifted(temperature=0.5).fit(EYE)
-    return Detector(scorer, ["cat", "dog", "cow"], [], {**card, **options.pop("card", {})}, encoder=None, **options)
+    return Detector(scorer, ["cat", "dog", "cow"], [], card, encoder=None, **options)
 
 
 def test_the_order_of_cuts():
@@ -76,7 +77,7 @@ def test_the_whole_method_scores_as_soon_as_there_is_a_cut():
     np.testing.assert_array_equal(judge(plain.with_cut(fit_reference([10.0]), [10.0]), EYE).scores, alone + 10)
     by_marks = plain.with_threshold(by_hand(0.7))  # on the scores that the page shows
     np.testing.assert_array_equal(judge(by_marks, EYE).scores, alone)
-    assert by_marks.card["method"]["parameters"]["lift"] == 0 and plain.card["method"]["parameters"]["lift"] == 10
+    assert by_marks.card.method.parameters["lift"] == 0 and plain.card.method.parameters["lift"] == 10
     assert plain.with_threshold(None).scorer is plain.scorer
 
 
@@ -103,9 +104,8 @@ def test_kinds_are_named_and_own_names_are_not():
 
     scorer = Rows().fit(EYE)
     scorer.owners_ = np.array([0, 0, 1])
-    own = ["sofa", "couch"], ["dog"]
-    meanings = [asdict(Meaning(names[0], names[0], names, "", "", 1, [], False, [], [])) for names in own]
-    detector = made(scorer, rows=["couch", "davenport", "dog"], card={"meanings": meanings})
+    meanings = a_meaning("sofa", "couch"), a_meaning("dog")
+    detector = made(scorer, rows=["couch", "davenport", "dog"], meanings=meanings)
     detector.labels = ["sofa", "dog"]
     found = list(judge(detector, EYE))
     assert [one.named for one in found] == ["sofa (davenport)", "sofa", "dog"]
@@ -116,11 +116,11 @@ def test_looks_like_by_hand_and_in_any_company():
     x = np.array([[0.9, 0.4, 0.1], [0.1, 0.2, 0.9], [0.5, 0.5, 0.1]])
     detector = made(vocabulary=NAMES)
     told = [one.looks_like for one in judge(detector, x, 2)]
-    assert told == [["sea lion", "seal"], ["brick", "seal"], ["sea lion", "seal"]]  # ties in order
+    assert told == [("sea lion", "seal"), ("brick", "seal"), ("sea lion", "seal")]  # ties in order
     assert [next(iter(judge(detector, row[None], 2))).looks_like for row in x] == told
-    assert next(one.looks_like for one in judge(detector, x, 9)) == ["sea lion", "seal", "brick"]
-    assert all(one.looks_like == [] for one in judge(detector, x, 0))
-    assert all(one.looks_like == [] for one in judge(made(), x, 2))
+    assert next(one.looks_like for one in judge(detector, x, 9)) == ("sea lion", "seal", "brick")
+    assert all(one.looks_like == () for one in judge(detector, x, 0))
+    assert all(one.looks_like == () for one in judge(made(), x, 2))
     pytest.importorskip("torch")
     with using("torch-cpu"):
         assert [one.looks_like for one in judge(detector, x, 2)] == told
@@ -142,7 +142,7 @@ def test_all_of_it_is_saved(whole, tmp_path):
     whole.save(tmp_path / "d")
     back = outword.load(tmp_path / "d")
     assert (back.basis, back.cut, back.rows) == ("reference", whole.cut, whole.rows)
-    assert back.card["meanings"] == whole.card["meanings"]
+    assert back.card.meanings == whole.card.meanings
     assert back.reference_scores.tolist() == [0.1, 0.2, 0.5]
     assert back.vocabulary.names == ["cat", "wall"]
     assert back.fingerprint == whole.fingerprint
@@ -174,19 +174,19 @@ def test_what_does_not_agree_is_refused(whole, tmp_path):
 def test_predict_gives_a_record_a_photo(whole, tmp_path, monkeypatch):
     (tmp_path / "bad.jpg").write_bytes(b"none")
     found = whole.predict([CAT, str(tmp_path / "bad.jpg"), WALL.read_bytes()])
-    assert [(one.photo, one.verdict, one.looks_like) for one in found] == [
-        (str(CAT), "in", "cat"),
-        (str(tmp_path / "bad.jpg"), "", ""),
-        ("photos[2]", "out", "wall"),
+    assert [(one.path, one.verdict, one.looks_like) for one in found] == [
+        (str(CAT), "in", ("cat", "wall")),
+        (str(tmp_path / "bad.jpg"), "", ()),
+        ("photos[2]", "out", ("wall", "cat")),
     ]
     cat, bad, _ = found
     assert (cat.label, cat.kind, cat.p) == ("tabby cat", "", 0.25)
     assert (cat.basis, cat.threshold) == ("reference", whole.threshold)
     assert bad.error and bad.score is None
-    assert [one.photo for one in found[1:]] == [one.photo for one in found][1:]
+    assert [one.path for one in found[1:]] == [one.path for one in found][1:]
     assert whole.predict(CAT)[0] == cat and len(whole.predict([])) == 0
     table = found.to_pandas()
-    assert table[table.verdict == "in"].photo.tolist() == [str(CAT)]
+    assert table[table.verdict == "in"].path.tolist() == [str(CAT)]
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="to_pandas needs pandas"):
         found.to_pandas()
@@ -258,7 +258,7 @@ def strange():
     """A detector of three labels among 24 names, in directions that photos show by chance."""
     names = Vocabulary([f"name {number}" for number in range(24)], np.eye(24, dtype=np.float16))
     scorer = MaxLogit(temperature=0.1).fit(np.eye(24)[:3])
-    detector = made(scorer, vocabulary=names, card={"meanings": []})
+    detector = made(scorer, vocabulary=names)
     detector.labels = detector.rows = names.names[:3]
     return detector
 

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from outword.cli.options import (
     kinds_option,
     own_column_option,
     read_setting,
+    without_encoder,
 )
 from outword.cli.progress import Progress, say, show
 from outword.errors import InputError, ParameterError
@@ -99,7 +100,7 @@ def command(
     contexts: str | None,
     settings: tuple[str, ...],
     as_json: bool,
-    runtime: dict[str, Any],
+    runtime: Mapping[str, Any],
     **options: Any,
 ) -> None:
     """Make a detector from LABELS: class names, in a file or typed.
@@ -150,7 +151,7 @@ def command(
     detector.save(target)
     if replaces:
         say(f"{target}: the detector that was there is replaced")
-    if learned := detector.card.get("learned"):
+    if learned := detector.card.learned:
         say(_learned(learned))
     if Need.LABELS in detector.scorer.wants():
         tell(detector, labels)
@@ -158,11 +159,11 @@ def command(
         if used != (set_to := detector.scorer.params()[name]):
             say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
     counts = {"labels": len(names), "wild": len(detector.wild), "in_use": detector.scorer.in_use()}
-    show(json.dumps({"path": target, **counts, **detector.card}) if as_json else target)
+    show(json.dumps({"path": target, **counts, **detector.card.as_json()}) if as_json else target)
 
 
 def _moved(
-    contexts: str, names: dict[str, Label], others: dict[str, Any], runtime: dict[str, Any], meter: Progress
+    contexts: str, names: Mapping[str, Label], others: dict[str, Any], runtime: Mapping[str, Any], meter: Progress
 ) -> Detector:
     """A detector for other labels with the learned prompts of one that there is."""
     from outword.detector.loading import load
@@ -184,7 +185,7 @@ def _stem(labels: str) -> str:
     return str(Path(labels).with_suffix("")) if os.path.isfile(labels) else "labels"  # noqa: PTH113
 
 
-def _learned(facts: dict[str, Any]) -> str:
+def _learned(facts: Mapping[str, Any]) -> str:
     """What prompts were learned from."""
     if facts["moved"]:
         return "the prompts were learned for other labels: what was measured of them does not hold for these"
@@ -196,9 +197,9 @@ def _learned(facts: dict[str, Any]) -> str:
 
 
 def fit_plainly(
-    labels: str, names: dict[str, Label], encoder: str | None, options: dict[str, Any], *, in_short: bool = False
+    labels: str, names: Mapping[str, Label], options: Mapping[str, Any], *, in_short: bool = False
 ) -> Detector:
-    """A detector of the names in `labels` with all defaults; the encoder runs as the options of `outword.load` say.
+    """A detector of the names in `labels` with all defaults; the options are those of `outword.load`.
 
     `in_short` says in a line what was done, and which labels are not known as such.
     """
@@ -206,9 +207,9 @@ def fit_plainly(
 
     runtime = {key: value for key, value in options.items() if key not in ("encoder", "trust_encoder")}
     with Progress("words") as meter:
-        made, was_there = fit_cached(names, encoder or "mini", report=meter, **runtime)
+        made, was_there = fit_cached(names, options.get("encoder", "mini"), report=meter, **runtime)
     done = "fitted before, and taken from the cache" if was_there else "fitted"
-    say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card['encoder']['name']}, {made.method})")
+    say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card.encoder.name}, {made.method})")
     if in_short:
         _tell_coverage(made, labels, in_short=True)
     else:
@@ -216,17 +217,18 @@ def fit_plainly(
     return made
 
 
-def find_judge(detector: str | None, labels: str | None, label_column: str | None, options: dict[str, Any]) -> Detector:
-    """The detector at a path, or one of labels; `options` are those of `outword.load`, for other nodes too."""
+def find_judge(
+    detector: str | None, labels: str | None, label_column: str | None, options: Mapping[str, Any]
+) -> tuple[Detector, Mapping[str, Any]]:
+    """The detector at a path, or one of labels, and the options of `outword.load` to load it on other nodes."""
     from outword.detector.loading import load
     from outword.words.labels import read_labels
 
     if detector is not None:
-        return load(detector, **options)
+        return load(detector, **options), options
     assert labels is not None
-    encoder = options.pop("encoder", None)
-    options["trust_encoder"] |= encoder is not None
-    return fit_plainly(labels, read_labels(labels, column=label_column, say=say), encoder, options, in_short=True)
+    names = read_labels(labels, column=label_column, say=say)
+    return fit_plainly(labels, names, options, in_short=True), without_encoder(options)
 
 
 def split_detector(verb: str, paths: tuple[str, ...], labels: str | None) -> tuple[str | None, tuple[str, ...]]:
@@ -289,14 +291,14 @@ def tell(detector: Detector, labels: str) -> None:
     if len(detector.meanings) > NAMED and not by_photos:
         say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
     _tell_coverage(detector, labels)
-    if detector.card["kinds"] == "auto" and mostly_unknown(detector.coverage):
+    if detector.card.kinds == "auto" and mostly_unknown(detector.coverage):
         say("labels stand for themselves, without kinds, since half of them or more are not known as such")
     if detector.cut:
         say(_expected(detector))
     elif detector.threshold is None:
         say(f"{detector.method} has no threshold yet: outword calibrate DETECTOR PHOTOS, with photos of your classes")
     else:
-        name = detector.card["encoder"]["name"]
+        name = detector.card.encoder.name
         say(
             f"no reference for {name}: 100 photos or more that are scored tell the cut, for fewer it is a formula's "
             f'("outword reference PHOTOS --encoder {name}" makes a reference)'
@@ -363,7 +365,7 @@ def _hint_at_commas(detector: Detector, labels: str) -> None:
 def _warn_of_unknown(detector: Detector, labels: str) -> None:
     from outword.encoders.names import WORLD
 
-    encoder, n_labels = detector.card["encoder"]["name"], len(detector.coverage)
+    encoder, n_labels = detector.card.encoder.name, len(detector.coverage)
     if unknown := sum(familiarity(flag) == "unknown" for flag in detector.coverage.values()):
         which = "the label is" if n_labels == 1 else f"{unknown} of {n_labels} labels {be(unknown)}"
         told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from outword._version import __version__
 from outword.base.cache import cache_dir, not_kept, touch, trim
 from outword.base.files import sha256_bytes
 from outword.base.reports import Report, quiet
@@ -45,11 +47,14 @@ def fit_cached(
     return made, False
 
 
-def _key(names: dict[str, Label], encoder: Encoder) -> str:
-    reference = find_reference(encoder)
+def _key(names: Mapping[str, Label], encoder: Encoder) -> str:
+    reference, recipe = find_reference(encoder), resolve(encoder, METHOD, {})
     facts = [
+        __version__,
         [asdict(label) for label in names.values()],
-        resolve(encoder, METHOD, {}).card,
+        [encoder.name, encoder.fingerprint, encoder.temperature, dict(encoder.options)],
+        [recipe.method, dict(recipe.params), asdict(recipe.prompts), recipe.kinds],
+        [recipe.corpus and recipe.corpus.fingerprint, recipe.miner, dict(recipe.miner_params)],
         None if reference is None else reference.fingerprint,
         [str(getattr(encoder, part, "")) for part in ("device", "precision")],  # by which vectors of labels round
     ]
