@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import LABELS, PHOTOS, call, rows_of
 
 import outword
-from conftest import LABELS, PHOTOS, call, rows_of
 from helpers.archives import write_tar
 from helpers.bad_images import make_bad_images
 from outword.base.extras import install

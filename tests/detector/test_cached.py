@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 import pytest
-
 from conftest import LABELS, PHOTOS
+
 from outword.base.cache import KINDS, Kind, cache_dir
 from outword.detector import cached
 from outword.detector.cached import fit_cached

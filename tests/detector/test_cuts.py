@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import PHOTOS
 
 import outword
-from conftest import PHOTOS
 from outword.detector import artifact
 from outword.detector.artifact import Saved
 from outword.detector.cuts import cut_by_batch, cut_by_reference, pseudo_id

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import PHOTOS
 
 import outword
-from conftest import PHOTOS
 from helpers.served import ask, form, in_thread
 from outword import cli
 from outword.detector.batches import vectors_of_readable
@@ -20,9 +20,9 @@ from outword.encoders import ENCODERS, get_encoder
 from outword.encoders.base import Loader
 from outword.encoders.mini.encoder import Mini
 from outword.errors import ImageError
-from outword.learning.captions import encode_captions
 from outword.maths.thresholds import fit_threshold
 from outword.scoring.stream import open_source, score_source
+from outword_lab.learning.captions import encode_captions
 
 GOOD = [str(PHOTOS / f"{name}.jpg") for name in ("cat", "coffee", "rocket", "brick", "clock")]
 DARK = str(PHOTOS / "galaxies.jpg")

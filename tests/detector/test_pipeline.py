@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import LABELS, PHOTOS, call
 from PIL import Image
 
 import outword
-from conftest import LABELS, PHOTOS, call
 from outword.base.cache import cache_dir
 from outword.base.files import sha256_file
 from outword.detector import artifact

@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from conftest import PHOTOS, call
 
 import outword
-from conftest import PHOTOS, call
 from helpers.tiny import open_clip_folder
 from outword.detector import artifact
 from outword.encoders import get_encoder

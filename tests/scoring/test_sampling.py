@@ -5,9 +5,9 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+from conftest import call, contents
 from PIL import Image
 
-from conftest import call, contents
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
 from helpers.uncut import uncut, write_store

@@ -42,10 +42,8 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
     from outword.encoders.names import canonical, parse
 
     library = parse(canonical(encoder)).library
-    if library == "clipn":
-        raise ParameterError(f"{encoder} is not exported: the tower that says no would be lost", hint="use it as it is")
     if library not in ("open_clip", "hf"):
-        raise ParameterError(f"{encoder} runs as it is, without torch", hint="export an encoder of torch")
+        raise ParameterError(f"{encoder} is used as it is", hint="export an encoder of open_clip or transformers")
     for module in ("torch", "onnx", "onnxscript"):
         require(module, "export", "hf,export" if library == "hf" else "clip,export")
     from outword.encoders.onnx.export import check_target, export

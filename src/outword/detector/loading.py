@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from outword.base import lab
 from outword.base.checks import number
 from outword.base.files import PathLike
 from outword.base.records import mistyped, read_record
@@ -129,6 +130,8 @@ def _encoder_name(path: PathLike, made: Mapping[str, Any]) -> str:
 def _method(path: PathLike, saved: artifact.Saved, card: dict[str, Any]) -> VectorDetector:
     """The fitted method; `card` gets the parameters that there were not yet when it was saved."""
     name = card["method"]["name"]
+    if lacks := lab.missing(DETECTORS.group, name):
+        raise lacks
     if name not in DETECTORS:
         raise ArtifactError(
             f"{path} was made with the method {name}, which is not installed here",
