@@ -270,7 +270,7 @@ def test_what_is_done_is_not_done_again(own, tmp_path, monkeypatch):
     run(own, tmp_path / "r")
     before, lines = tables_of(tmp_path / "r"), (tmp_path / "r" / "rows.jsonl").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("outword_lab.benchmark.run.measure.prepare", lambda *a, **k: pytest.fail("fitted again"))
+        patch.setattr("outword.choosing.cell.prepare", lambda *a, **k: pytest.fail("fitted again"))
         patch.setattr("outword_lab.benchmark.run.photos.embed", lambda *a, **k: pytest.fail("read again"))
         run(own, tmp_path / "r")
     assert (tables_of(tmp_path / "r"), (tmp_path / "r" / "rows.jsonl").read_bytes()) == (before, lines)

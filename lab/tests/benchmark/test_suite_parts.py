@@ -106,7 +106,7 @@ def test_a_rule_that_counts_in_shares_is_swept_by_the_number_of_words(whole):
 
 def test_what_is_done_is_not_done_again(whole, suite, monkeypatch, no_plots):
     before = tables_of(whole[0])
-    monkeypatch.setattr("outword_lab.benchmark.run.measure.prepare", lambda *a, **k: pytest.fail("fitted again"))
+    monkeypatch.setattr("outword.choosing.cell.prepare", lambda *a, **k: pytest.fail("fitted again"))
     monkeypatch.setattr("outword_lab.benchmark.run.photos.embed", lambda *a, **k: pytest.fail("drawn again"))
     call("bench", suite, "-o", whole[0], *QUICK)
     assert tables_of(whole[0]) == before

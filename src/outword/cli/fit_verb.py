@@ -15,11 +15,17 @@ import click
 from click.core import ParameterSource
 
 from outword.base.extras import install
-from outword.base.files import parse_json
 from outword.base.terms import Familiarity, familiarity, is_known
 from outword.base.wording import a_few, be
 from outword.cli.choices import Named
-from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, own_column_option
+from outword.cli.options import (
+    corpus_option,
+    encoder_options,
+    id_images_option,
+    kinds_option,
+    own_column_option,
+    read_setting,
+)
 from outword.cli.progress import Progress, say, show
 from outword.errors import InputError, ParameterError
 from outword.words.label_lists import STDIN
@@ -118,7 +124,7 @@ def command(
     from outword.words.labels import read_labels
 
     names = read_labels(labels, column=label_column, say=say)
-    given = dict(_setting(text) for text in settings)
+    given = dict(read_setting("--set", text, "tau=0.4") for text in settings)
     of_miner = {key.removeprefix(MINER): value for key, value in given.items() if key.startswith(MINER)}
     parameters = {key: value for key, value in given.items() if not key.startswith(MINER)}
     for key in parameters.keys() & {*options, "labels", "encoder", "id_images", "miner_params", "report"}:
@@ -187,17 +193,6 @@ def _learned(facts: dict[str, Any]) -> str:
     told += f", {facts['words']:,} words" if facts["words"] else ""
     told += f", {facts['photos_of_words']:,} photos of words" if facts["photos_of_words"] else ""
     return f"{told}; loss {loss}" if loss else told
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """`tau=0.4` to ("tau", 0.4)."""
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ParameterError(f"--set takes KEY=VALUE, got {text!r}", hint="for example --set tau=0.4")
-    try:
-        return key, parse_json(value)
-    except ValueError:
-        return key, value
 
 
 def fit_plainly(

@@ -29,7 +29,7 @@ from outword.photos.quality import UNSEEN, Look
 from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
-from outword.serve.limits import Limits
+from outword.serve.limits import FEWEST_TOGETHER, Limits
 from outword.serve.pools import Pool
 from outword.serve.refusals import Refusal, busy
 
@@ -84,7 +84,7 @@ class Service:
         self.telemetry = Telemetry()
         self.batcher: Batcher[Job, Judged] = Batcher(
             self._judge,
-            most=limits.batch,
+            most=limits.batch or max(FEWEST_TOGETHER, detector.encoder.batch_size),
             wait=limits.wait_ms / 1000,
             queue=limits.queue,
             threads=detector.encoder.callers,

@@ -170,7 +170,12 @@ def to_html(table: Table) -> Markup:
         cells = [(line.source, _html_cells(columns, line.cells[table.axes :])) for line in lines]
         blocks.append(("; ".join(f"{column.name}: {shown(cell)}" for column, cell in named), cells))
     return render(
-        "benchmark/show/table.html", columns=columns, groups=list(_groups(columns)), blocks=blocks, notes=table.notes
+        "benchmark/show/table.html",
+        "outword_lab",
+        columns=columns,
+        groups=list(_groups(columns)),
+        blocks=blocks,
+        notes=table.notes,
     )
 
 

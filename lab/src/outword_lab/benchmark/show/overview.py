@@ -46,6 +46,7 @@ def write_overview(
     """
     page = render(
         "benchmark/show/overview.html",
+        "outword_lab",
         title=suite.title,
         about=suite.about,
         command=command,

@@ -63,6 +63,7 @@ def write_report(
     shown = _tables(kind, tables)
     page = render(
         "benchmark/show/report.html",
+        "outword_lab",
         title=outcome.suite.title,
         about=outcome.suite.about,
         kind=kind,
