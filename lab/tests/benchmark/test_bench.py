@@ -22,7 +22,7 @@ from outword.metrics import aupr, auroc, fpr_at_tpr
 from outword.words.corpora import get_corpus, make_corpus
 from outword_lab.benchmark.run import imagenet
 from outword_lab.benchmark.run.bench import bench
-from outword_lab.benchmark.run.photos import Photos
+from outword_lab.benchmark.run.photos import of_set
 from outword_lab.benchmark.run.results import Results
 from outword_lab.benchmark.run.suite import Entry, read_suite
 
@@ -699,7 +699,7 @@ def test_classes_and_labels_of_a_set(tmp_path):
 
     names = [f"val/{wnid}/{i}.png" for wnid in ("n01443537", "n01440764") for i in range(4)]
     found = Found(catalogue()["imagenet-1k"], "present", tmp_path, 8, "", (tmp_path,))
-    photos = Photos(found, names, np.eye(8, dtype=np.float32), [])
+    photos = of_set(found, names, np.eye(8, dtype=np.float32), [])
     assert list(photos.labels) == ["tench", "goldfish"]
     assert photos.shown.tolist() == [1, 1, 1, 1, 0, 0, 0, 0]
     task = make_task(photos, None, seed=0, n_labels=None, split=True)
@@ -713,7 +713,7 @@ def test_classes_and_labels_of_a_set(tmp_path):
     assert half(np.zeros(0, np.int64), np.arange(0), seed=0).tolist() == []
     train = make_task(photos, photos, seed=0, n_labels=2, split=True)
     assert len(train.rows) == len(train.id_images.vectors) == 8
-    flat = Photos(found, ["val/a.png"], np.eye(1, dtype=np.float32), [])
+    flat = of_set(found, ["val/a.png"], np.eye(1, dtype=np.float32), [])
     assert len(flat.labels) == 998
     assert (flat.shown < 0).any()
     with pytest.raises(outword.errors.InputError, match="K needs the class of each photo"):

@@ -34,7 +34,7 @@ from outword_lab.world.things import (
     words,
 )
 
-TOOLS = Path(__file__).parents[2] / "tools"
+TOOLS = Path(__file__).parents[3] / "tools"
 # sha256 of the first two photos of a set and of its last. Where one of these changes, the pixels have changed, and
 # with them every figure about the world: raise VERSION in `outword_lab.world.sets`, train and measure again.
 PINNED = {

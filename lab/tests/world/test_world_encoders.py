@@ -30,7 +30,7 @@ from outword_lab.world.scenes import FINE, SIDE, THING
 from outword_lab.world.sets import world_sets
 from outword_lab.world.things import words
 
-TOOLS = Path(__file__).parents[2] / "tools"
+TOOLS = Path(__file__).parents[3] / "tools"
 NAMES = ("s", "m", "m-96")
 OOD = {"other": 8, "near": 8, "far": 8, "ground": 6, "clutter": 6, "shuffled": 6}  # every so manieth: about 50 of each
 PRECISIONS = ("fp32", "int8")
