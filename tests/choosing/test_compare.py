@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from conftest import PHOTOS, call, lay_out
 
 import outword
+from conftest import PHOTOS, call, lay_out
 from helpers.archives import write_tar
+from helpers.cards import a_card
 from outword.choosing.cell import Cell
 from outword.choosing.compare import Tried, applicable, mean_row, run_cells
 from outword.choosing.photos import numbered
+from outword.detector.card import Card
 from outword.detectors import DETECTORS, AdaNeg
 from outword.encoders import get_encoder
 from outword.encoders.mini.encoder import Mini
@@ -222,7 +224,7 @@ class Fitted:
 
     scorer: AdaNeg
     seconds: float = 0.0  # of what was learned before
-    card: dict = field(default_factory=dict)
+    card: Card = field(default_factory=a_card)
 
     def fit(self):
         return self

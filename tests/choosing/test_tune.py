@@ -6,10 +6,10 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from conftest import PHOTOS
 from threadpoolctl import threadpool_limits
 
 import outword
+from conftest import PHOTOS
 from outword.choosing.compare import Tried, applicable
 from outword.choosing.folds import FOLDS, Final, Share, Trial, best_of, expected
 from outword.choosing.photos import numbered
@@ -253,7 +253,7 @@ def test_class_folders_let_the_methods_in_that_learn_classes(tmp_path):
         shutil.copy(PHOTOS / f"{name}.jpg", tmp_path / label)
     with pytest.warns(UserWarning, match="no ID image shows space shuttle"):
         found = tune(LABELS, tmp_path, methods=["mahalanobis"])
-    assert found.detector.method == "mahalanobis" and found.detector.card["id_images"]["count"] == 10
+    assert found.detector.method == "mahalanobis" and found.detector.card.id_images.count == 10
     with pytest.raises(InputError, match="10 of 10 photos are among those that mahalanobis was fitted on"):
         found.detector.calibrate(sorted(tmp_path.glob("*/*.jpg")))
 

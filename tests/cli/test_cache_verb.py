@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from conftest import call
 
+from conftest import call
 from outword.base.arrays import write_arrays
 from outword.base.cache import KINDS
 

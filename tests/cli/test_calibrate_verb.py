@@ -4,9 +4,9 @@ import json
 import shutil
 
 import pytest
-from conftest import PHOTOS, call, rows_of
 
 import outword
+from conftest import PHOTOS, call, rows_of
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from conftest import call
 
+from conftest import call
 from outword import doctor as doctoring
 from outword.base.extras import EXTRAS, install
 from outword.doctor import doctor, self_check

@@ -8,8 +8,8 @@ import sys
 import threading
 
 import pytest
-from conftest import PHOTOS, call
 
+from conftest import PHOTOS, call
 from helpers.hung import hung
 from helpers.served import ask, form
 from outword.base import ending

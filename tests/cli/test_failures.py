@@ -5,8 +5,8 @@ import shutil
 
 import click
 import pytest
-from conftest import PHOTOS, call, rows_of
 
+from conftest import PHOTOS, call, rows_of
 from outword.cli import VERBS, main
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 
 import outword
+from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 from outword.cli import main
 from outword.detector import cached
 

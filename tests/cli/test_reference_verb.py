@@ -4,8 +4,8 @@ import json
 import shutil
 
 import pytest
-from conftest import PHOTOS, call
 
+from conftest import PHOTOS, call
 from outword.encoders import get_encoder
 from outword.vectors import reference
 from outword.vectors.reference import find_reference, kept_path

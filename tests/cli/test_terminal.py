@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PHOTOS, call
 
 import outword.cli
+from conftest import PHOTOS, call
 from outword.cli import main
 from outword.cli.failures import Failure
 from outword.cli.progress import say, show

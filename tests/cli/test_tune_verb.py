@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from conftest import PHOTOS, call, lay_out, rows_of
 
 import outword
+from conftest import PHOTOS, call, lay_out, rows_of
 
 NAMES = sorted(path.stem for path in PHOTOS.glob("*.jpg"))
 

@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import PHOTOS
 from PIL import Image
 
+from conftest import PHOTOS
 from outword.detector.calibration import calibrated, check_disjoint
 from outword.errors import InputError
 

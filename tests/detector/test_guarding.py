@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from conftest import PHOTOS
 from PIL import Image
 
 import outword
+from conftest import PHOTOS
 from outword.errors import InputError
 from outword.maths.thresholds import by_hand
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
-from conftest import PHOTOS
 from PIL import Image
 
+from conftest import PHOTOS
 from outword import Prediction, Predictions
 from outword.detector import thumbnails
 from outword.errors import InputError

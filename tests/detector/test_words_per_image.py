@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 
 import outword
+from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 from outword.errors import ImageError, InputError, ParameterError
 from outword.maths.metrics import auroc
 from outword.vectors.embed import embed

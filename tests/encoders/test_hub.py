@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from conftest import PHOTOS
 
+from conftest import PHOTOS
 from helpers.tiny import clip_folder, open_clip_folder, transformers
 from outword.encoders.hub import licence
 from outword.errors import InputError

@@ -183,7 +183,7 @@ def test_integers_are_the_same_on_processors_that_add_products_in_16_bits():
 def test_a_detector_names_its_own(tmp_path, name):
     outword.fit(["tabby cat", "espresso"], encoder=name).save(tmp_path / "new.outword")
     found = outword.load(tmp_path / "new.outword")
-    assert (found.card["encoder"]["name"], found.encoder.name) == (name, name)
+    assert (found.card.encoder.name, found.encoder.name) == (name, name)
 
 
 def test_towers_are_loaded_when_needed_and_torch_never():

@@ -1,8 +1,8 @@
 """onnxruntime without enough memory says so as numpy does; other errors stay as they are."""
 
 import pytest
-from conftest import PHOTOS, call
 
+from conftest import PHOTOS, call
 from outword.encoders import ort
 from outword.encoders.ort import Session
 

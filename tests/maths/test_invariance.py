@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import PHOTOS
 
+from conftest import PHOTOS
 from helpers.bad_images import make_bad_images
 from outword.detector.judge import judge
 from outword.detectors import ODIN

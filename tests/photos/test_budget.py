@@ -5,8 +5,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import PHOTOS, call
 
+from conftest import PHOTOS, call
 from outword.errors import ImageError, ParameterError
 from outword.photos.budget import MB, SMALL, VARIABLE, Budget, decoding
 

@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import PHOTOS, call, rows_of
 from PIL import Image
 
+from conftest import PHOTOS, call, rows_of
 from helpers.bad_images import ORIENTATION, encoded, picture
 from helpers.cameras import box, dng, grid, heic, jpeg, with_sizes
 from outword.base.extras import install

@@ -4,9 +4,9 @@ import io
 
 import numpy as np
 import pytest
-from conftest import PHOTOS
 from PIL import Image, ImageDraw, ImageFilter
 
+from conftest import PHOTOS
 from outword.base.files import sha256_bytes
 from outword.encoders import get_encoder
 from outword.encoders.base import Loader

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PHOTOS, call
 from PIL import Image, TiffImagePlugin
 
+from conftest import PHOTOS, call
 from helpers.bad_images import encoded, picture
 from helpers.tiffs import strips, tiff
 from outword.errors import ImageError

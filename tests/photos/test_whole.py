@@ -7,9 +7,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from conftest import PHOTOS
 from PIL import Image
 
+from conftest import PHOTOS
 from helpers.bad_images import encoded, picture
 from helpers.cameras import box, grid, heic, with_sizes
 from helpers.room import asked_room

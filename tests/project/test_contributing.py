@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import PHOTOS
 
 import outword
+from conftest import PHOTOS
 from outword import cli
 from outword.detectors import MaxLogit
 from outword.photos.sources import SOURCES

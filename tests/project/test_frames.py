@@ -4,9 +4,9 @@ import traceback
 from pathlib import Path
 
 from click.testing import CliRunner
-from conftest import PHOTOS
 
 import outword
+from conftest import PHOTOS
 from outword.cli import main
 from outword.maths.methods.grounded import Grounded
 

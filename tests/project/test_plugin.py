@@ -10,9 +10,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from conftest import PHOTOS
 
 import outword
+from conftest import PHOTOS
 from outword.detectors import DETECTORS
 from outword.errors import ArtifactError
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import fsspec
 import numpy as np
 import pytest
-from conftest import LABELS, PHOTOS, call
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 import outword
+from conftest import LABELS, PHOTOS, call
 from helpers.archives import photo, write_arrow, write_parquet, write_tar
 from helpers.bad_images import encoded, picture
 from helpers.pages import HOSTILE, Page

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import contents
 
+from conftest import contents
 from outword.base.files import _machine
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import Piece

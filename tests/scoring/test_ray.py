@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from conftest import LABELS, PHOTOS, call, contents, rows_of
 
 import outword
+from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
 from helpers.uncut import uncut, write_store

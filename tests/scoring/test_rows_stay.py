@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import PHOTOS
 
 import outword
+from conftest import PHOTOS
 from outword.cli import main
 from outword.encoders import get_encoder
 

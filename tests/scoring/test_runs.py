@@ -4,8 +4,8 @@ import io
 import shutil
 
 import pytest
-from conftest import PHOTOS, call, contents
 
+from conftest import PHOTOS, call, contents
 from outword import scoring
 from outword.errors import ImageError, InputError, ParameterError
 from outword.scoring.rows import read_rows

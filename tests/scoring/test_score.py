@@ -13,9 +13,9 @@ import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from conftest import LABELS, PHOTOS, call, contents, rows_of
 
 import outword
+from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import write_tar
 from helpers.stopped import stopped
 from outword.errors import InputError

@@ -13,7 +13,6 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the service needs outword[serve]")
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -21,6 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 import outword
+from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 from helpers import served
 from helpers.served import ask, process
 from outword.detector.judge import in_words

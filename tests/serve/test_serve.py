@@ -23,10 +23,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from conftest import LABELS, PHOTOS, call
 from PIL import Image
 
 import outword
+from conftest import LABELS, PHOTOS, call
 from helpers.bad_images import encoded
 from helpers.served import ask, form, in_thread, process, soon
 from outword.base.extras import install

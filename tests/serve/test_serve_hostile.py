@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from conftest import PHOTOS
 from PIL import Image
 
+from conftest import PHOTOS
 from helpers.bad_images import png_header
 from helpers.served import ask, form, process, soon
 

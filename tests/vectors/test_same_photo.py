@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import LABELS, PHOTOS, call
 from PIL import Image
 
 import outword
+from conftest import LABELS, PHOTOS, call
 from outword.detector import artifact
 from outword.detector.detector import FITTED_ON
 from outword.encoders import get_encoder

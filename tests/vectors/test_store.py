@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PHOTOS, call
 from PIL import Image
 
 import outword
+from conftest import PHOTOS, call
 from helpers.bad_images import encoded, make_bad_images, picture
 from outword.base.extras import install
 from outword.base.files import _machine, sha256_bytes

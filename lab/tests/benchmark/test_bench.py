@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import PHOTOS, call, lay_out
 from PIL import Image
 
 import outword
+from conftest import PHOTOS, call, lay_out
 from helpers.archives import write_tar
 from helpers.bad_images import encoded
 from helpers.stopped import stopped
@@ -241,7 +241,7 @@ def test_a_row_equals_scoring_by_hand_and_says_what_it_hangs_on(own, tmp_path):
         config = row["config"]
         assert config["encoder"]["fingerprint"] == get_encoder("mini").fingerprint
         assert config["seed"] == row["seed"]
-        assert config["method"]["parameters"] == made.card["method"]["parameters"]
+        assert config["method"]["parameters"] == made.card.method.parameters
         assert len(config["id"]["fingerprint"]) == len(config["ood"]["fingerprint"]) == len(row["key"]) == 64
         assert row["versions"]["outword"] == outword.__version__
         assert re.fullmatch(r"[0-9a-f]{40}\+?|", row["commit"])

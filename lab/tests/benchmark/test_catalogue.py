@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import call
 
+from conftest import call
 from helpers.archives import photo, write_parquet, write_photos, write_tar
 from outword.encoders import get_encoder
 from outword.errors import InputError, MissingExtraError, ParameterError

@@ -4,8 +4,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from conftest import call
 
+from conftest import call
 from outword.detector.recipe import make_detector, make_miner
 from outword.encoders.names import KNOWN
 from outword.errors import InputError, ParameterError

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import call
 
+from conftest import call
 from helpers.stopped import stopped
 from outword.base.extras import install
 from outword_lab.benchmark.run import parts as parts_of_run

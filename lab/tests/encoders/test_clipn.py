@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from conftest import call
 from safetensors.torch import save_file
 
 import outword
+from conftest import call
 from helpers import clipn_file
 from helpers.tiny import TEXTS, photos, pixels_of, unit
 from outword.encoders import get_encoder

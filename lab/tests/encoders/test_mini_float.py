@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import outword
+from helpers.cards import changed
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import get_encoder
 from outword.encoders.mini.encoder import DATA as SHARED
@@ -54,7 +55,7 @@ def test_both_have_a_reference_of_the_same_photos():
 
 def test_what_was_made_with_mini_in_float_is_used_with_mini_float(tmp_path):
     made = outword.fit(["tabby cat", "espresso"], encoder="mini-float")
-    made.card["encoder"]["name"] = "mini"  # as it was called
+    made.card = changed(made.card, "encoder", name="mini")  # as it was called
     made.save(tmp_path / "old.outword")
     with pytest.warns(UserWarning, match=r"old\.outword was made with what is called mini-float now.*fit it again"):
         found = outword.load(tmp_path / "old.outword")

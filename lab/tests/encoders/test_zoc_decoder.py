@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import LABELS, PHOTOS
 
 import outword
+from conftest import LABELS, PHOTOS
 from helpers.tiny import word_tokenizer
 from outword.base.extras import require
 from outword.encoders import zoc_decoder

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import call
 
+from conftest import call
 from helpers.tiny import clip_folder, photos
 from outword.encoders import get_encoder
 from outword.errors import InputError, ParameterError

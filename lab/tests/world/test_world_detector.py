@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from conftest import call, contents, rows_of
 
 import outword
+from conftest import call, contents, rows_of
 from helpers.served import ask, form, in_thread
 from outword.photos.sources import find_items
 from outword_lab.encoders.world import DATA

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -150,7 +150,7 @@ def command(
     detector.save(target)
     if replaces:
         say(f"{target}: the detector that was there is replaced")
-    if learned := detector.card.get("learned"):
+    if learned := detector.card.learned:
         say(_learned(learned))
     if Need.LABELS in detector.scorer.wants():
         tell(detector, labels)
@@ -158,7 +158,7 @@ def command(
         if used != (set_to := detector.scorer.params()[name]):
             say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
     counts = {"labels": len(names), "wild": len(detector.wild), "in_use": detector.scorer.in_use()}
-    show(json.dumps({"path": target, **counts, **detector.card}) if as_json else target)
+    show(json.dumps({"path": target, **counts, **detector.card.as_json()}) if as_json else target)
 
 
 def _moved(
@@ -184,7 +184,7 @@ def _stem(labels: str) -> str:
     return str(Path(labels).with_suffix("")) if os.path.isfile(labels) else "labels"  # noqa: PTH113
 
 
-def _learned(facts: dict[str, Any]) -> str:
+def _learned(facts: Mapping[str, Any]) -> str:
     """What prompts were learned from."""
     if facts["moved"]:
         return "the prompts were learned for other labels: what was measured of them does not hold for these"
@@ -208,7 +208,7 @@ def fit_plainly(
     with Progress("words") as meter:
         made, was_there = fit_cached(names, encoder or "mini", report=meter, **runtime)
     done = "fitted before, and taken from the cache" if was_there else "fitted"
-    say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card['encoder']['name']}, {made.method})")
+    say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card.encoder.name}, {made.method})")
     if in_short:
         _tell_coverage(made, labels, in_short=True)
     else:
@@ -289,14 +289,14 @@ def tell(detector: Detector, labels: str) -> None:
     if len(detector.meanings) > NAMED and not by_photos:
         say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
     _tell_coverage(detector, labels)
-    if detector.card["kinds"] == "auto" and mostly_unknown(detector.coverage):
+    if detector.card.kinds == "auto" and mostly_unknown(detector.coverage):
         say("labels stand for themselves, without kinds, since half of them or more are not known as such")
     if detector.cut:
         say(_expected(detector))
     elif detector.threshold is None:
         say(f"{detector.method} has no threshold yet: outword calibrate DETECTOR PHOTOS, with photos of your classes")
     else:
-        name = detector.card["encoder"]["name"]
+        name = detector.card.encoder.name
         say(
             f"no reference for {name}: 100 photos or more that are scored tell the cut, for fewer it is a formula's "
             f'("outword reference PHOTOS --encoder {name}" makes a reference)'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from outword._version import __version__
 from outword.base.files import sha256_bytes
 from outword.base.reports import Report, quiet
 from outword.choosing import cell as plain
 from outword.choosing.cell import Measured
+from outword.detector.card import Card
 from outword.detector.fitting import LabelCache
 from outword.detector.judge import judge
 from outword.detector.recipe import Recipe
-from outword.encoders.offers import OFFERS
 from outword.maths.methods import DETECTORS, Need
 from outword.maths.metrics import threshold_at_tpr
 from outword.maths.numerics import Array
@@ -59,24 +60,26 @@ class Cell:
     @cached_property
     def config(self) -> dict[str, Any]:
         """All that the figures hang on but the OOD set, with fingerprints; a row is found again by it."""
-        recipe, encoder, card = self.recipe, self.recipe.encoder, self.recipe.card
-        corpus, found = recipe.corpus, self.id_images
+        recipe, encoder, corpus, found = self.recipe, self.recipe.encoder, self.recipe.corpus, self.id_images
         return {
-            "outword": card["outword"],
+            "outword": __version__,
             "method": {
-                **card["method"],
+                "name": recipe.method,
+                "parameters": dict(recipe.params),
                 "needs": [need.value for need in recipe.wants],
                 "sees_order": DETECTORS[recipe.method].sees_order,
                 "on_vectors": dict(recipe.on_vectors),
             },
-            "miner": card.get("miner"),
-            "prompts": card["prompts"],
-            "corpus": corpus and {**card["corpus"], "words": len(corpus)},
+            "miner": corpus and {"name": recipe.miner, "parameters": dict(recipe.miner_params)},
+            "prompts": asdict(recipe.prompts),
+            "corpus": corpus and {"name": corpus.name, "fingerprint": corpus.fingerprint, "words": len(corpus)},
             "keep_label_words": recipe.keep_label_words,
             "kinds": recipe.kinds,
             "encoder": {
-                **{fact: card["encoder"][fact] for fact in ("name", "fingerprint", "options")},
-                **{fact: card["encoder"][fact] for fact in OFFERS if fact in card["encoder"]},
+                "name": encoder.name,
+                "fingerprint": encoder.fingerprint,
+                "options": dict(encoder.options),
+                **recipe.offer_versions,
                 "precision": getattr(encoder, "precision", None),
             },
             "id_images": found and {"count": len(found.vectors), "fingerprint": found.fingerprint},
@@ -170,6 +173,8 @@ class Cell:
         return found
 
 
-def _learned_from(card: Mapping[str, Any]) -> dict[str, Any] | None:
+def _learned_from(card: Card) -> dict[str, Any] | None:
     """What prompts were learned from, as the card of an artifact says; None for a method that learns none."""
-    return {**card["learned"], "id_images": card["id_images"]} if "learned" in card else None
+    if card.learned is None:
+        return None
+    return {**card.learned, "id_images": asdict(card.id_images) if card.id_images else None}
