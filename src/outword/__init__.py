@@ -17,12 +17,13 @@ from outword.errors import MissingExtraError, OutwordError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from outword.base.prediction import Prediction
     from outword.choosing.tune import tune
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
-    from outword.detector.predictions import Prediction, Predictions
+    from outword.detector.predictions import Predictions
     from outword.words.labels import read_labels
 
     read_words_per_image: Callable[..., Any]
@@ -46,7 +47,7 @@ _HOMES = {
     "Detector": "detector.detector",
     "Guard": "detector.guarding",
     "Guarded": "detector.guarding",
-    "Prediction": "detector.predictions",
+    "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
     "fit": "detector.fitting",
     "load": "detector.loading",

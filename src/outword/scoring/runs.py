@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from outword.base.files import PathLike, check_outputs, whole_file
+from outword.base.prediction import Prediction
 from outword.base.reports import Report, Say, quiet
 from outword.base.wording import be, counted
 from outword.detector import batches
@@ -27,9 +28,9 @@ from outword.photos.sources.base import unfiled
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import braced, check_there
 from outword.photos.twins import Twins
-from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnails, write_page
+from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_row, thumbnails, write_page
 from outword.scoring.parts import Begun, Parts, left_over
-from outword.scoring.rows import Row, Totals, Writer, writing
+from outword.scoring.rows import Totals, Writer, writing
 from outword.scoring.sampling import look_at
 from outword.scoring.stream import Scored, open_source, score_jobs
 from outword.vectors.source import Source
@@ -89,18 +90,20 @@ def run(
         check_apart(Path(path), given)
     if in_parts:
         check_there(given)  # a run in parts would keep the slip for good
-    opened = open_source(detector, given, column=column)
+    found = open_source(detector, given, column=column)
     engine_there = engine_of(engine, address, options or {}, say)
-    scoring = Scoring(detector, opened, engine_there, options or {}, strict, report, say)
+    scoring = Scoring(detector, found, engine_there, options or {}, strict, report, say)
+    known = detector.label_texts
+    opened = partial(_opened, output, kind, known, raw_csv)
     if engine_there is None and not in_parts:
-        return _to_file(scoring.settled(scoring.look()), partial(_opened, output, kind, raw_csv), html)
+        return _to_file(scoring.settled(scoring.look()), opened, html)
     check_resumable(detector, hint="write to a file, with --engine local")
     if in_parts:
-        parts = Parts(Path(str(path)), kind, scoring.about(), raw_csv=raw_csv, find=scoring.look)
+        parts = Parts(Path(str(path)), kind, scoring.about(), known, raw_csv=raw_csv, find=scoring.look)
         return _to_parts(scoring, parts, html)
     with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
-        parts = Parts(Path(scratch) / "scores", "jsonl", scoring.about(), find=scoring.look)
-        return _to_parts(scoring, parts, html, copy=partial(_opened, output, kind, raw_csv))
+        parts = Parts(Path(scratch) / "scores", "records", scoring.about(), {}, find=scoring.look)
+        return _from_records(scoring, parts, opened, html)
 
 
 def _cut_told(detector: Detector) -> str:
@@ -205,7 +208,7 @@ class Scoring:
         if told := self.source.passed_over.told():
             self.say(told)
 
-    def _check(self, row: Row) -> None:
+    def _check(self, row: Prediction) -> None:
         if self.strict and row.error:
             raise ImageError(f"{row.path!r}: {row.error}")
 
@@ -218,34 +221,51 @@ def _to_file(scoring: Scoring, opened: Opened, html: PathLike | None) -> Totals:
     with opened() as write, Twins() as twins:
         for scored in scoring.chunks():
             rows = [
-                replace(row, notes=[*row.notes, *twins.note(row.path, look.fingerprint)])
+                replace(row, notes=(*row.notes, *twins.note(row.path, look.fingerprint)))
                 for row, look in zip(scored.rows, scored.looks, strict=True)
             ]
             for row in rows:
                 write(row)
             for row, pixels in zip(rows, scored.views(), strict=True) if html else ():
-                sample.add(page_row(scoring.detector, row, pixels))
+                sample.add(card_of(scoring.detector, row, pixels))
     if html:
         scoring.write_page(Path(html), sample)
     return write.totals()
 
 
-def _to_parts(scoring: Scoring, folder: Parts, html: PathLike | None, copy: Opened | None = None) -> Totals:
-    """Score what is left into a folder of parts; all rows are then written to what `copy` opens as well."""
+def _to_parts(scoring: Scoring, folder: Parts, html: PathLike | None) -> Totals:
+    """Score what is left into a folder of parts."""
     with folder as parts:
         scoring = scoring.settled(parts.found)
         scoring.fill(parts)
-        if copy:
-            with copy() as write:
-                for row in parts.rows():
-                    write(row)
         if html:
             sample = Sample()
             for row in parts.rows():
-                sample.add(page_row(scoring.detector, row))
+                sample.add(card_of_row(scoring.detector, row))
             scoring.write_page(Path(html), sample)
-        totals = parts.totals()
-    if scoring.strict and (errors := totals.counts.get("error")):
+    return _checked(scoring, parts.totals())
+
+
+def _from_records(scoring: Scoring, folder: Parts, opened: Opened, html: PathLike | None) -> Totals:
+    """Score on an engine that gives rows in any order, into a folder of records, and write rows in order from that."""
+    with folder as parts:
+        scoring = scoring.settled(parts.found)
+        scoring.fill(parts)
+        sample = Sample()
+        with opened() as write:
+            for record in parts.records():
+                write(record)
+                if html:
+                    sample.add(card_of(scoring.detector, record))
+        if html:
+            scoring.write_page(Path(html), sample)
+    return _checked(scoring, parts.totals())
+
+
+def _checked(scoring: Scoring, totals: Totals) -> Totals:
+    """The totals of a run; an error if it is to be strict, and there are some."""
+    errors = totals.counts.get("error")
+    if scoring.strict and errors:
         raise ImageError(f"{counted(errors, 'image')} could not be read")
     return totals
 
@@ -271,15 +291,21 @@ def engine_of(engine: str, address: str | None, options: Mapping[str, Any], say:
 
 
 @contextmanager
-def _opened(output: PathLike | IO[bytes] | None, kind: str, raw_csv: bool) -> Iterator[Writer]:
+def _opened(
+    output: PathLike | IO[bytes] | None, kind: str, known: Mapping[str, str], raw_csv: bool
+) -> Iterator[Writer]:
     """What writes rows; a file is there when the block ends well, and not at all otherwise."""
     if output is None:
         yield Writer(quiet)
     elif isinstance(output, str | os.PathLike):
-        with whole_file(Path(output)) as temporary, temporary.open("wb") as file, _opened(file, kind, raw_csv) as write:
+        with (
+            whole_file(Path(output)) as temporary,
+            temporary.open("wb") as file,
+            _opened(file, kind, known, raw_csv) as write,
+        ):
             yield write
     else:
-        with writing(output, kind, raw_csv=raw_csv) as write:
+        with writing(output, kind, known, raw_csv=raw_csv) as write:
             yield write
         output.flush()
 

@@ -6,10 +6,11 @@ import gc
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from outword.base.files import PathLike
+from outword.base.prediction import Prediction
 from outword.detector.detector import Detector
 from outword.detector.inputs import check_handed, check_store
 from outword.detector.judge import Verdicts, judge
@@ -18,7 +19,6 @@ from outword.errors import ImageError, InputError
 from outword.maths.kernels import to_numpy
 from outword.photos.quality import UNSEEN, Look
 from outword.photos.sources.base import Piece
-from outword.scoring.rows import Row
 from outword.vectors.reader import Chunk, Span, read
 from outword.vectors.same_photo import hashes_of_files, hashes_of_vectors, short
 from outword.vectors.source import Identity, Job, Only, Source, Stored, find_source
@@ -27,10 +27,10 @@ from outword.vectors.store import called, is_store
 
 @dataclass(frozen=True)
 class Scored:
-    """The rows of a chunk, and the pixels that the encoder saw of those without an error, if there are any at hand."""
+    """The records of a chunk, and the pixels that the encoder saw of those without an error, if they are at hand."""
 
     span: Span
-    rows: list[Row]
+    rows: list[Prediction]
     pixels: Any = ()  # (n, height, width, 3), where the loader left them
     looks: list[Look] = field(default_factory=list)  # what was seen of the photo of each row
 
@@ -76,7 +76,7 @@ def _hashed(piece: Piece | Stored) -> Iterator[tuple[str, list[int | None]]]:
         yield os.fspath(item), [hashed]
 
 
-def score_source(detector: Detector, source: Source) -> Iterator[tuple[Row, Pixels | None]]:
+def score_source(detector: Detector, source: Source) -> Iterator[tuple[Prediction, Pixels | None]]:
     """Score all of a source, in order: a row each, with the encoder's view of the photo where there is one."""
     for scored in score_jobs(detector, source.jobs(), photos=source.has_photos):
         yield from zip(scored.rows, scored.views(), strict=True)
@@ -112,12 +112,11 @@ def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored
 
 
 def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
-    labels = frozenset(judged.detector.labels) if judged else frozenset[str]()
     verdicts, lacks = iter(judged or ()), iter(() if judged is None else judged.errors)
-    rows, seen, looks = list[Row](), iter(chunk.looks), list[Look]()
+    rows, seen, looks = list[Prediction](), iter(chunk.looks), list[Look]()
     for path, error in zip(chunk.paths, chunk.errors, strict=True):
         look, wrong = UNSEEN if error else next(seen), error or next(lacks)
-        rows.append(Row(path, error=wrong) if wrong else Row.of(path, next(verdicts), labels, look.notes))
+        rows.append(Prediction(path, error=wrong) if wrong else replace(next(verdicts), notes=tuple(look.notes)))
         looks.append(UNSEEN if wrong else look)
     if chunk.values.ndim != 4 or judged is None:
         return Scored(chunk.span, rows, looks=looks)

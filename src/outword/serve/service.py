@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from outword._version import __version__
+from outword.base.prediction import Prediction, finite_or_none
 from outword.base.processors import usable_cpus
 from outword.client import Info
 from outword.detector.detector import Detector
-from outword.detector.judge import Verdict, judge, takes_vectors
+from outword.detector.judge import judge, takes_vectors
 from outword.encoders.base import Seen
 from outword.errors import ImageError, LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.maths.reference import ladder
 from outword.photos.decode import Blob
 from outword.photos.quality import UNSEEN, Look
-from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import FEWEST_TOGETHER, Limits
@@ -39,8 +39,8 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 DECODING = "decode images"  # what most images need; large ones have threads of their own
 Vector = NDArray[np.float32]
-Judged = tuple[Verdict, Vector]  # with the vector that was scored
-Told = tuple[Verdict, Vector, Look]  # and what there is to note of the photo
+Judged = tuple[Prediction, Vector]  # with the vector that was scored
+Told = tuple[Prediction, Vector, Look]  # and what there is to note of the photo
 T = TypeVar("T")
 
 
