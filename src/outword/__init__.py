@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
     from outword.detector.predictions import Predictions
+    from outword.functions import embed, export, reference
     from outword.words.labels import read_labels
 
     read_words_per_image: Callable[..., Any]
@@ -36,9 +37,12 @@ __all__ = [
     "Prediction",
     "Predictions",
     "__version__",
+    "embed",
+    "export",
     "fit",
     "load",
     "read_labels",
+    "reference",
     "tune",
 ]
 
@@ -49,9 +53,12 @@ _HOMES = {
     "Guarded": "detector.guarding",
     "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
+    "embed": "functions",
+    "export": "functions",
     "fit": "detector.fitting",
     "load": "detector.loading",
     "read_labels": "words.labels",
+    "reference": "functions",
     "tune": "choosing.tune",
 }
 _MODULES = (
@@ -62,6 +69,7 @@ _MODULES = (
     "kernels",
     "metrics",
     "mining",
+    "plugins",
     "scoring",
     "sklearn",
     "testing",
