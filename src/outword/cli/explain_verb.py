@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def command(
     as_json: bool,
     column: str | None,
     words_per_image: str | None,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> None:
     """Say why each photo of SOURCES is in or out: how well it fits, what it looks like, and which words decided.
 
@@ -71,7 +72,8 @@ def command(
     detector, sources = split_detector("explain", sources, labels)
     if not sources and not audit:
         raise InputError("there is nothing to explain", hint="name a photo, or ask for --audit")
-    found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
+    judge, _ = find_judge(detector, labels, label_column, options)
+    found = with_file(judge, words_per_image)
     if audit:
         _audit(found, top, as_json)
     by_names = bool({Need.LABELS, Need.ID_LABELS} & {*found.scorer.wants()})

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from outword.base.processors import usable_cpus
-from outword.base.terms import Familiarity, familiarity
+from outword.base.terms import Familiarity, familiarity, read_flag
 from outword.errors import ImageError, InputError, OutwordError, ParameterError
 from outword.photos.ahead import attempt, decode_ahead, grouped, sound, weight
 from outword.photos.decode import MAX_PIXELS, ImageLike, with_image
@@ -149,7 +149,7 @@ class Coverage:
     @property
     def familiarity(self) -> Familiarity:
         """The same without the parent."""
-        return familiarity(self.flag)
+        return familiarity(read_flag(self.flag))
 
 
 class Encoder(ABC):

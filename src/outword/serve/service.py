@@ -22,10 +22,10 @@ from outword.client import Info
 from outword.detector.detector import Detector
 from outword.detector.judge import judge, takes_vectors
 from outword.encoders.base import Seen
-from outword.errors import ImageError, LargeImageError
+from outword.errors import ImageError
 from outword.maths.kernels.threads import blas
 from outword.maths.reference import ladder
-from outword.photos.decode import Blob
+from outword.photos.decode import Blob, LargeImageError
 from outword.photos.quality import UNSEEN, Look
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
