@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import outword
+from outword.base import lab
 from outword.base.extras import install
 from outword.detectors import DETECTORS
 from outword.errors import MissingExtraError
@@ -68,6 +69,14 @@ NAMES = {  # all of them, but for the methods and the miners, which registries l
 }
 
 
+OF_LAB = {"": ["read_words_per_image"], "detectors": [*lab.CLASSES], "encoders": ["zoc_decoder"]}  # of outword-lab
+
+
+@pytest.mark.parametrize(("name", "one"), [(name, one) for name, names in OF_LAB.items() for one in names])
+def test_names_of_the_lab_are_at_their_places(name, one):
+    assert inspect.getdoc(getattr(public(name), one))
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_the_public_names_are_these(name):
     """Who adds one, or takes one away, says so here and in the changelog."""
@@ -106,7 +115,7 @@ def private(module, names):
         return []
     if rest not in MODULES:
         return [module]
-    known = {*public(rest).__all__, *(() if rest else MODULES)}
+    known = {*public(rest).__all__, *OF_LAB.get(rest, ()), *(() if rest else MODULES)}
     return [f"{module}.{name}" for name in names if name not in known]
 
 
