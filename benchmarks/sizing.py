@@ -26,13 +26,13 @@ import numpy as np
 import outword
 from outword.detector.detector import Detector
 from outword.detectors import Debiased
-from outword.encoders.base import Loader
+from outword.encoders.loader import Loader
 from outword.encoders.preprocess import Preprocess
+from outword.encoders.reading import Span
 from outword.photos.sources import find_pieces
 from outword.scoring.parts import Parts
 from outword.scoring.rows import Row
-from outword.scoring.stream import Scored, score_chunk
-from outword.vectors.reader import Span
+from outword.scoring.stream import score_chunk
 from outword.vectors.reader import read as read_jobs
 from outword.vectors.source import Job
 from perf import facts
@@ -119,7 +119,7 @@ def score(model: str):
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
     chunk = chunk_of(pixels)
     while True:
-        yield len(score_chunk(detector, chunk).rows)
+        yield len(score_chunk(detector, chunk)[1])
 
 
 def write():
@@ -130,8 +130,8 @@ def write():
     ]
     with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}) as parts:
         for first in count(0, len(rows)):
-            data = pickle.dumps(Scored(Span(0, "shard.tar", "", first, False), rows))
-            parts.add(pickle.loads(data))
+            data = pickle.dumps((Span(0, "shard.tar", "", first, False), rows))
+            parts.add(*pickle.loads(data))
             yield len(rows)
 
 

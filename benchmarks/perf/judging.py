@@ -10,9 +10,8 @@ from outword.detector.detector import Detector
 from outword.detector.judge import judge
 from outword.detectors import Debiased
 from outword.encoders.base import Encoder, Pixels
-from outword.photos.quality import UNSEEN
+from outword.encoders.reading import Chunk, Photo, Span
 from outword.scoring.stream import score_chunk, score_chunks
-from outword.vectors.reader import Chunk, Span
 from perf.tables import Goal, Table, times
 
 MODELS = ["ViT-B-16", "ViT-L-14"]
@@ -42,9 +41,7 @@ def detector_of(encoder: Encoder) -> Detector:
 
 def chunk_of(pixels: Pixels) -> Chunk:
     """Pixels as the reader hands them on, with nothing wrong and nothing noted."""
-    size = len(pixels)
-    paths = [f"shard.tar/{n:08d}.jpg" for n in range(size)]
-    return Chunk(Span(0, "", "", 0, False), paths, [""] * size, pixels, [b""] * size, [UNSEEN] * size)
+    return Chunk(Span(), [Photo(f"shard.tar/{n:08d}.jpg", n) for n in range(len(pixels))], pixels)
 
 
 def judging(name: str) -> Table:

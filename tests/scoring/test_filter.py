@@ -20,6 +20,7 @@ from helpers.archives import photo, write_arrow, write_parquet, write_tar
 from helpers.bad_images import encoded, picture
 from helpers.pages import HOSTILE, Page
 from outword.base.files import _machine
+from outword.encoders.reading import Span
 from outword.errors import InputError
 from outword.photos.sources import filesystems
 from outword.photos.sources.tar import Tar
@@ -30,8 +31,6 @@ from outword.scoring.filtering import Images, Judged, Tally, claimed, copy_kept,
 from outword.scoring.page import Borderline, PageRow, StreamingHistogram, Summary, write_page
 from outword.scoring.parts import Parts
 from outword.scoring.rows import Row, label_of, named
-from outword.scoring.stream import Scored
-from outword.vectors.reader import Span
 from outword.vectors.source import Source
 
 CHOSEN = ["cat", "coffee", "raccoon", "rocket", "gravel"]  # of the demo; the first two are in, the others out
@@ -461,7 +460,7 @@ def fill(folder, source, row_of):
         number = -1
         for number, piece in enumerate(source.pieces()):
             rows = [row_of(os.fspath(item)) for item in piece.items(contents=False)]
-            parts.add(Scored(Span(number, piece.name, piece.version(), 0, True), rows))
+            parts.add(Span(number, piece.name, piece.version(), 0, True), rows)
         parts.finish(number + 1)
     return parts
 

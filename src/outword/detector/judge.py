@@ -6,8 +6,9 @@ One more product, with a readable vocabulary, says what an image looks like; it 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from outword.base.terms import IN, OUT, UNCALIBRATED, Basis, VerdictName
 from outword.detector.inputs import check_handed
 from outword.encoders.base import Pixels, Vectors
+from outword.encoders.reading import Chunk
 from outword.errors import ImageError
 from outword.maths.kernels import to_numpy
 from outword.maths.kernels.evidence import Evidence
@@ -123,7 +125,7 @@ def in_words(p: float | None) -> str:
 class Verdicts(Iterable[Verdict]):
     """Verdicts of images, as arrays until they are asked for; a device may still be at work on them until then.
 
-    `errors` are of all images that were given, "" for most. Those with an error have no verdict: the rest of this is
+    `errors` are of all images that were given, None for most. Those with an error have no verdict: the rest of this is
     of the others.
     """
 
@@ -132,7 +134,7 @@ class Verdicts(Iterable[Verdict]):
     named: Callable[[], NDArray[np.int64]]  # waits for what images look like, (n_images, most) places in the vocabulary
     encoded: Any  # what was scored, (n_images, dim), where the encoder left it
     own_words: Sequence[Sequence[str]] | None = None  # words that were named for each image, where evidence is of these
-    errors: list[str] = field(default_factory=list)
+    errors: Sequence[ImageError | None] = ()
 
     @cached_property
     def _found(self) -> tuple[Array, Evidence]:
@@ -197,7 +199,7 @@ def judge(
     temperature = detector.card["encoder"]["temperature"]
     if scores is not None:
         vectors, known = request.vectors, partial(_known, scores, scorer.evidence(request.vectors, top, temperature))
-        return Verdicts(detector, known, _seen(detector, vectors, top), vectors, errors=[""] * len(images))
+        return Verdicts(detector, known, _seen(detector, vectors, top), vectors, errors=[None] * len(images))
     check_handed(detector)
     given = scorer.score_inputs(request)
     vectors, named, errors = given["images"], given.pop("named", None), given.pop("errors", [None] * len(images))
@@ -205,8 +207,49 @@ def judge(
         if error is not None and not lenient:
             raise ImageError(f"{name!r}: {error.message}", hint=error.hint)
     found = scorer.begin(top=top, temperature=temperature, **given)
-    told = [error.message if error else "" for error in errors]
-    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, named, told)
+    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, named, errors)
+
+
+def judge_chunk(detector: Detector, chunk: Chunk, top: int = 3) -> tuple[Chunk, Verdicts | None]:
+    """Judge the good photos of a chunk, if there are any; in the chunk that is returned more may have an error."""
+    names = [photo.name for photo in chunk.good]
+    if not names:
+        return chunk, None
+    judged = judge(detector, chunk.values, top, names=names, lenient=True)
+    return _judged(chunk, judged), judged
+
+
+def judge_chunks(
+    detector: Detector, chunks: Iterable[Chunk], top: int = 3
+) -> Iterator[tuple[Chunk, list[Verdict | None]]]:
+    """Judge chunks, in order: each with the verdicts of its photos, None for a photo that has an error.
+
+    On a device the next chunk is begun before the verdicts of one are made.
+    """
+    begun: deque[tuple[Chunk, Verdicts | None]] = deque()
+    for chunk in chunks:
+        on_device = chunk.values.ndim == 4 and detector.encoder.feels_batch
+        names = [photo.name for photo in chunk.good]
+        judged = judge(detector, chunk.values, top, names=names, lenient=True) if names else None
+        begun.append((chunk, judged))
+        while len(begun) > on_device:
+            yield _with_verdicts(*begun.popleft())
+    for one in begun:
+        yield _with_verdicts(*one)
+
+
+def _with_verdicts(unjudged: Chunk, judged: Verdicts | None) -> tuple[Chunk, list[Verdict | None]]:
+    if judged is None:
+        return unjudged, [None] * len(unjudged.photos)
+    chunk = _judged(unjudged, judged)
+    return chunk, [verdict for _, verdict in chunk.with_values(list(judged)).pairs()]
+
+
+def _judged(chunk: Chunk, judged: Verdicts) -> Chunk:
+    """A chunk with the errors that judging brought."""
+    kept = [place for place, error in enumerate(judged.errors) if error is None]
+    values = chunk.values if len(kept) == len(chunk.values) else chunk.values[kept]
+    return chunk.with_errors(judged.errors).with_values(values)
 
 
 def _seen(detector: Detector, vectors: Any, top: int) -> Callable[[], NDArray[np.int64]]:

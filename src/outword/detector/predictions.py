@@ -19,9 +19,10 @@ from outword.base.wording import counted
 from outword.detector import batches
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST
-from outword.detector.judge import Verdict, in_words, judge, with_kind
+from outword.detector.judge import Verdict, in_words, judge_chunks, with_kind
 from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
-from outword.encoders.base import LoadedImages, as_list, is_one, load_images
+from outword.encoders.base import as_list, is_one
+from outword.encoders.reading import Photo, name_of, read_photos
 from outword.errors import MissingExtraError
 from outword.photos.decode import ImageLike
 from outword.photos.twins import Twins
@@ -181,7 +182,7 @@ def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
         return detector
     chosen = batches.Smallest[ImageLike](batches.MOST)
     for place, photo in enumerate(photos):
-        chosen.add(batches.name_of(photo, place), photo)
+        chosen.add(name_of(photo, place), photo)
     vectors = batches.vectors_of_readable(detector.encoder, [photo for _, photo in chosen.items()])
     found = batches.look(detector, vectors)
     if found.warning:
@@ -190,27 +191,15 @@ def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
 
 
 def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
-    encoder, first = detector.encoder, 0
+    chunks = read_photos(photos, detector.encoder.loader, detector.encoder.chunk)
     with Twins() as twins:
-        for loaded in load_images(encoder.loader, photos, encoder.chunk):
-            names = [batches.name_of(photo, first + place) for place, photo in enumerate(loaded.images)]
-            first += len(names)
-            yield from _told(detector, names, loaded, twins)
+        for chunk, verdicts in judge_chunks(detector, chunks, top=1):
+            for photo, verdict in zip(chunk.photos, verdicts, strict=True):
+                yield _record(photo, verdict, twins)
 
 
-def _told(detector: Detector, names: list[str], loaded: LoadedImages, twins: Twins) -> Iterator[Prediction]:
-    """The records of some photos."""
-    readable = [name for name, error in zip(names, loaded.errors, strict=True) if error is None]
-    judged = judge(detector, loaded.pixels, 1, names=readable, lenient=True) if readable else None
-    verdicts, late = iter(judged or ()), iter(() if judged is None else judged.errors)
-    looks = iter(loaded.looks)
-    for name, error in zip(names, loaded.errors, strict=True):
-        if error is not None:
-            yield Prediction(name, error=error.message)
-            continue
-        look, lack = next(looks), next(late)
-        if lack:
-            yield Prediction(name, error=lack)
-        else:
-            same = twins.note(name, look.fingerprint)
-            yield Prediction.of(name, next(verdicts), (*look.notes, *same))
+def _record(photo: Photo, verdict: Verdict | None, twins: Twins) -> Prediction:
+    if verdict is None:
+        return Prediction(photo.name, error=photo.error.message if photo.error else "")
+    look = photo.look
+    return Prediction.of(photo.name, verdict, (*look.notes, *twins.note(photo.name, look.fingerprint)))

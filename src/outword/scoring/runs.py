@@ -31,7 +31,7 @@ from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnai
 from outword.scoring.parts import Begun, Parts, left_over
 from outword.scoring.rows import Row, Totals, Writer, writing
 from outword.scoring.sampling import look_at
-from outword.scoring.stream import Scored, open_source, score_jobs
+from outword.scoring.stream import Scored, open_source, score_jobs, views_of
 from outword.vectors.source import Source
 
 Engine = Callable[[Detector, Source, Begun], Iterator[Scored]]
@@ -172,11 +172,11 @@ class Scoring:
     def chunks(self) -> Iterator[Scored]:
         """All rows in order, scored here, some at a time."""
         done = 0
-        for scored in score_jobs(self.detector, self.source.jobs(), photos=self.source.has_photos):
-            for row in scored.rows:
+        for chunk, rows in score_jobs(self.detector, self.source.jobs(), photos=self.source.has_photos):
+            for row in rows:
                 self._check(row)
-            yield scored
-            done += len(scored.rows)
+            yield chunk, rows
+            done += len(rows)
             self.report("score", done, self.source.total())
         self._tell_passed_over()
 
@@ -187,11 +187,11 @@ class Scoring:
         if before := parts.totals().rows:
             self.say(f"{counted(before, 'row')} {be(before)} there already")
         done = 0
-        for scored in (self.engine or _here)(self.detector, self.source, parts.progress()):
-            for row in scored.rows:
+        for chunk, rows in (self.engine or _here)(self.detector, self.source, parts.progress()):
+            for row in rows:
                 self._check(row)
-            parts.add(scored)
-            done += len(scored.rows)
+            parts.add(chunk.span, rows)
+            done += len(rows)
             self.report("score", done, None if (total := self.source.total()) is None else total - before)
         parts.finish(self.source.n_pieces())
         self._tell_passed_over()
@@ -216,14 +216,14 @@ def _to_file(scoring: Scoring, opened: Opened, html: PathLike | None) -> Totals:
     if scoring.source.has_photos:
         scoring.detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     with opened() as write, Twins() as twins:
-        for scored in scoring.chunks():
+        for chunk, plain in scoring.chunks():
             rows = [
-                replace(row, notes=[*row.notes, *twins.note(row.path, look.fingerprint)])
-                for row, look in zip(scored.rows, scored.looks, strict=True)
+                replace(row, notes=[*row.notes, *twins.note(row.path, photo.look.fingerprint)])
+                for row, photo in zip(plain, chunk.photos, strict=True)
             ]
             for row in rows:
                 write(row)
-            for row, pixels in zip(rows, scored.views(), strict=True) if html else ():
+            for row, pixels in zip(rows, views_of(chunk), strict=True) if html else ():
                 sample.add(page_row(scoring.detector, row, pixels))
     if html:
         scoring.write_page(Path(html), sample)

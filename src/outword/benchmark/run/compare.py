@@ -178,11 +178,11 @@ def read_sets(encoder: Encoder, sets: Sequence[Opened], report: Report, tell: Sa
 def _read_set(encoder: Encoder, found: Found, source: Source, report: Report) -> Photos:
     """The photos of a set in the order of its source; there may be none."""
     paths, vectors = list[str](), [np.zeros((0, encoder.dim), np.float32)]
-    contents, unreadable = list[bytes](), list[tuple[str, str]]()
+    digests, unreadable = list[bytes](), list[tuple[str, str]]()
     for some in vectors_of(encoder, source):
-        paths += some.paths
-        vectors.append(some.vectors)
-        contents += some.digests
+        paths += [photo.name for photo in some.good]
+        vectors.append(some.values)
+        digests += [photo.digest for photo in some.good]
         unreadable += some.unreadable
         report(found.data_set.name, len(paths) + len(unreadable), source.total())
-    return Photos(found, paths, np.concatenate(vectors), unreadable, contents)
+    return Photos(found, paths, np.concatenate(vectors), unreadable, digests)

@@ -27,7 +27,7 @@ from outword.benchmark.run.measure import Cell
 from outword.benchmark.run.photos import Indices, Photos
 from outword.benchmark.run.results import Place
 from outword.benchmark.run.task import Task
-from outword.detector.calibration import calibrated
+from outword.detector.calibration import threshold_from_scores
 from outword.detector.detector import Detector
 from outword.detector.fitting import LabelCache, prepare
 from outword.detector.recipe import Recipe
@@ -199,7 +199,7 @@ class Dealt:
             detector = made.finish(report=report)
             in_the_end = detector.scorer.score(self._outside.vectors)
         inside, outside = (scores.tolist() for scores in unseen)
-        threshold, warnings = calibrated(inside, outside, tpr, "quantile", detector.reference_scores)
+        threshold, warnings = threshold_from_scores(inside, outside, tpr, "quantile", detector.reference_scores)
         detector.calibration_ = threshold
         told = [warning for warning in warnings if warning != threshold.warning]
         return detector, Final(*unseen, in_the_end, threshold.value), told
@@ -256,7 +256,7 @@ def _judged(choices: Sequence[Trial], tpr: float | None) -> tuple[Flags, Flags]:
 
 
 def _cut(inside: Array, outside: Array, tpr: float | None) -> float:
-    """The threshold that `calibrated` finds."""
+    """The threshold that `threshold_from_scores` finds."""
     return balanced_cut(outside, inside) if tpr is None else fit_threshold(inside, tpr, others=outside).value
 
 

@@ -20,7 +20,7 @@ from outword.encoders.base import Vectors
 from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.sources import Files, Item
 from outword.vectors.embed import embed
-from outword.vectors.same_photo import known_by, short
+from outword.vectors.same_photo import known_by
 from outword.vectors.source import Source
 from outword.vectors.store import Store, open_store
 from outword.words.labels import Label
@@ -36,7 +36,7 @@ class Photos:
     paths: list[str]  # or names inside an archive
     vectors: Vectors  # (n_photos, dim), unit rows
     unreadable: list[tuple[str, str]]  # path and reason of those that could not be read
-    contents: Sequence[bytes] = ()  # sha256 of their files, in the same order
+    digests: Sequence[bytes] = ()  # sha256 of their files, in the same order
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Photos:
     @cached_property
     def known(self) -> list[tuple[int | None, int]]:
         """The hashes of each photo (`outword.vectors.same_photo`)."""
-        return known_by([short(digest) for digest in self.contents], self.vectors)
+        return known_by(self.digests or [b""] * len(self.vectors), self.vectors)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -233,8 +233,8 @@ def _outside(encoder: Encoder, paths: Sequence[str], report: Report, tell: Say) 
     (photos,) = read_sets(encoder, [(found, source_of(found, encoder))], report, tell)
     rows = _once(photos.known, tell).tolist()
     _check_enough("other things", len(rows), "bring more, or none: then ordinary photos stand in (the reference)")
-    names, contents = ([all_of[row] for row in rows] for all_of in (photos.paths, photos.contents))
-    return Photos(found, names, photos.vectors[rows], photos.unreadable, contents)
+    names, digests = ([all_of[row] for row in rows] for all_of in (photos.paths, photos.digests))
+    return Photos(found, names, photos.vectors[rows], photos.unreadable, digests)
 
 
 def _reference(encoder: Encoder) -> Reference:
