@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import outword
+from outword.detector.card import Card, EncoderCard, MethodCard
 from outword.detector.detector import Detector
 from outword.detectors import Debiased
 from outword.encoders.loader import Loader
@@ -35,6 +36,7 @@ from outword.scoring.rows import Row
 from outword.scoring.stream import score_chunk
 from outword.vectors.reader import read as read_jobs
 from outword.vectors.source import Job
+from outword.words.prompts import get_prompts
 from perf import facts
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
@@ -113,7 +115,15 @@ def score(model: str):
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    card = {"encoder": {"temperature": encoder.temperature, "fingerprint": encoder.fingerprint}}
+    card = Card(
+        method=MethodCard("debiased", {}),
+        encoder=EncoderCard(encoder.name, encoder.fingerprint, encoder.temperature),
+        prompts=get_prompts(encoder.prompts),
+        kinds="off",
+        coverage={},
+        fpr=None,
+        meanings=(),
+    )
     detector = Detector(vectors, labels, words, card, encoder=lambda: encoder)
     side = 260 if model == "mini" else 224
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Scoring and mining on a CUDA device, beside the released algorithm, plain torch and the bare product."""
+"""Scoring on a CUDA device, beside the released algorithm, plain torch and the bare product."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from triton.testing import do_bench
 
 from baselines import released
 from outword.detectors import Debiased
-from outword.kernels import neighbour_density, using
+from outword.kernels import using
 from outword.maths.kernels.choice import Choice
-from outword.maths.kernels.torch_blas import nearest_sums, row_lengths
 from outword.maths.methods.grouped import Groups
 from perf.tables import Goal, Table
 
-N_IMAGES, N_LABELS, N_WORDS, N_GROUPS, ALPHA = 60_000, 1000, 12_000, 100, 100
+N_IMAGES, N_LABELS, N_WORDS, N_GROUPS = 60_000, 1000, 12_000, 100
 TEMPERATURE, TAU = 0.01, 0.5
 
 
@@ -35,9 +34,6 @@ def run(device: str) -> Iterator[Table]:
     )
     for dim in (512, 768):
         yield from scoring(dim, peak)
-    took: dict[int, float] = {}
-    for n_words in (70_000, 140_000, 1_000_000):
-        yield mining(n_words, peak, took)
 
 
 def ceilings() -> tuple[float, float]:
@@ -228,62 +224,3 @@ def wall(run, rounds: int = 7) -> float:
         run()
         spent.append(1e3 * (time.perf_counter() - began))
     return float(np.median(spent[2:]))
-
-
-def with_top(product):
-    """The largest of each row of a product, which the word itself is one of."""
-    return lambda: torch.topk(product(), ALPHA + 1, dim=1)
-
-
-def predicted(n_words: int, took: dict[int, float]) -> float:
-    """Milliseconds of so many words by `a T^2 + b T` through the times of two other numbers of words."""
-    (first, second), times = took, list(took.values())
-    a, b = np.linalg.solve([[first**2, first], [second**2, second]], times)
-    return float(a * n_words**2 + b * n_words)
-
-
-def mining(n_words: int, peak: float, took: dict[int, float], dim: int = 512) -> Table:
-    """Exact density: ours, the bare product, and the product with top-k; `took` are the times of fewer words."""
-    generator = torch.Generator(device="cuda").manual_seed(0)
-    kinds = torch.randn(300, dim, generator=generator, device="cuda")
-    words = torch.randn(n_words, dim, generator=generator, device="cuda")
-    words += 0.7 * kinds[torch.randint(0, 300, (n_words,), generator=generator, device="cuda")]
-    words /= words.norm(dim=1, keepdim=True)
-    part = min(n_words, 20_000)  # rows of the products that are timed, and scaled up
-    runs = {"bare product, fp16": product(words[:part].half(), words.half())}
-    if n_words <= 140_000:
-        runs["product and torch.topk, fp16, not exact"] = with_top(runs["bare product, fp16"])
-    rows = [{"": name, "ms": n_words / part * median(run)} for name, run in runs.items()]
-    bare = rows[0]["ms"]
-    runs.clear()
-    if n_words == 70_000:  # three matrices of 20 GB
-        rows.append({"": "released, fp32, T x T matrix", "ms": median(lambda: released.rep(words, ALPHA))})
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    sums = neighbour_density(words, ALPHA, backend="triton")
-    memory = torch.cuda.max_memory_allocated()
-    ours = wall(lambda: neighbour_density(words, ALPHA, backend="triton"), 5 if n_words <= 140_000 else 1)
-    rows.append({"": "ours, exact in float64", "ms": ours})
-    sample = torch.arange(0, n_words, n_words // 500, device="cuda")
-    wanted = nearest_sums(words, row_lengths(words, "words"), sample, ALPHA).cpu().numpy()
-    error = np.abs(sums[sample.cpu().numpy()] - wanted).max()
-    floor = 1e3 * 2 * n_words**2 * dim / peak
-    most = 1.5 if n_words == 70_000 else 3
-    goals = [Goal(f"at most {most} times the bare product", f"{ours / bare:.2f}", ours <= most * bare)]
-    if n_words == 1_000_000:
-        goals = [Goal("in less than 8 GB", f"{memory / 1e9:.1f} GB, words included", memory < 8e9)]
-        rows.append(
-            {"": f"predicted from {' and '.join(f'{n:,}' for n in took)} words", "ms": predicted(n_words, took)}
-        )
-    took[n_words] = ours
-    for row in rows:
-        row["times the bare product"] = row["ms"] / bare
-        row["time over floor"] = row["ms"] / floor
-    return Table(
-        f"Mining {n_words:,} words, alpha = {ALPHA}, d = {dim}",
-        rows,
-        goals,
-        f"Largest error of the sums, on 500 words: {error:.1e}. Memory at the peak {memory / 1e9:.2f} GB, of which the "
-        f"words are {before / 1e9:.2f} GB. Floor {floor:.1f} ms at the measured peak. Products: {part:,} rows, scaled.",
-    )

@@ -241,7 +241,7 @@ def test_a_row_equals_scoring_by_hand_and_says_what_it_hangs_on(own, tmp_path):
         config = row["config"]
         assert config["encoder"]["fingerprint"] == get_encoder("mini").fingerprint
         assert config["seed"] == row["seed"]
-        assert config["method"]["parameters"] == made.card["method"]["parameters"]
+        assert config["method"]["parameters"] == made.card.method.parameters
         assert len(config["id"]["fingerprint"]) == len(config["ood"]["fingerprint"]) == len(row["key"]) == 64
         assert row["versions"]["outword"] == outword.__version__
         assert re.fullmatch(r"[0-9a-f]{40}\+?|", row["commit"])

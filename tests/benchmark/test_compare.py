@@ -12,12 +12,14 @@ import pytest
 import outword
 from conftest import PHOTOS, call, lay_out
 from helpers.archives import write_tar
+from helpers.cards import a_card
 from outword.benchmark.run.catalogue import own_found
 from outword.benchmark.run.compare import applicable, mean_row, run_cells
 from outword.benchmark.run.measure import Cell, Place
 from outword.benchmark.run.photos import Photos
 from outword.benchmark.run.suite import Entry
 from outword.benchmark.run.task import Task
+from outword.detector.card import Card
 from outword.detectors import DETECTORS, AdaNeg
 from outword.encoders import get_encoder
 from outword.encoders.mini.encoder import Mini
@@ -229,7 +231,7 @@ class Fitted:
 
     scorer: AdaNeg
     seconds: float = 0.0  # of what was learned before
-    card: dict = field(default_factory=dict)
+    card: Card = field(default_factory=a_card)
 
     def fit(self):
         return self

@@ -255,7 +255,7 @@ def test_class_folders_let_the_methods_in_that_learn_classes(tmp_path):
         shutil.copy(PHOTOS / f"{name}.jpg", tmp_path / label)
     with pytest.warns(UserWarning, match="no ID image shows space shuttle"):
         found = tune(LABELS, tmp_path, methods=["mahalanobis"])
-    assert found.detector.method == "mahalanobis" and found.detector.card["id_images"]["count"] == 10
+    assert found.detector.method == "mahalanobis" and found.detector.card.id_images.count == 10
     with pytest.raises(InputError, match="10 of 10 photos are among those that mahalanobis was fitted on"):
         found.detector.calibrate(sorted(tmp_path.glob("*/*.jpg")))
 

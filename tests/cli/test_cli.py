@@ -75,7 +75,7 @@ def test_fit_from_a_folder_with_parameters(tmp_path, words_file):
     made = outword.load(tmp_path / "d")
     assert made.labels == ["pizza", "tabby cat"]
     assert (made.scorer.tau, made.scorer.policy) == (0.2, "paper")
-    assert made.card["miner"]["parameters"]["alpha"] == 5
+    assert made.card.miner.parameters["alpha"] == 5
 
 
 @pytest.mark.parametrize(("tau", "told"), [("0.5", "tau: 0.25 is used in place of 0.5"), ("0.2", "")])
@@ -298,7 +298,7 @@ def test_fit_with_id_images(labels_file, tmp_path):
         told = call("fit", labels_file, "-o", tmp_path / "knn", "--method", "knn", *folders).stderr
     assert "warning: no ID image shows space shuttle, pizza" in told
     made = outword.load(tmp_path / "knn")
-    assert made.card["id_images"]["count"] == made.card["id_images"]["classes"] == 2
+    assert made.card.id_images.count == made.card.id_images.classes == 2
     scores = [float(row["score"]) for row in rows_of(call("score", tmp_path / "knn", PHOTOS).stdout)]
     assert sorted(scores)[-2:] == pytest.approx([0, 0], abs=1e-3)  # the two photos that it was fitted on
     (tmp_path / "pizza" / "broken.jpg").write_bytes(b"")

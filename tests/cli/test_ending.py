@@ -78,7 +78,7 @@ def test_code_that_keeps_the_interpreter_for_itself_is_killed(saved, tmp_path):
 
 @pytest.mark.parametrize("holding", [False, True])
 def test_a_service_ends_though_a_decode_hangs(saved, tmp_path, holding):
-    given = ["serve", saved, "--port", "0", "--max-seconds", "0.1"]
+    given = ["serve", saved, "--port", "0", "--limit", "seconds=0.1"]
     with hung(DECODE, *given, holding=holding) as running:
         address = running[0].stdout.readline().strip()
         asks = threading.Thread(target=score, args=(address,))

@@ -39,7 +39,7 @@ def test_other_labels_prompts_references_and_versions_are_others(kept, monkeypat
     keys = {cached._key(cached.check_labels(labels), cached.get_encoder("mini")) for labels in (
         ["cat", "dog"], ["dog", "cat"], ["cat", "dog#2"], {"cat": "a cat", "dog": ""}, {"cat": ["tabby"], "dog": ""},
     )}  # fmt: skip
-    monkeypatch.setattr("outword.detector.recipe.__version__", "9")
+    monkeypatch.setattr("outword.detector.cached.__version__", "9")
     keys.add(cached._key(cached.check_labels(["cat", "dog"]), cached.get_encoder("mini")))
     monkeypatch.setattr(cached, "find_reference", lambda encoder: None)
     keys.add(cached._key(cached.check_labels(["cat", "dog"]), cached.get_encoder("mini")))

@@ -70,7 +70,7 @@ def use_detector(path):
     list(judge(found, np.eye(2, 512, dtype=np.float32)))
     assert found.encoder.name == "mini"
     assert all([repr(found), Summary.of(found), found.fingerprint]) and found.audit() == []
-    assert ", ".join(found.card.get("corpus", {"left_out": []})["left_out"]) in ("", "x")
+    assert found.card.corpus is None or ", ".join(found.card.corpus.left_out) in ("", "x")
     found.coverage.items()
 
 
@@ -78,11 +78,12 @@ def test_a_detector_whose_card_was_sealed_again(detector, tmp_path):
     method = {"name": "mcm", "parameters": {"temperature": 0.01}}
     threshold = {"value": 1.0, "method": "quantile", "tpr": 0.95, "n_photos": 9, "low": 0.8, "high": 1.0, "n_others": 0}
     own = {"method": method, "calibration": threshold, "coverage": {"a": "known"}, "label_prompts": {"a": "an a"}}
-    own["corpus"] = {**detector.card["corpus"], "left_out": []}
+    whole = detector.card.as_json()
+    own["corpus"] = {**whole["corpus"], "left_out": []}
     meaning = dict.fromkeys(("label", "text"), "a") | {"names": ["a"], "sense": "", "gloss": "", "n_senses": 1}
     meaning |= {"kinds": [], "by_hand": False, "suggestions": []}
     own |= {"cut": None, "meanings": [meaning, {**meaning, "label": "b", "text": "b", "names": ["b"]}]}
-    saved = Saved({**detector.card, **own}, {"labels": np.eye(2, 512)}, ["a", "b"], [], ["a", "b"], [])
+    saved = Saved({**whole, **own}, {"labels": np.eye(2, 512)}, ["a", "b"], [], ["a", "b"], [])
     path = artifact.save(tmp_path / "d", saved)
     use_detector(path)
     card = json.loads((path / artifact.CARD).read_text())

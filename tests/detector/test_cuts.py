@@ -11,6 +11,7 @@ import pytest
 
 import outword
 from conftest import PHOTOS
+from helpers.cards import a_card, a_meaning
 from outword.detector import artifact
 from outword.detector.artifact import Saved
 from outword.detector.cuts import cut_by_batch, cut_by_reference, pseudo_id
@@ -25,7 +26,7 @@ from outword.maths.thresholds import by_hand, fit_reference
 from outword.vectors.names import rival_names
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.vocabulary import Vocabulary
-from outword.words.kinds import Meaning, are_below
+from outword.words.kinds import are_below
 from outword.words.nouns import nouns
 
 CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
@@ -49,9 +50,9 @@ class Lifted(MCM):
 
 
 def made(scorer=None, **options):
-    card = {"method": {"name": "lifted", "parameters": {"lift": 10.0}}, "encoder": {"temperature": 0.5}, "coverage": {}}
+    card = a_card("lifted", {"lift": 10.0}, temperature=0.5, meanings=options.pop("meanings", ()))
     scorer = scorer or Lifted(temperature=0.5).fit(EYE)
-    return Detector(scorer, ["cat", "dog", "cow"], [], {**card, **options.pop("card", {})}, encoder=None, **options)
+    return Detector(scorer, ["cat", "dog", "cow"], [], card, encoder=None, **options)
 
 
 def test_the_order_of_cuts():
@@ -76,7 +77,7 @@ def test_the_whole_method_scores_as_soon_as_there_is_a_cut():
     np.testing.assert_array_equal(judge(plain.with_cut(fit_reference([10.0]), [10.0]), EYE).scores, alone + 10)
     by_marks = plain.with_threshold(by_hand(0.7))  # on the scores that the page shows
     np.testing.assert_array_equal(judge(by_marks, EYE).scores, alone)
-    assert by_marks.card["method"]["parameters"]["lift"] == 0 and plain.card["method"]["parameters"]["lift"] == 10
+    assert by_marks.card.method.parameters["lift"] == 0 and plain.card.method.parameters["lift"] == 10
     assert plain.with_threshold(None).scorer is plain.scorer
 
 
@@ -103,9 +104,8 @@ def test_kinds_are_named_and_own_names_are_not():
 
     scorer = Rows().fit(EYE)
     scorer.owners_ = np.array([0, 0, 1])
-    own = ["sofa", "couch"], ["dog"]
-    meanings = [asdict(Meaning(names[0], names[0], names, "", "", 1, [], False, [], [])) for names in own]
-    detector = made(scorer, rows=["couch", "davenport", "dog"], card={"meanings": meanings})
+    meanings = a_meaning("sofa", "couch"), a_meaning("dog")
+    detector = made(scorer, rows=["couch", "davenport", "dog"], meanings=meanings)
     detector.labels = ["sofa", "dog"]
     found = list(judge(detector, EYE))
     assert [one.named for one in found] == ["sofa (davenport)", "sofa", "dog"]
@@ -142,7 +142,7 @@ def test_all_of_it_is_saved(whole, tmp_path):
     whole.save(tmp_path / "d")
     back = outword.load(tmp_path / "d")
     assert (back.basis, back.cut, back.rows) == ("reference", whole.cut, whole.rows)
-    assert back.card["meanings"] == whole.card["meanings"]
+    assert back.card.meanings == whole.card.meanings
     assert back.reference_scores.tolist() == [0.1, 0.2, 0.5]
     assert back.vocabulary.names == ["cat", "wall"]
     assert back.fingerprint == whole.fingerprint
@@ -258,7 +258,7 @@ def strange():
     """A detector of three labels among 24 names, in directions that photos show by chance."""
     names = Vocabulary([f"name {number}" for number in range(24)], np.eye(24, dtype=np.float16))
     scorer = MaxLogit(temperature=0.1).fit(np.eye(24)[:3])
-    detector = made(scorer, vocabulary=names, card={"meanings": []})
+    detector = made(scorer, vocabulary=names)
     detector.labels = detector.rows = names.names[:3]
     return detector
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from helpers.cards import a_card
 from outword.detector.detector import Detector
 from outword.detector.judge import FIRED, judge
 from outword.detectors import EOE, MCM, AdaNeg, NegLabel
@@ -14,8 +15,8 @@ from outword.testing import planted_world
 def detector(vectors, temperature=0.05):
     """A detector around fitted vectors; labels are called y0, y1, ... and words u0, u1, ..."""
     wild = [] if vectors.wild_ is None else [f"u{i}" for i in range(len(vectors.wild_))]
-    card = {"method": {"name": "any"}, "encoder": {"temperature": temperature}}
-    return Detector(vectors, [f"y{i}" for i in range(len(vectors.labels_))], wild, card, encoder=lambda: None)
+    labels = [f"y{i}" for i in range(len(vectors.labels_))]
+    return Detector(vectors, labels, wild, a_card(temperature=temperature), encoder=lambda: None)
 
 
 def twin(labels, wild, groups, temperature, image):

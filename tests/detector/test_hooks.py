@@ -65,7 +65,7 @@ def test_such_a_method_passes_the_public_checks():
 
 
 def test_both_hooks_are_called_and_what_is_kept_comes_back(mirrored, tmp_path):
-    assert mirrored.card["learned"] == {"labels": ["cat", "coffee", "dog"], "texts": 1, "vectors": 3}
+    assert mirrored.card.learned == {"labels": ["cat", "coffee", "dog"], "texts": 1, "vectors": 3}
     scores = mirrored.score(PHOTOS)
     plain = outword.fit(["cat", "dog", "coffee"], method="mcm").score(PHOTOS)
     assert (scores > plain).all()

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import outword
 from conftest import PHOTOS
+from helpers.cards import changed
 from helpers.served import ask, form, in_thread
 from outword import cli
 from outword.detector.batches import vectors_of_readable
@@ -105,7 +106,7 @@ def saved(by_device, device, monkeypatch, tmp_path):
     """The detector as a file, whose encoder the command line finds by its name."""
     monkeypatch.setitem(ENCODERS._things, "dimming:", lambda name, **options: device)
     monkeypatch.setattr(device, "name", "dimming:mini", raising=False)
-    monkeypatch.setitem(by_device.card["encoder"], "name", "dimming:mini")
+    monkeypatch.setattr(by_device, "card", changed(by_device.card, "encoder", name="dimming:mini"))
     by_device.save(tmp_path / "dimming.outword")
     return tmp_path / "dimming.outword"
 

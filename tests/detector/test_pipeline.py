@@ -17,9 +17,11 @@ from PIL import Image
 
 import outword
 from conftest import LABELS, PHOTOS, call
+from helpers.cards import changed
 from outword.base.cache import cache_dir
 from outword.base.files import sha256_file
 from outword.detector import artifact
+from outword.detector.card import IdImagesCard
 from outword.detector.detector import FITTED_ON
 from outword.detectors import DETECTORS, Need
 from outword.encoders import get_encoder
@@ -71,7 +73,7 @@ def test_a_corpus_is_mined_once(words_file, monkeypatch):
     monkeypatch.setattr(wild, "rank", lambda *a, **k: pytest.fail("mined again"))
     second = outword.fit(["boat", "violin"], corpus=words_file, method="debiased", n_groups=3)
     assert first.wild == second.wild
-    assert first.card["miner"]["fingerprint"] == second.card["miner"]["fingerprint"]
+    assert first.card.miner.fingerprint == second.card.miner.fingerprint
 
 
 def _half(data):
@@ -112,7 +114,7 @@ def test_words_that_equal_a_label_are_left_out_and_recorded(tmp_path):
     path.write_text("Tabby_Cat\npizzas\nlamp\ndog\n")
     without = outword.fit(LABELS, corpus=path, method="debiased", n_groups=1)
     assert sorted(without.wild) == ["dog", "lamp"]
-    assert sorted(without.card["corpus"]["left_out"]) == ["Tabby Cat", "pizzas"]
+    assert sorted(without.card.corpus.left_out) == ["Tabby Cat", "pizzas"]
     assert len(outword.fit(LABELS, corpus=path, method="debiased", n_groups=1, keep_label_words=True).wild) == 4
 
 
@@ -184,14 +186,8 @@ def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_pat
 
 def test_a_probe_from_a_store_and_from_python_is_the_same(train, tiny, words_file):
     made = outword.fit(LABELS, method="msp", head="probe", id_images=[train])
-    assert made.card["id_images"] == {
-        "count": 12,
-        "classes": 4,
-        "left_out": 0,
-        "fingerprint": made.card["id_images"]["fingerprint"],
-    }
     found = read_id_images(made.encoder, train, LABELS, with_classes=True)
-    assert made.card["id_images"]["fingerprint"] == found.fingerprint
+    assert made.card.id_images == IdImagesCard(12, 4, 0, found.fingerprint)
     again = outword.fit(LABELS, method="msp", head="probe", id_images=found)
     np.testing.assert_array_equal(again.score([CAT]), made.score([CAT]))
     by_hand = DETECTORS["msp"](head="probe").fit(images=found.vectors, image_labels=found.classes)
@@ -233,7 +229,7 @@ def test_id_images_whose_classes_are_not_known_will_not_do_for_labels(train):
     found = read_id_images(get_encoder("mini"), train, ["something else"], with_classes=False)
     with pytest.raises(InputError, match="mahalanobis needs ID images with labels"):
         outword.fit(LABELS, method="mahalanobis", id_images=found)
-    assert outword.fit(LABELS, method="knn", id_images=found).card["id_images"]["classes"] == 0
+    assert outword.fit(LABELS, method="knn", id_images=found).card.id_images.classes == 0
 
 
 def test_encoders_say_what_they_offer(tiny, tmp_path):
@@ -258,8 +254,8 @@ def test_patches_reach_the_score(tiny):
 def test_a_detector_for_other_patches_is_not_loaded(tiny, tmp_path):
     made = outword.fit(LABELS, method="glmcm", encoder=tiny)
     made.save(tmp_path / "new")
-    assert outword.load(tmp_path / "new").card["encoder"]["patches"] == "value path"
-    del made.card["encoder"]["patches"]  # as before they took the value path
+    assert outword.load(tmp_path / "new").card.encoder.patches == "value path"
+    made.card = changed(made.card, "encoder", patches="")  # as before they took the value path
     made.save(tmp_path / "old")
     with pytest.raises(ArtifactError, match="made for other patches"):
         outword.load(tmp_path / "old")
@@ -297,11 +293,11 @@ def test_calibrating_leaves_no_trace_in_a_method_that_learns_from_what_it_scores
 
 
 def test_methods_bring_their_own_corpus_and_prompts(words_file, monkeypatch):
-    assert outword.fit(LABELS, method="mcm").card["prompts"]["name"] == "mcm"
-    assert outword.fit(LABELS, method="msp").card["prompts"]["name"] == "mini"
+    assert outword.fit(LABELS, method="mcm").card.prompts.name == "mcm"
+    assert outword.fit(LABELS, method="msp").card.prompts.name == "mini"
     monkeypatch.setattr(DETECTORS["neglabel"], "corpus", str(words_file))
     assert len(outword.fit(LABELS, method="neglabel", miner="density", n_groups=3).wild) == 15
-    assert outword.fit(LABELS, method="debiased").card["corpus"]["name"] == "wordnet"
+    assert outword.fit(LABELS, method="debiased").card.corpus.name == "wordnet"
 
 
 def test_words_without_groups_are_explained_as_one(words_file):
@@ -359,7 +355,7 @@ def test_own_prompts(words_file):
     )
     assert not np.allclose(plain.scorer.labels_[0], bird.scorer.labels_[0])
     np.testing.assert_allclose(plain.scorer.labels_[1], bird.scorer.labels_[1], atol=1e-6)
-    assert bird.card["label_prompts"] == {"crane": "a photo of a flamingo"}
+    assert bird.card.label_prompts == {"crane": "a photo of a flamingo"}
     other = outword.fit(["crane", "pizza"], corpus=words_file, method="debiased", n_groups=3, prompts="the nice {}")
     assert not np.allclose(plain.scorer.labels_, other.scorer.labels_)
 
@@ -526,7 +522,7 @@ def test_parameters_of_the_miner(words_file):
         LABELS, corpus=words_file, miner="random", miner_params={"size": 7, "seed": 3}, method="debiased", n_groups=2
     )
     assert len(made.wild) == 7
-    assert made.card["miner"]["parameters"] == {"size": 7, "seed": 3}
+    assert made.card.miner.parameters == {"size": 7, "seed": 3}
     with pytest.raises(ParameterError, match='unknown parameter of random "sise"'):
         outword.fit(LABELS, corpus=words_file, miner="random", miner_params={"sise": 7})
     with pytest.raises(ParameterError, match="size must be a whole number, got 'many'"):
@@ -542,8 +538,8 @@ def test_other_labels_are_fitted_as_the_first_ones_were(words_file):
     np.testing.assert_array_equal(again.score(photos), wanted.score(photos))
     assert outword.fit(["cat", "dog"], method="mcm").relabel(["pen", "cup"]).labels == ["pen", "cup"]
     kept = outword.fit(["cat", "dog"], keep_label_words=True).relabel(["raccoon", "cup"])
-    assert kept.card["keep_label_words"]
-    assert kept.card["corpus"]["left_out"] == []
+    assert kept.card.keep_label_words
+    assert kept.card.corpus.left_out == ()
     with pytest.raises(InputError, match="cannot be made for other labels: the word list"):
         outword.fit(["cat", "dog"], corpus=words_file, method="debiased", n_groups=3).relabel(["pen", "cup"])
 

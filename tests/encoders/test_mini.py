@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import outword
+from helpers.cards import changed
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import get_encoder, ort
 from outword.encoders.mini import encoder
@@ -199,7 +200,7 @@ def test_integers_are_the_same_on_processors_that_add_products_in_16_bits():
 
 def test_what_was_made_with_mini_in_float_is_used_with_mini_float(tmp_path):
     made = outword.fit(["tabby cat", "espresso"], encoder="mini-float")
-    made.card["encoder"]["name"] = "mini"  # as it was called
+    made.card = changed(made.card, "encoder", name="mini")  # as it was called
     made.save(tmp_path / "old.outword")
     with pytest.warns(UserWarning, match=r"old\.outword was made with what is called mini-float now.*fit it again"):
         found = outword.load(tmp_path / "old.outword")
@@ -213,7 +214,7 @@ def test_what_was_made_with_mini_in_float_is_used_with_mini_float(tmp_path):
 def test_a_detector_names_its_own(tmp_path, name):
     outword.fit(["tabby cat", "espresso"], encoder=name).save(tmp_path / "new.outword")
     found = outword.load(tmp_path / "new.outword")
-    assert (found.card["encoder"]["name"], found.encoder.name) == (name, name)
+    assert (found.card.encoder.name, found.encoder.name) == (name, name)
 
 
 def test_a_store_of_one_is_none_of_the_other(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 import outword
 from conftest import PHOTOS, call
+from helpers.cards import changed
 from helpers.tiny import open_clip_folder
 from outword.detector import artifact
 from outword.encoders import get_encoder
@@ -63,7 +64,7 @@ def test_ray_settles_it_where_the_run_begins(detector):
     from outword.scoring.stream import open_source
 
     other = detector.with_threshold(None)
-    other.card = {**detector.card, "encoder": {**detector.card["encoder"], "name": "hf:org/none"}}
+    other.card = changed(detector.card, "encoder", name="hf:org/none")
     source = open_source(detector, [PHOTOS / "cat.jpg"])
     with pytest.raises(InputError, match=UNASKED.format("hf:org/none")):
         next(score_source(other, source, {}))

@@ -11,6 +11,7 @@ from PIL import Image
 from threadpoolctl import threadpool_limits
 
 import outword
+from helpers.cards import changed
 from helpers.tiny import clip_folder, open_clip_folder
 from outword.base.cache import cache_dir
 from outword.detector.fitting import prepare
@@ -103,9 +104,9 @@ def test_it_learns_what_the_photos_show(encoder):
 @pytest.mark.parametrize("method", LEARNED)
 def test_each_method_learns_and_comes_back_from_disk(method, encoder, folder, tmp_path):
     made = prepare(recipe_of(encoder, method, **QUICK), LABELS, id_images=folder / "train").finish()
-    assert made.card["learned"]["photos"] == 6
-    assert made.card["learned"]["shots"] == 2
-    assert all(np.isfinite(loss) for loss in made.card["learned"]["losses"])
+    assert made.card.learned["photos"] == 6
+    assert made.card.learned["shots"] == 2
+    assert all(np.isfinite(loss) for loss in made.card.learned["losses"])
     made.save(tmp_path / "made.outword")
     back = outword.load(tmp_path / "made.outword")
     assert set(back.scorer.learned_contexts) == set(DETECTORS[method]().contexts())
@@ -116,7 +117,8 @@ def test_each_method_learns_and_comes_back_from_disk(method, encoder, folder, tm
 def test_an_fa_detector_saved_before_scores_as_it_did(encoder, folder, tmp_path):
     params = {**QUICK, "competitor": 1.0, "learned_only": True}
     made = prepare(recipe_of(encoder, "fa", **params), LABELS, id_images=folder / "train").finish()
-    del made.card["method"]["parameters"]["learned_only"]  # a parameter that there was not
+    before = {name: value for name, value in made.card.method.parameters.items() if name != "learned_only"}
+    made.card = changed(made.card, "method", parameters=before)
     made.save(tmp_path / "old.outword")
     back = outword.load(tmp_path / "old.outword")
     assert back.scorer == made.scorer and not DETECTORS["fa"]().learned_only
@@ -192,7 +194,7 @@ def test_a_few_shots_are_drawn_by_the_seed_and_every_label_must_have_one(photos)
 
 def test_one_shot_is_enough(encoder, photos):
     made = fitted(encoder, "coop", photos, **QUICK, shots=1)
-    assert made.card["learned"]["photos"] == 3
+    assert made.card.learned["photos"] == 3
 
 
 def test_a_loss_that_is_no_number_says_what_to_do(encoder, photos):
@@ -228,7 +230,7 @@ def test_patches_and_crops_need_photos_and_have_a_budget(encoder, photos, folder
     with pytest.raises(ParameterError, match="the budget is 1e-06") as caught:
         fitted(encoder, "locoop", given, **QUICK, budget=1e-6)
     assert "set budget=" in caught.value.hint
-    assert fitted(encoder, "coop", given, **QUICK, crops=2).card["learned"]["photos"] == 6
+    assert fitted(encoder, "coop", given, **QUICK, crops=2).card.learned["photos"] == 6
 
 
 def test_crops_depend_on_the_photo_alone():
@@ -271,9 +273,9 @@ def test_contexts_move_to_other_labels_unless_they_belong_to_each(encoder, photo
     made = fitted(encoder, "negprompt", photos, **QUICK)
     made.save(tmp_path / "made.outword")
     moved = outword.load(tmp_path / "made.outword").relabel(["apple", "sailboat"])
-    assert moved.card["learned"] == {**made.card["learned"], "moved": True}
+    assert moved.card.learned == {**made.card.learned, "moved": True}
     np.testing.assert_array_equal(moved.fitted_on, made.fitted_on)  # so that it is not calibrated on these
-    assert not made.relabel(LABELS).card["learned"]["moved"]
+    assert not made.relabel(LABELS).card.learned["moved"]
     expected = vectors_of(made.scorer.learned_contexts, encoder, [["apple"], ["sailboat"]], [])
     np.testing.assert_array_equal(moved.scorer.labels_, expected["labels"])
     np.testing.assert_array_equal(moved.scorer.negatives_, expected["negatives"])
@@ -299,10 +301,10 @@ def test_photos_of_words_are_learned_from(encoder, folder):
         **QUICK,
     )
     assert made.wild[:2] == ["apple", "sailboat"]
-    assert made.card["learned"]["photos_of_words"] == 4
+    assert made.card.learned["photos_of_words"] == 4
     few = {"method": "lapt", "corpus": "world-nouns", "n_groups": 3, "words": 1}  # photos count all the same
     given = {"id_images": folder / "train", "word_images": folder / "words"}
-    assert outword.fit(LABELS, encoder=encoder, **few, **given, **QUICK).card["learned"]["words"] == 2
+    assert outword.fit(LABELS, encoder=encoder, **few, **given, **QUICK).card.learned["words"] == 2
     with pytest.raises(InputError, match=r"other things than the labels, and .* has cat, hammer, saw"):
         outword.fit(LABELS, encoder=encoder, method="lapt", id_images=folder / "train", word_images=folder / "train")
     with pytest.raises(ParameterError, match="learns nothing from photos of words"):

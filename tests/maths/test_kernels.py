@@ -203,7 +203,7 @@ def test_a_device_takes_tensors_and_says_which_image_is_bad(backend, precision, 
             detector.score(torch.tensor(x, device=device))
 
 
-@pytest.mark.parametrize("backend", ["numpy", "torch-cpu", *(["torch-cuda", "triton"] if CUDA else [])])
+@pytest.mark.parametrize("backend", sorted({backend for backend, _ in CHOICES}))
 @pytest.mark.parametrize(
     "n_words, alpha, kind",
     [
@@ -230,37 +230,6 @@ def test_density_is_that_of_the_reference(backend, n_words, alpha, kind, rng):
     np.testing.assert_allclose(found, neighbour_distance_sums(unit_rows(words), alpha), rtol=1e-12, atol=1e-12)
     assert steps[-1] == (n_words, n_words)
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
-
-
-@pytest.mark.skipif(not find_spec("triton"), reason="Triton is not installed")
-def test_density_in_triton_is_exact_whatever_the_guess(monkeypatch, rng):
-    from outword.maths.kernels import triton_mining
-
-    words = np.asfortranarray(rng.standard_normal((20, 70)), np.float32)
-    words[3:6] = words[3]
-    want = neighbour_distance_sums(unit_rows(words), 2)
-    plain = []
-    original = triton_mining.plain_sums
-    monkeypatch.setattr(triton_mining, "plain_sums", lambda *a: plain.append(len(a[2])) or original(*a))
-    monkeypatch.setattr(triton_mining, "RANK", 2)
-    monkeypatch.setattr(triton_mining, "WANTED", 4)
-    found = triton_mining.neighbour_density(words, 2, fewest=1)
-    np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
-    assert 0 < sum(plain) < len(words)  # some were settled by the guess, some the plain way
-
-
-@pytest.mark.skipif(not find_spec("triton"), reason="Triton is not installed")
-def test_pairs_that_are_multiplied_once_are_marked_as_if_twice(monkeypatch):
-    from outword.maths.kernels import triton_mining
-
-    monkeypatch.setattr(triton_mining, "BANDS", 2)  # of the three rows of tiles
-    generator = torch.Generator().manual_seed(0)
-    words = torch.randn(300, 64, generator=generator).to(triton_mining.device())
-    miner = triton_mining._Miner(words, words.norm(dim=1), 5, 0)
-    thresholds = (0.3 * torch.rand(300, generator=generator)).to(words.device)
-    twice = miner._tiles(miner.half, miner.half, 32, torch.int32, thresholds)
-    assert torch.equal(miner._pairs(thresholds), twice)
-    assert twice.any()
 
 
 @pytest.mark.parametrize("alpha", [0, 3, 1.5])

@@ -9,6 +9,7 @@ from PIL import Image
 
 from conftest import call, contents
 from helpers.archives import photo, write_parquet, write_tar
+from helpers.cards import a_card, a_meaning
 from helpers.stopped import stopped
 from helpers.uncut import uncut, write_store
 from outword import scoring
@@ -60,13 +61,8 @@ def made(encoder=None, scorer=None):
     """A detector of cats, with a vocabulary and no cut."""
     encoder, axes = encoder or Colours(), unit([*AXES.values()])
     scorer = scorer or Grounded(temperature=0.1).fit(labels=axes[:1], wild=axes[1:])
-    meaning = {"label": "cat", "text": "cat", "names": ["cat"], "sense": "", "gloss": "", "n_senses": 1, "kinds": []}
-    card = {
-        "method": {"name": "grounded", "parameters": {}},
-        "encoder": {"name": "colours", "fingerprint": encoder.fingerprint, "temperature": 0.1},
-        "coverage": {},
-        "meanings": [{**meaning, "by_hand": False, "suggestions": []}],
-    }
+    of_encoder = {"encoder": "colours", "fingerprint": encoder.fingerprint, "temperature": 0.1}
+    card = a_card("grounded", **of_encoder, meanings=(a_meaning("cat"),))
     names = Vocabulary([*AXES], axes.astype(np.float16))
     wild = [] if scorer.wild_ is None else ["brick", "tree"]
     return Detector(scorer, ["cat"], wild, card, encoder=lambda: encoder, vocabulary=names)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from outword.serve import bodies
 from outword.serve.bodies import read_images
-from outword.serve.gate import PIECE, Door, Gate
+from outword.serve.gate import PIECE, Gate
 from outword.serve.limits import Limits
 from outword.serve.refusals import Refusal, invalid
 from outword.serve.schemas import ScoreRequest
@@ -150,5 +150,5 @@ def test_bodies_in_single_bytes_are_kept_in_large_pieces():
 
     scope = {"type": "http", "method": "POST", "path": "/v1/score", "headers": []}
     service = SimpleNamespace(limits=LIMITS, telemetry=Telemetry(), refusal=lambda: None)
-    asyncio.run(Gate(app, Door(service, None, local=False))(scope, drip, send))
+    asyncio.run(Gate(app, service, None, local=False)(scope, drip, send))
     assert [len(message["body"]) for message in given] == [PIECE, PIECE, PIECE, 1]

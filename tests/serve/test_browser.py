@@ -322,7 +322,7 @@ class Page:
 def address(detector, tmp_path_factory):
     path = tmp_path_factory.mktemp("served") / "pets.outword"
     detector.save(path)
-    with process(path, "--max-detectors", "1") as (_, address):
+    with process(path, "--limit", "detectors=1") as (_, address):
         yield address
 
 

@@ -36,10 +36,10 @@ from outword.errors import ParameterError
 from outword.photos import decode as decoding
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import footprint
-from outword.serve.limits import Limits
+from outword.serve.limits import FEWEST_TOGETHER, Limits
 from outword.serve.pools import Pool
 from outword.serve.refusals import Refusal
-from outword.serve.server import is_local, most_connections, read_head
+from outword.serve.server import is_local, most_connections
 from outword.serve.service import judge_jobs
 
 CAT, RACCOON = (PHOTOS / f"{name}.jpg" for name in ("cat", "raccoon"))
@@ -472,7 +472,7 @@ def test_with_a_full_queue_a_request_is_refused_before_its_body_comes_and_the_co
         assert told(answers(client, 1)[0])["results"][0]["verdict"] == "in"
 
 
-def test_requests_one_after_the_other_without_waiting_are_all_refused_by_their_heads(full):
+def test_requests_one_after_the_other_without_waiting_are_all_refused(full):
     (address, _), (body, kind) = full, form(("cat.jpg", CAT.read_bytes()))
     place, n = urlsplit(address), 5
     one = f"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -503,29 +503,6 @@ def test_a_full_queue_lets_nobody_past_the_other_rules(full, lines, wanted):
     with socket.create_connection((place.hostname, place.port), timeout=30) as client:
         client.sendall(f"POST /v1/score HTTP/1.1\r\n{lines}\r\nContent-Length: 0\r\n\r\n".encode())
         assert refused(answers(client, 1)[0]) == wanted
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        "POST /v1/scores HTTP/1.1|Host: a|Content-Length: 1",
-        "POST /v1/score HTTP/1.0|Host: a|Content-Length: 1",
-        "GET /v1/score HTTP/1.1|Host: a|Content-Length: 1",
-        "POST /v1/score HTTP/1.1|Host: a",
-        "POST /v1/score HTTP/1.1|Content-Length: 1",
-        "POST /v1/score HTTP/1.1|Host: a|Host: b|Content-Length: 1",
-        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1|Content-Length: 1",
-        "POST /v1/score HTTP/1.1|Host: a|Content-Length: +1",
-        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1, 1",
-        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1|Transfer-Encoding: chunked",
-        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1| folded: b",
-        "POST /v1/score HTTP/1.1|Host: a|Content-Length : 1",
-        "POST /v1/score HTTP/1.1|Host: a|Content-Length: 1|Connection: close",
-        "POST /v1/score HTTP/1.1|Host: a\nContent-Length: 1",
-    ],
-)
-def test_only_heads_of_the_usual_kind_are_read_in_short(head):
-    assert read_head((head.replace("|", "\r\n") + "\r\n\r\n").encode("latin-1")) is None
 
 
 def test_several_threads_work_at_once_and_a_late_item_does_not_wait_for_those_at_work():
@@ -699,7 +676,11 @@ def test_the_demo_photos_are_there(address):
         (["SAVED", "--host", "no.such.host.invalid", "--insecure"], "cannot be used"),
         (["SAVED", "--port", "0", "--token", ""], "the token must be"),
         (["SAVED", "--token", "a b"], "the token must be"),
-        (["SAVED", "--max-queue", "3", "--port", "0"], "queue must be a whole number of at least 64, got 3"),
+        (["SAVED", "--limit", "queue=3"], "queue must be a whole number of at least 64, got 3"),
+        (["SAVED", "--limit", "images=none"], "images must be a whole number of at least 1, got 'none'"),
+        (["SAVED", "--limit", "seconds=0"], "seconds must be a number of at least 0.01 and at most 3600, got 0"),
+        (["SAVED", "--limit", "photos=3"], "--limit knows no limit 'photos'"),
+        (["SAVED", "--limit", "images"], "--limit takes NAME=VALUE, got 'images'"),
     ],
 )
 def test_wrong_options(saved, arguments, message):
@@ -770,10 +751,10 @@ def test_the_python_of_the_docs(documented, monkeypatch):
 
 
 def test_the_limits_of_the_docs_are_the_defaults():
-    told = dict(re.findall(r"`--max-([a-z-]+)` \| (\d+)", DOCS.read_text()))
+    told = dict(re.findall(r"`([a-z_]+)` \| (\d+)", DOCS.read_text()))
     scale = {"body_bytes": 1 << 20, "held_bytes": 1 << 20, "pixels": 1 << 20, "detector_bytes": 1 << 30}
-    wanted = {field.name: field.default / scale.get(field.name, 1) for field in fields(Limits)}
-    assert {name.replace("-", "_"): float(value) for name, value in told.items()} == wanted
+    defaults = {field.name: field.default for field in fields(Limits)} | {"batch": FEWEST_TOGETHER}
+    assert {name: float(value) * scale.get(name, 1) for name, value in told.items()} == defaults
 
 
 def test_the_process_says_where_it_is_and_ends_in_peace(saved):

@@ -98,7 +98,10 @@ def server(kept, tmp_path_factory):
     env = {"TMPDIR": str(folder), "OUTWORD_TOKEN": TOKEN}
     with (
         log.open("w") as stderr,
-        process(kept, "--max-seconds", "6", "--max-body-bytes", MOST, env=env, stderr=stderr) as (running, address),
+        process(kept, "--limit", "seconds=6", "--limit", f"body_bytes={MOST}", env=env, stderr=stderr) as (
+            running,
+            address,
+        ),
     ):
         there = list(folder.iterdir())  # what a library leaves when it is loaded
         yield Server(running, address, log)
@@ -509,7 +512,7 @@ def test_nothing_is_left_of_them(server):
 @pytest.fixture(scope="module")
 def small_server(kept):
     """A server without a token, with a short queue."""
-    arguments = [kept, "--max-queue", "4", "--max-images", "4"]
+    arguments = [kept, "--limit", "queue=4", "--limit", "images=4"]
     with process(*arguments) as (running, address):
         yield Server(running, address, None)
 

@@ -137,5 +137,6 @@ def _audit(detector: Detector, top: int, as_json: bool) -> None:
         return
     cells = [(f"{cosine:.3f}", word, label) for word, label, cosine in rows]
     print_table(("cosine", "wild word", "nearest label"), cells)
-    if left := detector.card.get("corpus", {}).get("left_out"):
+    corpus = detector.card.corpus
+    if corpus is not None and (left := corpus.left_out):
         say(f"left out because they are about a label: {', '.join(left[:20])} ({len(left)})")

@@ -119,10 +119,10 @@ def _made(path: Path, names: dict[str, Label], labels: str, encoder: str | None,
     found = load(path, **options)
     prompts = {name: label.prompt for name, label in names.items() if label.prompt}
     typed = [label.text for label in names.values()]  # its kinds too
-    made_for = found.labels, found.card.get("label_prompts", {}), [meaning.text for meaning in found.meanings]
+    made_for = found.labels, found.card.label_prompts, [meaning.text for meaning in found.meanings]
     if made_for != (list(names), prompts, typed):
         raise InputError(f"{path} was made for other labels than those of {labels}", hint="choose another folder")
-    if encoder and canonical(encoder) != (used := found.card["encoder"]["name"]):
+    if encoder and canonical(encoder) != (used := found.card.encoder.name):
         raise InputError(f"{path} was made with the encoder {used}, not {encoder}", hint="choose another folder")
     return _checked(found, str(path))
 

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,17 @@ import click
 from click.core import ParameterSource
 
 from outword.base.extras import install
-from outword.base.files import parse_json
 from outword.base.terms import Familiarity, familiarity, is_known
 from outword.base.wording import a_few, be
 from outword.cli.choices import Named
-from outword.cli.options import corpus_option, encoder_options, id_images_option, kinds_option, own_column_option
+from outword.cli.options import (
+    corpus_option,
+    encoder_options,
+    id_images_option,
+    kinds_option,
+    own_column_option,
+    read_setting,
+)
 from outword.cli.progress import Progress, say, show
 from outword.errors import InputError, ParameterError
 from outword.words.label_lists import STDIN
@@ -118,7 +124,7 @@ def command(
     from outword.words.labels import read_labels
 
     names = read_labels(labels, column=label_column, say=say)
-    given = dict(_setting(text) for text in settings)
+    given = dict(read_setting("--set", text, "tau=0.4") for text in settings)
     of_miner = {key.removeprefix(MINER): value for key, value in given.items() if key.startswith(MINER)}
     parameters = {key: value for key, value in given.items() if not key.startswith(MINER)}
     for key in parameters.keys() & {*options, "labels", "encoder", "id_images", "miner_params", "report"}:
@@ -144,7 +150,7 @@ def command(
     detector.save(target)
     if replaces:
         say(f"{target}: the detector that was there is replaced")
-    if learned := detector.card.get("learned"):
+    if learned := detector.card.learned:
         say(_learned(learned))
     if Need.LABELS in detector.scorer.wants():
         tell(detector, labels)
@@ -152,7 +158,7 @@ def command(
         if used != (set_to := detector.scorer.params()[name]):
             say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
     counts = {"labels": len(names), "wild": len(detector.wild), "in_use": detector.scorer.in_use()}
-    show(json.dumps({"path": target, **counts, **detector.card}) if as_json else target)
+    show(json.dumps({"path": target, **counts, **detector.card.as_json()}) if as_json else target)
 
 
 def _moved(
@@ -178,7 +184,7 @@ def _stem(labels: str) -> str:
     return str(Path(labels).with_suffix("")) if os.path.isfile(labels) else "labels"  # noqa: PTH113
 
 
-def _learned(facts: dict[str, Any]) -> str:
+def _learned(facts: Mapping[str, Any]) -> str:
     """What prompts were learned from."""
     if facts["moved"]:
         return "the prompts were learned for other labels: what was measured of them does not hold for these"
@@ -187,17 +193,6 @@ def _learned(facts: dict[str, Any]) -> str:
     told += f", {facts['words']:,} words" if facts["words"] else ""
     told += f", {facts['photos_of_words']:,} photos of words" if facts["photos_of_words"] else ""
     return f"{told}; loss {loss}" if loss else told
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """`tau=0.4` to ("tau", 0.4)."""
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ParameterError(f"--set takes KEY=VALUE, got {text!r}", hint="for example --set tau=0.4")
-    try:
-        return key, parse_json(value)
-    except ValueError:
-        return key, value
 
 
 def fit_plainly(
@@ -213,7 +208,7 @@ def fit_plainly(
     with Progress("words") as meter:
         made, was_there = fit_cached(names, encoder or "mini", report=meter, **runtime)
     done = "fitted before, and taken from the cache" if was_there else "fitted"
-    say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card['encoder']['name']}, {made.method})")
+    say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card.encoder.name}, {made.method})")
     if in_short:
         _tell_coverage(made, labels, in_short=True)
     else:
@@ -294,14 +289,14 @@ def tell(detector: Detector, labels: str) -> None:
     if len(detector.meanings) > NAMED and not by_photos:
         say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
     _tell_coverage(detector, labels)
-    if detector.card["kinds"] == "auto" and mostly_unknown(detector.coverage):
+    if detector.card.kinds == "auto" and mostly_unknown(detector.coverage):
         say("labels stand for themselves, without kinds, since half of them or more are not known as such")
     if detector.cut:
         say(_expected(detector))
     elif detector.threshold is None:
         say(f"{detector.method} has no threshold yet: outword calibrate DETECTOR PHOTOS, with photos of your classes")
     else:
-        name = detector.card["encoder"]["name"]
+        name = detector.card.encoder.name
         say(
             f"no reference for {name}: 100 photos or more that are scored tell the cut, for fewer it is a formula's "
             f'("outword reference PHOTOS --encoder {name}" makes a reference)'
@@ -368,7 +363,7 @@ def _hint_at_commas(detector: Detector, labels: str) -> None:
 def _warn_of_unknown(detector: Detector, labels: str) -> None:
     from outword.encoders.names import WORLD
 
-    encoder, n_labels = detector.card["encoder"]["name"], len(detector.coverage)
+    encoder, n_labels = detector.card.encoder.name, len(detector.coverage)
     if unknown := sum(familiarity(flag) == "unknown" for flag in detector.coverage.values()):
         which = "the label is" if n_labels == 1 else f"{unknown} of {n_labels} labels {be(unknown)}"
         told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.files import parse_json
 from outword.cli.choices import Named
+from outword.errors import ParameterError
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -121,10 +123,20 @@ engine_options = _together(
 )
 
 
+def read_setting(option: str, text: str, example: str) -> tuple[str, Any]:
+    """The name and the value of `NAME=VALUE`: `tau=0.4` to ("tau", 0.4)."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ParameterError(f"{option} takes NAME=VALUE, got {text!r}", hint=f"for example {option} {example}")
+    try:
+        return name, parse_json(value)
+    except ValueError:
+        return name, value
+
+
 def with_file(detector: Detector, path: str | None) -> Detector:
     """The detector with the file of `--words-per-image`, if one is named; an error for a method that wants none."""
     import outword
-    from outword.errors import ParameterError
     from outword.maths.methods import Need
 
     if path is None:

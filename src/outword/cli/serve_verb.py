@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import click
 from outword.base.ending import GRACE, allow
 from outword.base.extras import require
 from outword.cli.fit_verb import check_detector, check_either, fit_plainly
-from outword.cli.options import judge_options, labels_option, own_column_option
+from outword.cli.options import judge_options, labels_option, own_column_option, read_setting
 from outword.cli.progress import say, show
 from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
@@ -22,22 +22,6 @@ from outword.serve.limits import Limits
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
     from outword.words.labels import Label
-
-KINDS = {"seconds": click.FloatRange(0.01, 3600), "wait_ms": click.FloatRange(0, 1000)}
-
-
-def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--max-images` and the like, one for each limit."""
-    for field in reversed(fields(Limits)):
-        command = click.option(
-            f"--max-{field.name.replace('_', '-')}",
-            f"max_{field.name}",
-            type=KINDS.get(field.name, click.IntRange(min=1)),
-            default=None if field.name == "batch" else field.default,
-            show_default=f"{Limits.batch}, or the encoder's batch size" if field.name == "batch" else True,
-            help=field.metadata["about"],
-        )(command)
-    return command
 
 
 @click.command("serve")
@@ -50,8 +34,14 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--token", envvar="OUTWORD_TOKEN", help="What clients must show. Better in OUTWORD_TOKEN: others see commands."
 )
 @click.option("--insecure", is_flag=True, help="Listen for other machines without a token.")
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a limit, e.g. images=16; docs/serving.md lists them. May be repeated.",
+)
 @judge_options
-@limit_options
 def command(
     detector: str | None,
     labels: str | None,
@@ -60,8 +50,8 @@ def command(
     port: int,
     token: str | None,
     insecure: bool,
+    limits: tuple[str, ...],
     options: dict[str, Any],
-    **given: Any,
 ) -> None:
     """Serve DETECTOR over HTTP, with a page for the browser; prints the address.
 
@@ -72,7 +62,7 @@ def command(
       outword serve pets.outword
       outword serve --labels labels.txt --port 8080
     """
-    names = check_source(detector, labels, label_column)
+    names, chosen = check_source(detector, labels, label_column), read_limits(limits)
     for package in ("fastapi", "uvicorn", "python_multipart", "prometheus_client"):
         require(package)
     from outword.detector.loading import load
@@ -86,11 +76,9 @@ def command(
         found = _warm(
             load(detector, **options) if detector else fit_plainly(str(labels), names, options.get("encoder"), options)
         )
-        chosen = {name.removeprefix("max_"): value for name, value in given.items() if value is not None}
-        limits = Limits(**{"batch": max(Limits.batch, found.encoder.batch_size), **chosen})
-        allow(math.ceil(limits.patience) + GRACE)
-        app = create_app(found, limits, token, local=server.is_local(host))
-        server.Server(app, limits, ready=lambda: show(server.address(bound))).run(sockets=[bound])
+        allow(math.ceil(chosen.patience) + GRACE)
+        app = create_app(found, chosen, token, local=server.is_local(host))
+        server.Server(app, chosen, ready=lambda: show(server.address(bound))).run(sockets=[bound])
     say("stopped")
 
 
@@ -102,6 +90,16 @@ def check_source(detector: str | None, labels: str | None, column: str | None = 
     if detector is not None:
         check_detector("serve", (detector,))
     return read_labels(labels, column=column, say=say) if labels is not None else {}
+
+
+def read_limits(settings: Sequence[str]) -> Limits:
+    """The limits of `NAME=VALUE`; those that are not named have their defaults."""
+    given = dict(read_setting("--limit", text, "images=16") for text in settings)
+    names = [field.name for field in fields(Limits)]
+    for name in given:
+        if name not in names:
+            raise ParameterError(f"--limit knows no limit {name!r}", hint=f"the limits are {', '.join(names)}")
+    return Limits(**given)
 
 
 def check_token(token: str | None, *, open_to_all: bool, insecure: bool) -> None:

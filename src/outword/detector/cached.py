@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from outword._version import __version__
 from outword.base.cache import cache_dir, not_kept, touch, trim
 from outword.base.files import sha256_bytes
 from outword.base.reports import Report, quiet
@@ -46,10 +47,13 @@ def fit_cached(
 
 
 def _key(names: dict[str, Label], encoder: Encoder) -> str:
-    reference = find_reference(encoder)
+    reference, recipe = find_reference(encoder), resolve(encoder, METHOD, {})
     facts = [
+        __version__,
         [asdict(label) for label in names.values()],
-        resolve(encoder, METHOD, {}).card,
+        [encoder.name, encoder.fingerprint, encoder.temperature, dict(encoder.options)],
+        [recipe.method, dict(recipe.params), asdict(recipe.prompts), recipe.kinds],
+        [recipe.corpus and recipe.corpus.fingerprint, recipe.miner, dict(recipe.miner_params)],
         None if reference is None else reference.fingerprint,
         [str(getattr(encoder, part, "")) for part in ("device", "precision")],  # by which vectors of labels round
     ]

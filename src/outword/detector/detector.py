@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.base.files import PathLike
-from outword.base.records import read_record
 from outword.base.reports import Report, quiet
 from outword.base.terms import UNCALIBRATED, Basis, is_known
 from outword.base.wording import counted
 from outword.detector import artifact
 from outword.detector.calibration import calibrate, score_photos
+from outword.detector.card import Card, MethodCard
 from outword.detector.judge import Explanation, judge, judge_chunk, side, with_kind
 from outword.detector.predictions import Predictions, predict
-from outword.detector.recipe import resolve_card
 from outword.encoders import Encoder
 from outword.encoders.base import as_list
 from outword.encoders.names import named_now
@@ -37,10 +36,8 @@ from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.same_photo import Hashes
 from outword.vectors.vocabulary import Vocabulary
-from outword.words.corpora import is_named
 from outword.words.kinds import Meaning
 from outword.words.labels import Given
-from outword.words.prompts import get_prompts
 
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
 ALIKE = "alike_scores"  # nor this one
@@ -74,7 +71,7 @@ class Detector:
         scorer: VectorDetector,
         labels: Sequence[str],
         wild: Sequence[str],
-        card: dict[str, Any],
+        card: Card,
         calibration: Threshold | None = None,
         *,
         encoder: Callable[[], Encoder],
@@ -112,9 +109,9 @@ class Detector:
     @cached_property
     def encoder(self) -> Encoder:
         """The encoder that made the vectors; loaded when it is first needed."""
-        wanted, used = self.card["encoder"], self._get_encoder()
-        if wanted["fingerprint"] not in (used.fingerprint, used.exported_from):
-            name = named_now(wanted["name"], wanted["fingerprint"])
+        wanted, used = self.card.encoder, self._get_encoder()
+        if wanted.fingerprint not in (used.fingerprint, used.exported_from):
+            name = named_now(wanted.name, wanted.fingerprint)
             raise ArtifactError(
                 f"the detector was made with the encoder {name}, and {used.name} is another one, or another "
                 "version of it",
@@ -125,7 +122,7 @@ class Detector:
     @property
     def method(self) -> str:
         """The name of the method."""
-        return str(self.card["method"]["name"])
+        return self.card.method.name
 
     @property
     def fingerprint(self) -> str:
@@ -133,14 +130,14 @@ class Detector:
         return artifact.fingerprint(self._saved())
 
     @property
-    def coverage(self) -> dict[str, str]:
+    def coverage(self) -> Mapping[str, str]:
         """How well the encoder knows each label; empty when it cannot tell."""
-        return cast("dict[str, str]", self.card["coverage"])
+        return self.card.coverage
 
-    @cached_property
-    def meanings(self) -> list[Meaning]:
+    @property
+    def meanings(self) -> tuple[Meaning, ...]:
         """What each label was taken for."""
-        return [read_record(Meaning, meaning, "meanings") for meaning in self.card["meanings"]]
+        return self.card.meanings
 
     @property
     def threshold_(self) -> float | None:
@@ -348,7 +345,7 @@ class Detector:
         if self.vocabulary is not None:
             arrays[VOCABULARY] = self.vocabulary.vectors
         names = self.vocabulary.names if self.vocabulary else ()
-        return artifact.Saved({**self.card, **stored}, arrays, self.labels, self.wild, self.rows, list(names))
+        return artifact.Saved({**self.card.as_json(), **stored}, arrays, self.labels, self.wild, self.rows, list(names))
 
     def with_threshold(self, threshold: Threshold | None) -> Detector:
         """The same detector with another threshold, on its own scores; this one stays as it is, vectors are shared.
@@ -358,8 +355,8 @@ class Detector:
         """
         if threshold is None or self.in_force is self.scorer:
             return self._with(calibration_=threshold)
-        method = {**self.card["method"], "parameters": self.in_force.params()}
-        return self._with(calibration_=threshold, scorer=self.in_force, card={**self.card, "method": method})
+        method = MethodCard(self.method, self.in_force.params())
+        return self._with(calibration_=threshold, scorer=self.in_force, card=replace(self.card, method=method))
 
     def with_cut(
         self, threshold: Threshold, reference_scores: ArrayLike | None = None, alike_scores: ArrayLike | None = None
@@ -400,7 +397,7 @@ class Detector:
             names=[""] * len(images) if names is None else names,
             labels=self.labels,
             rows=self.rows,
-            find_prompts=lambda: get_prompts(self.card["prompts"]["name"]),
+            find_prompts=lambda: self.card.prompts,
             by_hand=self.by_hand,
             memo=self._memo,
         )
@@ -420,19 +417,9 @@ class Detector:
         Encoder, method, corpus, miner and prompts are the same, with the same parameters. Prompts that were learned for
         all labels together are taken along, and what was measured of them does not hold for others.
         """
-        corpus = self.card.get("corpus", {}).get("name")
-        own_words = corpus is not None and not is_named(corpus)
-        if why := f"the word list {corpus} did not come along" if own_words else self.scorer.why_it_stays():
-            raise InputError(f"{self.method} cannot be made for other labels: {why}", hint='make it with "outword fit"')
-        from outword.detector.fitting import prepare  # which makes detectors
+        from outword.detector.fitting import relabel  # which makes detectors
 
-        recipe, learned_by = resolve_card(self.card, self.encoder), self.scorer if self.scorer.kept_ else None
-        prepared = prepare(recipe, labels, learned_by=learned_by, report=report)
-        if learned_by:  # it has seen the same photos
-            learned = {**self.card["learned"], "moved": prepared.labels != self.labels}
-            prepared.card.update(learned=learned, id_images=self.card["id_images"])
-            prepared = replace(prepared, fitted_on=self.fitted_on)
-        return prepared.finish(self.card["fpr"], report)
+        return relabel(self, labels, report)
 
 
 def _sorted(scores: ArrayLike | None) -> Array | None:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from outword._version import __version__
 from outword.base.files import PathLike
 from outword.base.reports import Report, quiet
+from outword.detector.card import Card, CorpusCard, EncoderCard, IdImagesCard, MethodCard, MinerCard
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.inputs import missing_inputs
-from outword.detector.positives import Positives, label_coverage, make_positives, make_wild, row_sentences
-from outword.detector.recipe import Recipe, default_method, resolve
+from outword.detector.positives import Competitors, Positives, label_coverage, make_positives, make_wild, row_sentences
+from outword.detector.recipe import Recipe, default_method, resolve, resolve_card
 from outword.encoders import Encoder, get_encoder
-from outword.errors import ParameterError
-from outword.maths.methods import DETECTORS, Need, VectorDetector
+from outword.errors import InputError, ParameterError
+from outword.maths.methods import DETECTORS, Need
 from outword.maths.methods.requests import FitRequest
 from outword.vectors.id_images import IdImages, read_id_images
 from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.reference import find_reference
 from outword.vectors.same_photo import Hashes
 from outword.vectors.vocabulary import Vocabulary
+from outword.words.corpora import is_named
 from outword.words.labels import Given, Label, check_labels
 from outword.words.prompts import Prompts, get_prompts
 
@@ -40,7 +44,7 @@ class Prepared:
     rows: list[str]
     wild: list[str]
     given: dict[str, NDArray[Any] | None]
-    card: dict[str, Any]
+    card: Card
     fitted_on: Hashes | None  # None where it is not known
     seconds: float = 0.0  # that the method took to make inputs of its own
 
@@ -59,10 +63,11 @@ class Prepared:
 
     def finish(self, fpr: float | None = None, report: Report = quiet) -> Detector:
         """Fit the method, with what photos look like and the cut of the encoder's reference, if it has one."""
-        encoder, self.card["fpr"] = self.recipe.encoder, fpr
+        encoder = self.recipe.encoder
         names = readable_names(encoder)
         vectors = name_vectors(encoder, get_prompts(encoder.prompts), names, report).astype(np.float16)
-        detector = self.fit().with_vocabulary(Vocabulary(names, vectors))
+        made = replace(self, card=replace(self.card, fpr=fpr))
+        detector = made.fit().with_vocabulary(Vocabulary(names, vectors))
         reference = find_reference(encoder)
         if fpr is not None and (reference is None or not can_be_cut(detector)):
             whose = encoder.name if reference is None else detector.method
@@ -134,58 +139,84 @@ def fit(
     return prepare(recipe, labels, id_images=id_images, word_images=word_images, report=report).finish(fpr, report)
 
 
+def relabel(detector: Detector, labels: Given, report: Report = quiet) -> Detector:
+    """The detector for other labels; see `Detector.relabel`."""
+    corpus = detector.card.corpus
+    why = detector.scorer.why_it_stays()
+    if corpus is not None and not is_named(corpus.name):
+        why = f"the word list {corpus.name} did not come along"
+    if why:
+        raise InputError(f"{detector.method} cannot be made for other labels: {why}", hint='make it with "outword fit"')
+    recipe = resolve_card(detector.card, detector.encoder)
+    learned_by = detector if detector.scorer.kept_ else None
+    return prepare(recipe, labels, learned_by=learned_by, report=report).finish(detector.card.fpr, report)
+
+
 def prepare(
     recipe: Recipe,
     labels: Given,
     *,
     id_images: PathLike | Iterable[PathLike] | IdImages | None = None,
     word_images: PathLike | None = None,
-    learned_by: VectorDetector | None = None,
+    learned_by: Detector | None = None,
     report: Report = quiet,
     label_cache: LabelCache | None = None,
 ) -> Prepared:
     """Encode what a recipe is fitted on; labels, ID images, word images and report are those of `fit`.
 
     `label_cache` keeps what stands for the labels from one call to the next, for several recipes with the same encoder
-    and labels. With `learned_by`, a fitted method of the same kind, what that has learned is taken as it is, and no
+    and labels. With `learned_by`, a detector of the same recipe, what its method has learned is taken as it is, and no
     photos.
     """
-    typed, card, encoder = check_labels(labels), recipe.card, recipe.encoder
+    typed, encoder = check_labels(labels), recipe.encoder
     if learned_by is None and (missing := missing_inputs(recipe, id_images)):
         raise missing
     if word_images is not None and "word_images" not in DETECTORS[recipe.method].takes:
         raise ParameterError(f"{recipe.method} learns nothing from photos of words", hint="leave them out")
-    names, given, fitted_on = list(typed), dict[str, NDArray[Any] | None](), NOTHING
-    card["label_prompts"] = {name: label.prompt for name, label in typed.items() if label.prompt}
-    card["coverage"] = label_coverage(encoder, typed)
+    given: dict[str, NDArray[Any] | None] = {}
     photos: IdImages | None = None
     if Need.ID_IMAGES in recipe.wants and learned_by is None:
-        photos = _id_images(recipe, id_images, names, report)
-        card["id_images"] = {}  # which of them, the method says in the end
+        photos = _id_images(recipe, id_images, list(typed), report)
         given |= {"images": photos.vectors, "image_labels": photos.classes}
-    positives = _positives(recipe, typed, card["coverage"], label_cache, report)
-    card["fpr"] = None
-    card["meanings"] = [_listed(asdict(meaning)) for meaning in positives.meanings]
+    coverage = label_coverage(encoder, typed)
+    positives = _positives(recipe, typed, coverage, label_cache, report)
     given |= {"labels": positives.vectors, "owners": positives.owners}
+    wild = cache(lambda: make_wild(recipe, positives, report))
     request = FitRequest(
         encoder=encoder,
         labels=typed,
         given=given,
         sentences=lambda: row_sentences(recipe, typed, positives.meanings),
-        find_wild=lambda: ([], None) if recipe.corpus is None else make_wild(recipe, positives, card, report),
+        find_wild=lambda: (wild().words, wild().vectors),
         photos=photos,
         word_images=word_images,
-        learned=learned_by,
+        learned=learned_by.scorer if learned_by else None,
         report=report,
     )
     made = recipe.make_scorer().fit_inputs(request)
-    words, given["wild"] = request.wild
-    words, photos, seconds = made.pop("words", words), made.pop("photos", photos), made.pop("seconds", 0.0)
-    if photos is not None:
-        card["id_images"], fitted_on = _about(photos), photos.hashes
-    if "learned" in made:
-        card["learned"] = made.pop("learned")
-    return Prepared(recipe, names, positives.rows, words, {**given, **made}, card, fitted_on, seconds)
+    given["wild"] = wild().vectors
+    words, photos, seconds = made.pop("words", wild().words), made.pop("photos", photos), made.pop("seconds", 0.0)
+    card = Card(
+        outword=__version__,
+        method=MethodCard(recipe.method, dict(recipe.params)),
+        encoder=_encoder_card(recipe),
+        prompts=recipe.prompts,
+        corpus=_corpus_card(recipe, wild()),
+        miner=_miner_card(recipe, wild()),
+        kinds=recipe.kinds,
+        keep_label_words=recipe.keep_label_words,
+        label_prompts={name: label.prompt for name, label in typed.items() if label.prompt},
+        coverage=coverage,
+        id_images=_id_images_card(photos),
+        fpr=None,
+        meanings=tuple(positives.meanings),
+        learned=made.pop("learned", None),
+    )
+    fitted_on = photos.hashes if photos else NOTHING
+    if learned_by is not None:  # which has seen the same photos
+        learned = {**(learned_by.card.learned or {}), "moved": list(typed) != learned_by.labels}
+        card, fitted_on = replace(card, id_images=learned_by.card.id_images, learned=learned), learned_by.fitted_on
+    return Prepared(recipe, list(typed), positives.rows, words, {**given, **made}, card, fitted_on, seconds)
 
 
 def _positives(
@@ -203,19 +234,32 @@ def _positives(
     return cache[key]
 
 
-def _about(photos: IdImages) -> dict[str, Any]:
-    """What a card says of ID images."""
-    return {
-        "count": len(photos.vectors),
-        "classes": len(photos.counts),
-        "left_out": len(photos.left_out),
-        "fingerprint": photos.fingerprint,
-    }
+def _encoder_card(recipe: Recipe) -> EncoderCard:
+    encoder = recipe.encoder
+    return EncoderCard(
+        encoder.name,
+        encoder.fingerprint,
+        encoder.temperature,
+        encoder.licence,
+        encoder.source,
+        dict(encoder.options),
+        **recipe.offer_versions,
+    )
 
 
-def _listed(values: dict[str, Any]) -> dict[str, Any]:
-    """The same with lists for tuples, which JSON does not have."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+def _corpus_card(recipe: Recipe, wild: Competitors) -> CorpusCard | None:
+    corpus = recipe.corpus
+    return None if corpus is None else CorpusCard(corpus.name, corpus.fingerprint, wild.left_out)
+
+
+def _miner_card(recipe: Recipe, wild: Competitors) -> MinerCard | None:
+    return None if recipe.corpus is None else MinerCard(recipe.miner, dict(recipe.miner_params), wild.fingerprint)
+
+
+def _id_images_card(photos: IdImages | None) -> IdImagesCard | None:
+    if photos is None:
+        return None
+    return IdImagesCard(len(photos.vectors), len(photos.counts), len(photos.left_out), photos.fingerprint)
 
 
 def _id_images(recipe: Recipe, given: IdImages | Any, labels: Sequence[str], report: Report) -> IdImages:

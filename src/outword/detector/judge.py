@@ -196,7 +196,7 @@ def judge(
     words for is an `ImageError`, or, if that is to be `lenient`, one of the `errors` of what is returned.
     """
     scorer, request = detector.in_force, detector.score_request(images, names)
-    temperature = detector.card["encoder"]["temperature"]
+    temperature = detector.card.encoder.temperature
     if scores is not None:
         vectors, known = request.vectors, partial(_known, scores, scorer.evidence(request.vectors, top, temperature))
         return Verdicts(detector, known, _seen(detector, vectors, top), vectors, errors=[None] * len(images))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 
 from outword.base.checks import number
 from outword.base.files import PathLike
-from outword.base.records import mistyped, read_record
+from outword.base.records import read_record
 from outword.base.terms import familiarity
 from outword.detector import artifact
+from outword.detector.card import Card, EncoderCard
 from outword.detector.detector import ALIKE, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
 from outword.detector.recipe import checked_params
 from outword.encoders import Precision, get_encoder
@@ -22,34 +24,9 @@ from outword.encoders.offers import versions
 from outword.errors import ArtifactError, OutwordError
 from outword.maths.methods import DETECTORS, VectorDetector
 from outword.maths.numerics import Array, all_finite
-from outword.maths.thresholds import read_threshold
+from outword.maths.thresholds import Threshold, read_threshold
 from outword.vectors.same_photo import Hashes
 from outword.vectors.vocabulary import Vocabulary
-from outword.words.kinds import Meaning
-
-_CARD: dict[str, Any] = {  # what is used of a card, by kind (see `outword.base.records.mistyped`)
-    "method": {"name": str, "parameters": dict},
-    "encoder": {
-        "name": str,
-        "fingerprint": str,
-        "temperature": float,
-        "licence?": str,
-        "source?": str,
-        "options?": {str: str},
-    },
-    "prompts": {"name": str},
-    "label_prompts?": {str: str},
-    "coverage": {str: str},
-    "corpus?": {"name": str, "left_out": [str]},
-    "miner?": {"name": str, "parameters": dict},
-    "keep_label_words?": bool,
-    "calibration": (None, dict),
-    "cut": (None, dict),
-    "kinds": str,
-    "fpr": (None, float),
-    "meanings": list,
-    "learned?": dict,
-}
 
 
 def load(
@@ -87,13 +64,12 @@ def load(
 
 
 def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
-    card = {key: value for key, value in saved.card.items() if key not in ("schema", "files", "fingerprint")}
-    _check_card(card)
-    used = encoder or _encoder_name(path, card["encoder"])
+    card = _read_card(saved.card)
+    used = encoder or _encoder_name(path, card.encoder)
     parse(used)
+    options: dict[str, Any] = {**card.encoder.options, **runtime}
     vectors = _method(path, saved, card)
-    stored = [card.pop(key) for key in ("calibration", "cut")]
-    calibration, cut = (None if one is None else read_threshold(one) for one in stored)
+    calibration, cut = (_threshold(saved.card[key]) for key in ("calibration", "cut"))
     by_batch = cut is not None and cut.basis == "batch"
     if (cut is None) != (REFERENCE not in saved.arrays) and not by_batch:
         raise ValueError(f"a cut and {REFERENCE} come together")
@@ -103,9 +79,9 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         saved.wild,
         card,
         calibration,
-        encoder=partial(get_encoder, used, **card["encoder"].get("options", {}), **runtime),
+        encoder=partial(get_encoder, used, **options),
         encoder_override=encoder is not None,
-        fitted_on=_fitted_on(saved),
+        fitted_on=_fitted_on(saved, card),
         rows=saved.rows,
         cut=cut,
         reference_scores=None if by_batch else _scores(saved, REFERENCE),  # older versions kept scores of a batch
@@ -114,51 +90,52 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
     )
 
 
-def _encoder_name(path: PathLike, made: Mapping[str, Any]) -> str:
+def _threshold(stored: Any) -> Threshold | None:
+    return None if stored is None else read_threshold(stored)
+
+
+def _encoder_name(path: PathLike, made: EncoderCard) -> str:
     """What the encoder of a card is called now."""
-    name = named_now(made["name"], made["fingerprint"])
-    if name != made["name"]:
+    name = named_now(made.name, made.fingerprint)
+    if name != made.name:
         warnings.warn(
-            f"{path} was made with what is called {name} now, and is used with that; {made['name']} is another encoder "
+            f"{path} was made with what is called {name} now, and is used with that; {made.name} is another encoder "
             f"since: fit it again to have that, or name {name} to be asked no more",
             stacklevel=5,
         )
     return name
 
 
-def _method(path: PathLike, saved: artifact.Saved, card: dict[str, Any]) -> VectorDetector:
-    """The fitted method; `card` gets the parameters that there were not yet when it was saved."""
-    name = card["method"]["name"]
+def _method(path: PathLike, saved: artifact.Saved, card: Card) -> VectorDetector:
+    """The fitted method."""
+    name, parameters = card.method.name, card.method.parameters
     if name not in DETECTORS:
         raise ArtifactError(
             f"{path} was made with the method {name}, which is not installed here",
             hint='install the package that it comes from; see "outword list methods"',
         )
     kind = DETECTORS[name]
-    parameters = {**kind.before, **card["method"]["parameters"]}
     checked_params(name, kind, parameters, {}, "outword list methods --long")
-    card["method"] = {**card["method"], "parameters": parameters}
     others = {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
     arrays = {key: array for key, array in saved.arrays.items() if key not in others}
     vectors = kind(**parameters).restore(arrays)
     _check_kept(arrays, vectors, name)
     for need in vectors.wants():
-        if any(card["encoder"].get(offer) != how for offer, how in versions([need.offer]).items()):
+        if any(getattr(card.encoder, offer) != how for offer, how in versions([need.offer]).items()):
             raise ArtifactError(f"{path} was made for other {need.value} than those of today", hint="fit it again")
-    if not _agree(vectors, saved):
+    if not _agree(vectors, saved, card):
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")
     return vectors
 
 
-def _agree(vectors: VectorDetector, saved: artifact.Saved) -> bool:
+def _agree(vectors: VectorDetector, saved: artifact.Saved, card: Card) -> bool:
     """Whether names are as many as vectors, each label has a row, and all that is learned is of a label."""
     n_labels, n_wild = len(saved.labels), 0 if vectors.wild_ is None else len(vectors.wild_)
     owners = np.arange(len(saved.rows)) if vectors.owners_ is None else vectors.owners_
     learned = vectors.class_logits(np.eye(1, vectors.labels_.shape[1]))
-    meanings = [read_record(Meaning, meaning, "meanings") for meaning in saved.card["meanings"]]
     return (
         (len(vectors.labels_), n_wild) == (len(saved.rows), len(saved.wild))
-        and [meaning.label for meaning in meanings] == saved.labels
+        and [meaning.label for meaning in card.meanings] == saved.labels
         and len(owners) == len(saved.rows)
         and set(owners.tolist()) == set(range(n_labels))
         and (learned is None or set(learned[0].tolist()) <= set(range(n_labels)))
@@ -192,24 +169,27 @@ def _check_kept(arrays: Iterable[str], vectors: VectorDetector, method: str) -> 
         raise ValueError(f"there must be {sorted(vectors.kept_names())} of {method}, got {found}")
 
 
-def _fitted_on(saved: artifact.Saved) -> Hashes | None:
+def _fitted_on(saved: artifact.Saved, card: Card) -> Hashes | None:
     """The hashes of the photos that a detector was fitted on; None where it was, and says nothing of them."""
     found = saved.arrays.get(FITTED_ON)
     if found is None:
-        return None if "id_images" in saved.card else NOTHING
+        return NOTHING if card.id_images is None else None
     if found.dtype != np.uint64 or found.ndim != 1:
         raise ValueError(f"{FITTED_ON} must be hashes in one row, got {found.dtype} {found.shape}")
     return np.unique(found)
 
 
-def _check_card(card: Mapping[str, Any]) -> None:
-    """Raise unless all that is used of a card is there, and is what it should be: a seal is no proof of origin."""
-    if wrong := mistyped(card, _CARD, "the card"):
-        raise ValueError(wrong)
-    number("temperature", card["encoder"]["temperature"], above=0, hint="fit it again")
-    for flag in card["coverage"].values():
+def _read_card(stored: Mapping[str, Any]) -> Card:
+    """The card of a file, checked: a seal is no proof of origin. Parameters that were added since are filled in."""
+    known = {field.name: stored[field.name] for field in fields(Card) if field.name in stored}
+    card = read_record(Card, known, "the card", "outword fit")
+    number("temperature", card.encoder.temperature, above=0, hint="fit it again")
+    for flag in card.coverage.values():
         familiarity(flag)
-    if len(card["encoder"]["fingerprint"]) != 64:
+    if len(card.encoder.fingerprint) != 64:
         raise ValueError("the encoder's fingerprint is not whole")
-    if stray := card["encoder"].get("options", {}).keys() - {"resize"}:
+    if stray := card.encoder.options.keys() - {"resize"}:
         raise ValueError(f"{min(stray)} is no option of an encoder")
+    method = card.method
+    before = DETECTORS[method.name].before if method.name in DETECTORS else {}
+    return replace(card, method=replace(method, parameters={**before, **method.parameters}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,20 +109,30 @@ def _sentences(label: Label, prompts: Prompts) -> list[str]:
     return [label.prompt] if label.prompt else [text for texts in rendered for text in texts]
 
 
-def make_wild(
-    recipe: Recipe, positives: Positives, card: dict[str, Any], report: Report = quiet
-) -> tuple[list[str], NDArray[np.float16]]:
-    """The wild words and their vectors; the card is told which were left out.
+@dataclass(frozen=True, eq=False)
+class Competitors:
+    """Wild words, best first, and their (n_words, dim) vectors; no words and None where the method wants none.
+
+    `left_out` are mined words that are about a label; the fingerprint is that of all that the mined words depend on.
+    """
+
+    words: list[str]
+    vectors: NDArray[np.float16] | None
+    left_out: tuple[str, ...] = ()
+    fingerprint: str = ""
+
+
+def make_wild(recipe: Recipe, positives: Positives, report: Report = quiet) -> Competitors:
+    """The words that compete with the labels.
 
     Words that equal a label or are phrases about one are, and where labels have kinds, words that are kinds of one.
     For a method that says so (`VectorDetector.rivals`) the names of what photos can show that are no kin of a label
     come first, and mined words fill up to as many as were mined; a word list of the user's is taken as it is.
     """
-    assert recipe.corpus is not None
+    if recipe.corpus is None:
+        return Competitors([], None)
     mined = mine(recipe.encoder, recipe.corpus, recipe.prompts, recipe.make_miner(), positives.vectors, report)
     kept, left_out = _dropped(recipe, positives, mined.words)
-    card["corpus"]["left_out"] = left_out
-    card["miner"]["fingerprint"] = mined.fingerprint
     compete = DETECTORS[recipe.method].rivals and is_named(recipe.corpus.name)
     rivals = _rivals(recipe, positives) if compete else []
     taken = set(map(fold, rivals))
@@ -137,7 +147,8 @@ def make_wild(
     if rivals:
         own = name_vectors(recipe.encoder, recipe.prompts, rivals, report).astype(np.float16)
         vectors = np.concatenate([own, vectors])
-    return [*rivals, *(mined.words[i] for i in kept)], vectors
+    words = [*rivals, *(mined.words[i] for i in kept)]
+    return Competitors(words, vectors, tuple(left_out), mined.fingerprint)
 
 
 def _dropped(recipe: Recipe, positives: Positives, words: Sequence[str]) -> tuple[list[int], list[str]]:

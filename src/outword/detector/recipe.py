@@ -10,8 +10,8 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from outword._version import __version__
 from outword.base.files import PathLike
+from outword.detector.card import Card
 from outword.encoders import Encoder
 from outword.encoders.offers import versions
 from outword.errors import ParameterError, unknown
@@ -72,21 +72,9 @@ class Recipe:
         return "seed" in self.params or DETECTORS[self.method].sees_order or of_words
 
     @property
-    def card(self) -> dict[str, Any]:
-        """What the recipe says of itself, in an artifact and in the results of a benchmark."""
-        facts = ("name", "fingerprint", "temperature", "licence", "source")
-        encoder = {**{fact: getattr(self.encoder, fact) for fact in facts}, "options": dict(self.encoder.options)}
-        card: dict[str, Any] = {
-            "outword": __version__,
-            "method": {"name": self.method, "parameters": dict(self.params)},
-            "encoder": {**encoder, **versions(need.offer for need in self.wants)},
-            "prompts": asdict(self.prompts),
-        }
-        if self.corpus is not None:
-            card["corpus"] = {"name": self.corpus.name, "fingerprint": self.corpus.fingerprint}
-            card["miner"] = {"name": self.miner, "parameters": dict(self.miner_params)}
-        card["kinds"] = self.kinds
-        return {**card, "keep_label_words": True} if self.keep_label_words else card
+    def offer_versions(self) -> dict[str, str]:
+        """In which way the encoder makes what the method asks of it, by name (`outword.encoders.offers`)."""
+        return versions(need.offer for need in self.wants)
 
 
 def resolve(
@@ -142,19 +130,18 @@ def _kinds(method: str, scorer: VectorDetector, kinds: str | None) -> Kinds | Li
     return cast("Kinds", chosen)
 
 
-def resolve_card(card: Mapping[str, Any], encoder: Encoder) -> Recipe:
+def resolve_card(card: Card, encoder: Encoder) -> Recipe:
     """The recipe of a card, which says all but how the encoder runs here."""
-    miner = card.get("miner", {})
     return resolve(
         encoder,
-        card["method"]["name"],
-        card["method"]["parameters"],
-        corpus=card.get("corpus", {}).get("name"),
-        miner=miner.get("name"),
-        miner_params=miner.get("parameters"),
-        prompts=card["prompts"]["name"],
-        keep_label_words=card.get("keep_label_words", False),
-        kinds=card["kinds"],
+        card.method.name,
+        card.method.parameters,
+        corpus=card.corpus.name if card.corpus else None,
+        miner=card.miner.name if card.miner else None,
+        miner_params=card.miner.parameters if card.miner else None,
+        prompts=card.prompts.name,
+        keep_label_words=card.keep_label_words,
+        kinds=card.kinds,
     )
 
 

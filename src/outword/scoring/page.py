@@ -86,7 +86,7 @@ class Summary:
     def of(cls, detector: Detector) -> Summary:
         """What there is to say of a detector."""
         how = detector.cut_told if detector.cut else ""
-        return cls(detector.labels, detector.card["encoder"]["name"], detector.method, detector.threshold, how)
+        return cls(detector.labels, detector.card.encoder.name, detector.method, detector.threshold, how)
 
 
 def histogram(

@@ -91,7 +91,7 @@ def score_source(
         message = f"{detector.method} needs {need.value}, which do not come along to other processes"
         raise InputError(message, hint="use --engine local")
     if source.has_photos and not options.get("trust_encoder") and not options.get("encoder"):
-        check_here(detector.card["encoder"]["name"])
+        check_here(detector.card.encoder.name)
     with _cluster(address), tempfile.TemporaryDirectory() as scratch:
         plan = Path(scratch) / "plan"
         threading.Thread(target=_write_plan, args=(plan, left_over(source.pieces(), progress)), daemon=True).start()

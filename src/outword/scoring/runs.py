@@ -163,7 +163,7 @@ class Scoring:
             message = f"the cut that the run was begun with cannot be read: {error}"
             raise ArtifactError(message, hint="choose another folder") from error
         detector = batch.applied(self.detector)
-        told = batch.told(detector.card["encoder"]["name"])
+        told = batch.told(detector.card.encoder.name)
         self.say(f"{told}; {_in_from(detector)}" if batch.cut else f"{told}; {_cut_told(detector)}")
         if batch.warning:
             self.say(f"warning: {batch.warning}")

@@ -32,15 +32,14 @@ def open_source(
     """
     if not isinstance(detector, Detector):
         raise InputError(f"a detector must be one, got {detector!r}", hint='load it: outword.load("pets.outword")')
-    paths, made = list(given), detector.card["encoder"]
+    paths, made = list(given), detector.card.encoder
     if paths:
         check_handed(detector)
     for path in filter(is_store, paths):
         check_store(detector.method, detector.scorer, path)
     otherwise = (lambda: detector.encoder) if detector.encoder_override else None
-    return find_source(
-        paths, Identity(made["fingerprint"], called(made)), column=column, only=only, otherwise=otherwise
-    )
+    wanted = Identity(made.fingerprint, called(made.name, made.fingerprint, made.options))
+    return find_source(paths, wanted, column=column, only=only, otherwise=otherwise)
 
 
 def score_source(detector: Detector, source: Source) -> Iterator[tuple[Row, Pixels | None]]:

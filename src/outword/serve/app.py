@@ -28,7 +28,7 @@ from outword.photos.twins import Twins
 from outword.scoring.rows import finite_or_none
 from outword.serve import refusals, schemas
 from outword.serve.bodies import read_images
-from outword.serve.gate import PIECE, Door, Gate
+from outword.serve.gate import PIECE, Gate
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
 from outword.serve.service import Judged, Service, Vector, no_thread
@@ -56,7 +56,7 @@ CHUNK = 1 << 16  # bytes of a download that are sent at a time
 
 
 def create_app(detector: Detector, limits: Limits, token: str | None = None, *, local: bool = True) -> FastAPI:
-    """The service of one detector as an ASGI application; see `Door` for `token` and `local`."""
+    """The service of one detector as an ASGI application; see `Gate` for `token` and `local`."""
     service = Service(detector, limits)
     app = FastAPI(
         title="outword",
@@ -73,8 +73,7 @@ def create_app(detector: Detector, limits: Limits, token: str | None = None, *, 
     _add_detectors(app, service)
     _add_state(app, service)
     _add_pages(app)
-    app.state.door = Door(service, token, local=local)
-    app.add_middleware(Gate, door=app.state.door)
+    app.add_middleware(Gate, service=service, token=token, local=local)
     return app
 
 

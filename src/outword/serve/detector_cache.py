@@ -26,7 +26,7 @@ A_NUMBER = 18  # bytes: float16 as it is saved, float64 and float32 to score wit
 def key_of(detector: Detector) -> str:
     """The id of a detector: equal labels, made in the same way and with the same threshold, have the same."""
     cut = finite(asdict(detector.cut)) if detector.cut else None
-    return sha256_bytes(json.dumps([detector.labels, detector.card, cut]).encode())[:16]
+    return sha256_bytes(json.dumps([detector.labels, detector.card.as_json(), cut]).encode())[:16]
 
 
 def footprint(detector: Detector) -> int:

@@ -56,46 +56,18 @@ class _Incoming:
         return bytes(message.get("body", b""))
 
 
-class Door:
-    """Who may ask, and what is not taken right now: all that the head of a request tells.
+class Gate:
+    """An ASGI application around another one; the body of a request is whole before that one hears of it.
 
     Clients must show the `token`, if there is one. Where `local` says that only this machine is to be answered, a web
     site must not get in by a name of its own.
     """
 
-    def __init__(self, service: Service, token: str | None, *, local: bool) -> None:
-        self.service, self.limits, self.local = service, service.limits, local
-        self.requests = 0  # that are open
+    def __init__(self, app: ASGIApp, service: Service, token: str | None, *, local: bool) -> None:
+        self.app, self.service, self.limits, self.local = app, service, service.limits, local
         self._token = None if token is None else token.encode()
-
-    @property
-    def full(self) -> bool:
-        """Whether no image would be taken."""
-        return self.service.refusal() is not None
-
-    def check(self, method: str, path: str, headers: Headers) -> None:
-        """Refuse who may not ask, and what is not taken right now."""
-        if self.requests > self.limits.requests and path != "/healthz":
-            raise busy(f"{self.requests} requests are open, and {self.limits.requests} are the most")
-        if self._token is None and self.local and not LOCAL.fullmatch(headers.get("host", "")):
-            raise Refusal(403, "forbidden", "without a token, Host must be localhost", "set a token, and send it")
-        if method != "GET" and _is_foreign(headers):
-            raise Refusal(403, "forbidden", "a page of another site may not ask this", "ask from a program")
-        if self._token is not None and path.startswith(GUARDED):
-            kind, _, shown = headers.get("authorization", "").partition(" ")
-            if kind.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), self._token):
-                hint, ask = "send the header Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"}
-                raise Refusal(401, "unauthorized", "the token is missing or wrong", hint, ask)
-        if path == LARGE and (refusal := self.service.refusal()):
-            raise refusal
-
-
-class Gate:
-    """An ASGI application around another one; the body of a request is whole before that one hears of it."""
-
-    def __init__(self, app: ASGIApp, door: Door) -> None:
-        self.app, self.door, self.service, self.limits = app, door, door.service, door.limits
-        self._held = 0
+        self._requests = 0  # that are open
+        self._held = 0  # bytes of bodies in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -119,7 +91,7 @@ class Gate:
             except asyncio.TimeoutError:
                 raise Gone from None
 
-        self.door.requests += 1
+        self._requests += 1
         try:
             await self._guarded(scope, receive, answer)
         except Gone:
@@ -131,19 +103,35 @@ class Gate:
             refusal = Refusal(500, "internal", "the service made a mistake", "its log says more")
             await refusal.response()(scope, receive, answer)
         finally:
-            self.door.requests -= 1
+            self._requests -= 1
             self.service.telemetry.answered(scope["method"], _path(scope), status, time.monotonic() - began)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, incoming = Headers(scope=scope), _Incoming(receive)
         try:
-            self.door.check(scope["method"], scope["path"], headers)
+            self._check_head(scope["method"], scope["path"], headers)
             body = await self._body(scope["path"], headers, incoming)
             await self.app(scope, _given(body, receive), send)  # which answers refusals of its own
         except Refusal as refusal:
             await _refuse(refusal, headers, incoming, send)
         finally:
             self._hold(-incoming.held)
+
+    def _check_head(self, method: str, path: str, headers: Headers) -> None:
+        """Refuse who may not ask, and what is not taken right now."""
+        if self._requests > self.limits.requests and path != "/healthz":
+            raise busy(f"{self._requests} requests are open, and {self.limits.requests} are the most")
+        if self._token is None and self.local and not LOCAL.fullmatch(headers.get("host", "")):
+            raise Refusal(403, "forbidden", "without a token, Host must be localhost", "set a token, and send it")
+        if method != "GET" and _is_foreign(headers):
+            raise Refusal(403, "forbidden", "a page of another site may not ask this", "ask from a program")
+        if self._token is not None and path.startswith(GUARDED):
+            kind, _, shown = headers.get("authorization", "").partition(" ")
+            if kind.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), self._token):
+                hint, ask = "send the header Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"}
+                raise Refusal(401, "unauthorized", "the token is missing or wrong", hint, ask)
+        if path == LARGE and (refusal := self.service.refusal()):
+            raise refusal
 
     async def _body(self, path: str, headers: Headers, incoming: _Incoming) -> deque[bytes]:
         """The whole body, within its limits, in pieces: one of 32 MB would take long to copy, on the event loop."""

@@ -6,36 +6,25 @@ import asyncio
 import ipaddress
 import logging
 import math
-import re
 import signal
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
-from http import HTTPStatus
 from types import FrameType
 
-import h11
 import uvicorn
 from fastapi import FastAPI
-from starlette.datastructures import Headers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from outword.base.ending import note_signal
 from outword.errors import InputError
-from outword.serve.gate import HEADERS, LARGE, Door
+from outword.serve.gate import HEADERS
 from outword.serve.limits import HEAD_SECONDS, Limits
 from outword.serve.refusals import Refusal
 from outword.serve.service import LOG
 
 CONNECTIONS = 10_000
 SPARE = 100  # file descriptors that are not for connections
-HEAD = re.compile(  # of a request with images, whole
-    rb"POST %b(?:\?[!-~]*)? HTTP/1\.1\r\n((?:[!#$%%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*\r\n){1,64})\r\n"
-    % re.escape(LARGE.encode())
-)
-LENGTH = re.compile(rb"[0-9]{1,12}")
-ODD = {b"transfer-encoding", b"expect", b"upgrade"}  # what these ask for takes more than an answer
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -134,41 +123,6 @@ class Server(uvicorn.Server):
         self._captured_signals.clear()  # which uvicorn would raise again when all is done
 
 
-@dataclass(frozen=True)
-class PlainHead:
-    """The head of a request with images: its headers, and how many bytes it has together with the body it announces."""
-
-    headers: list[tuple[bytes, bytes]]
-    whole: int
-
-
-def read_head(data: bytes) -> PlainHead | None:
-    r"""The head that data begin with, if it is whole and of the usual kind: one Host, one Content-Length, nothing odd.
-
-    >>> head = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"
-    >>> read_head(head + b"123").whole - len(head)
-    5
-    """
-    found = HEAD.match(data)
-    if not found:
-        return None
-    pairs = [line.partition(b":") for line in found[1].split(b"\r\n")[:-1]]
-    headers = [(name.lower(), value.strip(b" \t")) for name, _, value in pairs]
-    names, known = [name for name, _ in headers], dict(headers)
-    length = known.get(b"content-length", b"")
-    usual = names.count(b"content-length") == names.count(b"host") == 1 and ODD.isdisjoint(names)
-    stays = known.get(b"connection", b"keep-alive").lower() == b"keep-alive"
-    return PlainHead(headers, found.end() + int(length)) if usual and stays and LENGTH.fullmatch(length) else None
-
-
-def _refusal(door: Door, head: PlainHead) -> Refusal | None:
-    try:
-        door.check("POST", LARGE, Headers(raw=head.headers))
-    except Refusal as refusal:
-        return refusal
-    return None
-
-
 class Protocol(H11Protocol):
     """HTTP/1.1 whose clients must begin: a connection without a request is closed after `HEAD_SECONDS`.
 
@@ -177,35 +131,6 @@ class Protocol(H11Protocol):
 
     _timer: asyncio.TimerHandle | None = None
     _stuck: asyncio.TimerHandle | None = None
-    _unread = 0  # bytes of a body that are still to come, and to be dropped: its request was refused by its head
-
-    def data_received(self, data: bytes) -> None:
-        """Take what came; while no image would be taken, requests with images are refused by their heads alone."""
-        while data:
-            if self._unread:
-                self._unread, data = max(0, self._unread - len(data)), data[self._unread :]
-            elif (door := self._full_door()) and (head := read_head(data)) and (refusal := _refusal(door, head)):
-                self._refuse(refusal, door)
-                self._unread, data = max(0, head.whole - len(data)), data[head.whole :]
-            else:
-                super().data_received(data)
-                return
-
-    def _full_door(self) -> Door | None:
-        """The door, if it lets no images in, and a request may begin here: the last one is done with, and answered."""
-        door: Door | None = getattr(getattr(self.config.app, "state", None), "door", None)
-        if door is None or not door.full or self.flow.write_paused or self.transport.is_closing():
-            return None
-        idle = self.conn.our_state is self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
-        return door if idle else None
-
-    def _refuse(self, refusal: Refusal, door: Door) -> None:
-        """Answer at once; the body is dropped as it comes, and the connection stays for the next request."""
-        self._unset_keepalive_if_required()
-        self._answer(refusal, self.server_state.default_headers)
-        self.server_state.total_requests += 1
-        door.service.telemetry.answered("POST", LARGE, refusal.status, 0.0)
-        self._await_request(self.cycle)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request; where there would soon be no file descriptor left, nobody is let in."""
@@ -239,16 +164,11 @@ class Protocol(H11Protocol):
             self._stuck.cancel()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP gets the common shape too."""
-        self._answer(Refusal(400, "bad_request", msg, "speak HTTP/1.1", {"Connection": "close"}))
+        """Answer what is not HTTP in the common shape, and hang up."""
+        answer = Refusal(400, "bad_request", msg, "speak HTTP/1.1", {"Connection": "close"}).response()
+        lines = [b"%s: %s\r\n" % pair for pair in [*answer.raw_headers, *HEADERS]]
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + b"".join(lines) + b"\r\n" + bytes(answer.body))
         self.transport.close()
-
-    def _answer(self, refusal: Refusal, more: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        """Write a refusal at once, without anything in between."""
-        answer, status = refusal.response(), HTTPStatus(refusal.status)
-        lines = [b"%s: %s\r\n" % pair for pair in [*more, *answer.raw_headers, *HEADERS]]
-        first = f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
-        self.transport.write(first + b"".join(lines) + b"\r\n" + bytes(answer.body))
 
     def _await_request(self, last: object) -> None:
         if self._timer:

@@ -28,7 +28,7 @@ from outword.photos.decode import Blob
 from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
-from outword.serve.limits import Limits
+from outword.serve.limits import FEWEST_TOGETHER, Limits
 from outword.serve.pools import Pool
 from outword.serve.refusals import Refusal, busy
 
@@ -81,7 +81,7 @@ class Service:
         self.telemetry = Telemetry()
         self.batcher: Batcher[Job, Judged] = Batcher(
             self._judge,
-            most=limits.batch,
+            most=limits.batch or max(FEWEST_TOGETHER, detector.encoder.batch_size),
             wait=limits.wait_ms / 1000,
             queue=limits.queue,
             threads=detector.encoder.callers,
@@ -154,10 +154,10 @@ class Service:
             labels=tuple(detector.labels),
             typed=tuple(meaning.text for meaning in detector.meanings),
             kinds={meaning.label: meaning.kinds for meaning in detector.meanings if meaning.kinds},
-            prompts=detector.card["label_prompts"],
+            prompts=detector.card.label_prompts,
             coverage=detector.coverage,
             method=detector.method,
-            encoder=detector.card["encoder"]["name"],
+            encoder=detector.card.encoder.name,
             dim=self._encoder.dim,
             wild_words=len(detector.wild),
             threshold=finite_or_none(detector.threshold),

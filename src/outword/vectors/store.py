@@ -158,10 +158,9 @@ def any_paths(folder: PathLike) -> Iterator[str]:
     return Store(card.parent, int(_read_card(card)["dim"])).paths()
 
 
-def called(card: Mapping[str, Any]) -> str:
+def called(name: str, fingerprint: str, options: Mapping[str, str]) -> str:
     """An encoder as it is asked for on the command line: its name, and options such as `--resize bilinear`."""
-    name = named_now(card["name"], card["fingerprint"])
-    return " ".join([name, *(f"--{key} {value}" for key, value in card.get("options", {}).items())])
+    return " ".join([named_now(name, fingerprint), *(f"--{key} {value}" for key, value in options.items())])
 
 
 def open_store(folder: PathLike, fingerprint: str, name: str) -> Store:
@@ -169,7 +168,9 @@ def open_store(folder: PathLike, fingerprint: str, name: str) -> Store:
     card = Path(folder) / fingerprint[:16] / CARD
     cards = _cards(Path(folder))
     if card not in cards:
-        others = ", ".join(sorted({called(_read_card(other)) for other in cards})) or "no encoder"
+        known = [_read_card(other) for other in cards]
+        names = {called(one["name"], one["fingerprint"], one.get("options", {})) for one in known}
+        others = ", ".join(sorted(names)) or "no encoder"
         message = f"{os.fspath(folder)} has no embeddings of {name} ({fingerprint[:16]}), it has those of {others}"
         raise InputError(message, hint=f"outword embed SOURCE -o {os.fspath(folder)} --encoder {name}")
     return Store(card.parent, _checked_dim(card, fingerprint))

@@ -13,18 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from outword._version import __version__
 from outword.base.files import sha256_bytes
 from outword.base.reports import Report, quiet
 from outword.benchmark.run.bootstrap import interval, resampled
 from outword.benchmark.run.photos import Indices, Photos, below
 from outword.benchmark.run.results import Place, Row, Worst, commit, versions
 from outword.benchmark.run.task import Task
+from outword.detector.card import Card
 from outword.detector.detector import Detector
 from outword.detector.fitting import LabelCache, prepare
 from outword.detector.judge import judge, judge_chunk
 from outword.detector.recipe import Recipe
 from outword.encoders.base import Vectors
-from outword.encoders.offers import OFFERS
 from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.methods.needs import from_pixels, of_photo
@@ -85,24 +86,26 @@ class Cell:
     @cached_property
     def config(self) -> dict[str, Any]:
         """All that the figures hang on but the OOD set, with fingerprints; a row is found again by it."""
-        recipe, encoder, card = self.recipe, self.recipe.encoder, self.recipe.card
-        corpus, found = recipe.corpus, self.id_images
+        recipe, encoder, corpus, found = self.recipe, self.recipe.encoder, self.recipe.corpus, self.id_images
         return {
-            "outword": card["outword"],
+            "outword": __version__,
             "method": {
-                **card["method"],
+                "name": recipe.method,
+                "parameters": dict(recipe.params),
                 "needs": [need.value for need in recipe.wants],
                 "sees_order": DETECTORS[recipe.method].sees_order,
                 "on_vectors": dict(recipe.on_vectors),
             },
-            "miner": card.get("miner"),
-            "prompts": card["prompts"],
-            "corpus": corpus and {**card["corpus"], "words": len(corpus)},
+            "miner": corpus and {"name": recipe.miner, "parameters": dict(recipe.miner_params)},
+            "prompts": asdict(recipe.prompts),
+            "corpus": corpus and {"name": corpus.name, "fingerprint": corpus.fingerprint, "words": len(corpus)},
             "keep_label_words": recipe.keep_label_words,
             "kinds": recipe.kinds,
             "encoder": {
-                **{fact: card["encoder"][fact] for fact in ("name", "fingerprint", "options")},
-                **{fact: card["encoder"][fact] for fact in OFFERS if fact in card["encoder"]},
+                "name": encoder.name,
+                "fingerprint": encoder.fingerprint,
+                "options": dict(encoder.options),
+                **recipe.offer_versions,
                 "precision": getattr(encoder, "precision", None),
             },
             "id_images": found and {"count": len(found.vectors), "fingerprint": found.fingerprint},
@@ -226,9 +229,11 @@ class Cell:
         return found
 
 
-def _learned_from(card: Mapping[str, Any]) -> dict[str, Any] | None:
+def _learned_from(card: Card) -> dict[str, Any] | None:
     """What prompts were learned from, as the card of an artifact says; None for a method that learns none."""
-    return {**card["learned"], "id_images": card["id_images"]} if "learned" in card else None
+    if card.learned is None:
+        return None
+    return {**card.learned, "id_images": asdict(card.id_images) if card.id_images else None}
 
 
 def stream_scores(scorer: VectorDetector, inside: Vectors, outside: Vectors, seed: int) -> tuple[Array, Array]:

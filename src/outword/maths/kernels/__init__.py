@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from outword.base.checks import number, whole_number
 from outword.base.reports import Steps
 from outword.errors import InputError
-from outword.maths.kernels.choice import Choice, chosen, using
+from outword.maths.kernels.choice import Choice, chosen, interpreted, using
 from outword.maths.kernels.evidence import Evidence, owners_in
 from outword.maths.numerics import UNIT_TOLERANCE, Array, matrix, unit_rows
+
+BANKS = {"numpy": "numpy_blas", "triton": "triton_scoring"}  # modules by backend; all others have torch's
 
 __all__ = ["Bank", "Choice", "chosen", "grouped_logsumexp", "make_bank", "neighbour_density", "using"]
 
@@ -95,8 +97,10 @@ def make_bank(
         owners: (n_rows,), which label each row of group 0 belongs to, for evidence; see `VectorDetector.fit`.
         peak: whether log masses come with the largest logit of the labels, from the same product.
     """
-    module, device = _module(choice, {"numpy": "numpy_blas", "triton": "triton_scoring"})
-    options = {"temperature": temperature, "precision": choice.precision, "first": first, "peak": peak, **device}
+    options: dict[str, Any] = {"temperature": temperature, "precision": choice.precision, "first": first, "peak": peak}
+    if choice.backend not in BANKS:
+        options["device"] = choice.backend.removeprefix("torch-")
+    module = import_module(f"outword.maths.kernels.{BANKS.get(choice.backend, 'torch_blas')}")
     made: Bank = module.Bank(vectors, offsets, owners=owners_in(owners), **options)
     return made
 
@@ -126,15 +130,14 @@ def neighbour_density(
             f"alpha must be less than the number of words ({len(vectors)}), got {alpha}",
             hint="lower alpha, or give more words",
         )
-    module, device = _module(choice, {"numpy": "numpy_mining", "triton": "triton_mining"})
-    sums: Array = module.neighbour_density(vectors, alpha, progress=progress, **device)
-    return sums
+    if choice.backend == "numpy":
+        from outword.maths.kernels import numpy_mining
 
+        return numpy_mining.neighbour_density(vectors, alpha, progress=progress)
+    from outword.maths.kernels import torch_blas
 
-def _module(choice: Choice, names: dict[str, str]) -> tuple[Any, dict[str, str]]:
-    """The module of a backend, one of `names` or torch's, and the device, which torch's wants to be told."""
-    device = {"device": choice.backend.removeprefix("torch-")} if choice.backend not in names else {}
-    return import_module(f"outword.maths.kernels.{names.get(choice.backend, 'torch_blas')}"), device
+    device = "cpu" if choice.backend == "torch-cpu" or interpreted() else "cuda"
+    return torch_blas.neighbour_density(vectors, alpha, device=device, progress=progress)
 
 
 def to_numpy(values: Any) -> NDArray[Any]:

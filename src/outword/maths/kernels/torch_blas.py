@@ -127,27 +127,16 @@ def begin_copies(tensors: Sequence[torch.Tensor]) -> Callable[[], list[NDArray[A
 def neighbour_density(words: Any, alpha: int, *, device: str = "cpu", progress: Steps | None = None) -> Array:
     """Sum of squared distances `2 - 2 cos` of each row to its `alpha` nearest other rows, in float64."""
     raw = tensor_on(words, torch.device(device))
+    lengths = row_lengths(raw, "words")
     every = torch.arange(len(raw), device=raw.device)
-    return np.asarray(plain_sums(raw, row_lengths(raw, "words"), every, alpha, progress).cpu())
-
-
-def plain_sums(
-    words: torch.Tensor,
-    lengths: torch.Tensor,
-    rows: torch.Tensor,
-    alpha: int,
-    progress: Steps | None,
-    parts: int = 1,
-) -> torch.Tensor:
-    """`nearest_sums` of any number of rows, in blocks: so many cells at a time, or one of `parts` of them."""
-    size = max(1, CELLS[words.device.type] // parts // len(words))
-    sums = torch.empty(len(rows), dtype=torch.float64, device=words.device)
-    for start in range(0, len(rows), size):
+    size = max(1, CELLS[raw.device.type] // len(raw))
+    sums = torch.empty(len(raw), dtype=torch.float64, device=raw.device)
+    for start in range(0, len(raw), size):
         some = slice(start, start + size)
-        sums[some] = nearest_sums(words, lengths, rows[some], alpha)
+        sums[some] = nearest_sums(raw, lengths, every[some], alpha)
         if progress:
-            progress(min(some.stop, len(rows)), len(rows))
-    return sums
+            progress(min(some.stop, len(raw)), len(raw))
+    return np.asarray(sums.cpu())
 
 
 def nearest_sums(words: torch.Tensor, lengths: torch.Tensor, rows: torch.Tensor, alpha: int) -> torch.Tensor:
