@@ -20,20 +20,21 @@ import tempfile
 import time
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import outword
+from outword.base.prediction import Prediction
 from outword.detector.card import Card, EncoderCard, MethodCard
 from outword.detector.detector import Detector
+from outword.detector.judge import judge_chunks
 from outword.detectors import Debiased
 from outword.encoders.loader import Loader
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.reading import Span
 from outword.photos.sources import find_pieces
 from outword.scoring.parts import Parts
-from outword.scoring.rows import Row
-from outword.scoring.stream import score_chunk
 from outword.vectors.reader import read as read_jobs
 from outword.vectors.source import Job
 from outword.words.prompts import get_prompts
@@ -129,16 +130,15 @@ def score(model: str):
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
     chunk = chunk_of(pixels)
     while True:
-        yield len(score_chunk(detector, chunk)[1])
+        ((_, rows),) = judge_chunks(detector, [chunk])
+        yield len(rows)
 
 
 def write():
     """Rows of a piece without end, as the driver gets them."""
-    rows = [
-        Row(f"shard.tar/{n:08d}.jpg", n / 7, "out", label="tabby cat", words=[("raccoon", 0.5), ("lynx", 0.2)])
-        for n in range(1024)
-    ]
-    with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}) as parts:
+    said: Any = {"verdict": "out", "label": "tabby cat", "words": (("raccoon", 0.5), ("lynx", 0.2))}
+    rows = [Prediction(f"shard.tar/{n:08d}.jpg", score=n / 7, **said) for n in range(1024)]
+    with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}, {}) as parts:
         for first in count(0, len(rows)):
             data = pickle.dumps((Span(0, "shard.tar", "", first, False), rows))
             parts.add(*pickle.loads(data))

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from outword.detector.detector import Detector
-from outword.detector.judge import judge
+from outword.detector.judge import judge, judge_chunks
 from outword.detectors import Debiased
 from outword.encoders.base import Encoder, Pixels
 from outword.encoders.reading import Chunk, Photo, Span
-from outword.scoring.stream import score_chunk, score_chunks
 from perf.tables import Goal, Table, times
 
 MODELS = ["ViT-B-16", "ViT-L-14"]
@@ -61,8 +60,8 @@ def judging(name: str) -> Table:
             "encoder alone, chunk by chunk": lambda: [encoder.encode_pixels(part) for part in parts],
             "encoder and scores, chunk by chunk": lambda: [judge(detector, part, 0).scores for part in parts],
             "encoder, scores, labels and words, as arrays": lambda: [judge(detector, part).scores for part in parts],
-            "the same as rows, chunk by chunk": lambda: [score_chunk(detector, chunk) for chunk in chunks],
-            ROWS: lambda: list(score_chunks(detector, chunks)),
+            "the same as rows, chunk by chunk": lambda: [list(judge_chunks(detector, [chunk])) for chunk in chunks],
+            ROWS: lambda: list(judge_chunks(detector, chunks)),
             "from vectors on the device to arrays": lambda: [judge(detector, part).scores for part in vectors],
         },
         ROUNDS,

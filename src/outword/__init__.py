@@ -15,12 +15,13 @@ from outword._version import __version__
 from outword.errors import MissingExtraError, OutwordError
 
 if TYPE_CHECKING:
+    from outword.base.prediction import Prediction
     from outword.benchmark.run.tune import tune
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
-    from outword.detector.predictions import Prediction, Predictions
+    from outword.detector.predictions import Predictions
     from outword.learning.photo_words import read_words_per_image
     from outword.words.labels import read_labels
 
@@ -44,7 +45,7 @@ _HOMES = {
     "Detector": "detector.detector",
     "Guard": "detector.guarding",
     "Guarded": "detector.guarding",
-    "Prediction": "detector.predictions",
+    "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
     "fit": "detector.fitting",
     "load": "detector.loading",

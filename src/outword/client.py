@@ -27,6 +27,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from outword.base.checks import number, whole_number
 from outword.base.files import PathLike
+from outword.base.prediction import COLUMNS, Prediction
 from outword.errors import InputError, OutwordError, ParameterError
 
 __all__ = ["Client", "Info", "Limits", "Result", "Scores", "ServiceError", "ThresholdInfo"]
@@ -82,29 +83,16 @@ class Info:
     limits: Limits
 
 
-@dataclass(frozen=True)
-class Result:
-    """One image; a higher score means more in-distribution. `labels` and `words` are pairs of a name and its share.
+@dataclass(frozen=True, kw_only=True)
+class Result(Prediction):
+    """One image, as in `outword.Prediction`; `embedding` is there if it was asked for."""
 
-    `p` is the share of unrelated photos that score as high, and `fits` says it in words; `kind` is the kind of `label`
-    that matched, if it is one; `looks_like` are readable names, best first; `notes` are on the quality of the photo.
-    """
+    embedding: tuple[float, ...] | None = None
 
-    name: str
-    score: float | None
-    verdict: str
-    basis: str
-    threshold: float | None
-    p: float | None
-    fits: str
-    label: str
-    kind: str
-    looks_like: tuple[str, ...]
-    labels: tuple[tuple[str, float], ...]
-    words: tuple[tuple[str, float], ...]
-    notes: tuple[str, ...]
-    error: str
-    embedding: tuple[float, ...] | None
+    @property
+    def name(self) -> str:
+        """Of the file, or its place."""
+        return self.path
 
 
 @dataclass(frozen=True)
@@ -372,13 +360,7 @@ def _scores(count: int, answer: Mapping[str, Any]) -> Scores:
 
 
 def _result(answer: Mapping[str, Any]) -> Result:
-    labels = tuple((found["label"], found["share"]) for found in answer["labels"])
-    words = tuple((found["word"], found["share"]) for found in answer["words"])
+    named = {**answer, "path": answer["name"]}
+    columns = {column.name: column.form.read(named[column.name]) for column in COLUMNS}
     vector = answer.get("embedding")
-    made = {
-        "labels": labels,
-        "words": words,
-        "looks_like": tuple(answer["looks_like"]),
-        "notes": tuple(answer["notes"]),
-    }
-    return _take(Result, answer, **made, embedding=None if vector is None else tuple(vector))
+    return Result(**columns, embedding=None if vector is None else tuple(vector))

@@ -351,7 +351,7 @@ def test_demo(tmp_path):
         ("cat\n" + "x" * 400, [], "at most 200 characters"),
         ("".join(f"c{i}\n" for i in range(100_000)), [], "got 100,000"),
         ("cat\ndog\n", ["--method", "debiased", "--set", "tau=1"], "tau must be a number of at least 0 and below 1"),
-        ("cat\ndog\n", ["--set", "tau"], "--set takes KEY=VALUE"),
+        ("cat\ndog\n", ["--set", "tau"], "--set takes NAME=VALUE"),
         ("cat\ndog\n", ["--set", "tu=1"], "unknown parameter"),
         ("cat\ndog\n", ["--set", "miner.alpah=1"], 'parameter of density "alpah"\nhint: did you mean "alpha"?'),
         ("cat\ndog\n", ["--set", "miner.alpha=x"], "alpha must be a whole number, got 'x'"),

@@ -116,11 +116,11 @@ def test_looks_like_by_hand_and_in_any_company():
     x = np.array([[0.9, 0.4, 0.1], [0.1, 0.2, 0.9], [0.5, 0.5, 0.1]])
     detector = made(vocabulary=NAMES)
     told = [one.looks_like for one in judge(detector, x, 2)]
-    assert told == [["sea lion", "seal"], ["brick", "seal"], ["sea lion", "seal"]]  # ties in order
+    assert told == [("sea lion", "seal"), ("brick", "seal"), ("sea lion", "seal")]  # ties in order
     assert [next(iter(judge(detector, row[None], 2))).looks_like for row in x] == told
-    assert next(one.looks_like for one in judge(detector, x, 9)) == ["sea lion", "seal", "brick"]
-    assert all(one.looks_like == [] for one in judge(detector, x, 0))
-    assert all(one.looks_like == [] for one in judge(made(), x, 2))
+    assert next(one.looks_like for one in judge(detector, x, 9)) == ("sea lion", "seal", "brick")
+    assert all(one.looks_like == () for one in judge(detector, x, 0))
+    assert all(one.looks_like == () for one in judge(made(), x, 2))
     pytest.importorskip("torch")
     with using("torch-cpu"):
         assert [one.looks_like for one in judge(detector, x, 2)] == told
@@ -174,19 +174,19 @@ def test_what_does_not_agree_is_refused(whole, tmp_path):
 def test_predict_gives_a_record_a_photo(whole, tmp_path, monkeypatch):
     (tmp_path / "bad.jpg").write_bytes(b"none")
     found = whole.predict([CAT, str(tmp_path / "bad.jpg"), WALL.read_bytes()])
-    assert [(one.photo, one.verdict, one.looks_like) for one in found] == [
-        (str(CAT), "in", "cat"),
-        (str(tmp_path / "bad.jpg"), "", ""),
-        ("photos[2]", "out", "wall"),
+    assert [(one.path, one.verdict, one.looks_like) for one in found] == [
+        (str(CAT), "in", ("cat", "wall")),
+        (str(tmp_path / "bad.jpg"), "", ()),
+        ("photos[2]", "out", ("wall", "cat")),
     ]
     cat, bad, _ = found
     assert (cat.label, cat.kind, cat.p) == ("tabby cat", "", 0.25)
     assert (cat.basis, cat.threshold) == ("reference", whole.threshold)
     assert bad.error and bad.score is None
-    assert [one.photo for one in found[1:]] == [one.photo for one in found][1:]
+    assert [one.path for one in found[1:]] == [one.path for one in found][1:]
     assert whole.predict(CAT)[0] == cat and len(whole.predict([])) == 0
     table = found.to_pandas()
-    assert table[table.verdict == "in"].photo.tolist() == [str(CAT)]
+    assert table[table.verdict == "in"].path.tolist() == [str(CAT)]
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="to_pandas needs pandas"):
         found.to_pandas()

@@ -1,15 +1,19 @@
 """Shares of labels and wild words, against a slow twin that follows the definition word by word."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from helpers.cards import a_card
+from outword.detector import judge as module
 from outword.detector.detector import Detector
-from outword.detector.judge import FIRED, judge
+from outword.detector.judge import FIRED
 from outword.detectors import EOE, MCM, AdaNeg, NegLabel
 from outword.testing import planted_world
+
+judge = partial(module.judge, least=0.0)  # all words that are asked for, however small their share
 
 
 def detector(vectors, temperature=0.05):
@@ -36,7 +40,7 @@ def test_by_hand():
     labels, wild = [[1.0, 0.0], [0.0, 1.0]], [[-1.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.0, 1.0]]
     vectors = NegLabel(temperature=1 / math.log(2), n_groups=2).fit(labels, wild, groups=[[0, 1], [2, 3]])
     (found,) = judge(detector(vectors), np.array([[1.0, 0.0]]), top=4)  # e^h = 2^cos: P = 3, Q = 3/2 and 3
-    assert found.labels == [("y0", pytest.approx(7 / 18)), ("y1", pytest.approx(7 / 36))]
+    assert found.labels == (("y0", pytest.approx(7 / 18)), ("y1", pytest.approx(7 / 36)))
     expected = {"u2": 2 / 6, "u1": 1 / 4.5, "u3": 1 / 6, "u0": 0.5 / 4.5}
     assert [name for name, _ in found.words] == list(expected)
     assert dict(found.words) == pytest.approx(expected)
@@ -71,16 +75,16 @@ def test_all_words_in_one_group_where_the_method_deals_none():
 def test_without_words_the_labels_have_it_all():
     vectors = MCM().fit([[1.0, 0.0], [0.0, 1.0]])
     (found,) = judge(detector(vectors, 1 / math.log(3)), np.array([[1.0, 0.0]]))
-    assert found.labels == [("y0", pytest.approx(0.75)), ("y1", pytest.approx(0.25))]
-    assert found.words == []
+    assert found.labels == (("y0", pytest.approx(0.75)), ("y1", pytest.approx(0.25)))
+    assert found.words == ()
 
 
 def test_a_tiny_temperature_leaves_all_to_the_nearest():
     labels, wild = [[0.8, 0.6], [0.0, 1.0]], [[1.0, 0.0], [0.6, 0.8], [0.0, -1.0], [-1.0, 0.0]]
     vectors = NegLabel(temperature=1e-6, n_groups=2).fit(labels, wild, groups=[[0, 1], [2, 3]])
     (found,) = judge(detector(vectors), np.array([[1.0, 0.0]], np.float32), top=2)
-    assert found.labels == [("y0", pytest.approx(0.5)), ("y1", 0.0)]  # a word wins one group, a label the other
-    assert found.words == [("u0", pytest.approx(1.0)), ("u1", 0.0)]
+    assert found.labels == (("y0", pytest.approx(0.5)), ("y1", 0.0))  # a word wins one group, a label the other
+    assert found.words == (("u0", pytest.approx(1.0)), ("u1", 0.0))
 
 
 def test_equal_shares_come_in_the_order_of_the_groups():
@@ -100,7 +104,7 @@ def test_order_is_kept_where_shares_vanish():
     assert [name for name, _ in found.labels] == ["y1", "y0"]
     sure = cold.fit([at(0.9)], [at(0.1), at(0.2), at(0.3), at(0.7)], groups=[[0, 1], [2, 3]])
     (found,) = judge(detector(sure), np.array([[1.0, 0.0]], np.float32), top=2)
-    assert found.words == [("u3", pytest.approx(math.exp(-200))), ("u2", pytest.approx(0))]
+    assert found.words == (("u3", pytest.approx(math.exp(-200))), ("u2", pytest.approx(0)))
 
 
 def test_another_fit_has_other_groups():
@@ -123,10 +127,13 @@ def test_verdicts_are_read_again_and_those_without_words_have_scores_alone():
     np.testing.assert_array_equal(found.vectors, world.ood_images[:5])
     one = next(iter(found))
     assert one.label == one.labels[0][0]
-    assert one.fired == [(word, share) for word, share in one.words if share >= FIRED]
+    near = np.concatenate([world.ood_images, world.id_images])
+    named = [one.words for one in module.judge(judging, near)]
+    every = [one.words for one in judge(judging, near)]
+    assert named == [tuple(pair for pair in words if pair[1] >= FIRED) for words in every] != every
     bare = judge(judging, world.ood_images[:5], 0)
     assert bare.scores.tolist() == found.scores.tolist()
-    assert all(one.labels == one.words == [] for one in bare)
+    assert all(one.labels == one.words == () and not one.label for one in bare)
 
 
 def test_scores_that_are_known_are_not_computed_again():

@@ -4,7 +4,7 @@ import base64
 import csv
 import io
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from conftest import PHOTOS
 from outword import Prediction, Predictions
 from outword.detector import thumbnails
 from outword.errors import InputError
-from outword.scoring.rows import COLUMNS, Row, csv_line
+from outword.scoring.rows import row_of
 
 CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
 TURNED = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"  # orientation 6
@@ -37,14 +37,14 @@ def test_a_single_photo_of_any_kind_is_one_record(detector):
     score = detector.predict(CAT)[0].score
     for one in (str(CAT), CAT.read_bytes(), image, np.asarray(image)):
         (record,) = detector.predict(one)
-        assert record.score == score and record.photo in (str(CAT), "photos[0]")
+        assert record.score == score and record.path in (str(CAT), "photos[0]")
 
 
 def test_lists_may_be_generators_arrays_of_pixels_or_arrays_of_names(detector):
     pixels = np.stack([np.asarray(Image.open(path).convert("RGB").resize((64, 48))) for path in (CAT, WALL)])
-    assert [one.photo for one in detector.predict(pixels)] == ["photos[0]", "photos[1]"]
+    assert [one.path for one in detector.predict(pixels)] == ["photos[0]", "photos[1]"]
     for some in ((path for path in (CAT, WALL)), np.array([str(CAT), str(WALL)]), np.array([CAT, WALL], object)):
-        assert [one.photo for one in detector.predict(some)] == [str(CAT), str(WALL)]
+        assert [one.path for one in detector.predict(some)] == [str(CAT), str(WALL)]
     odd = [None, CAT, [CAT], np.zeros((2, 2)), np.array("a.jpg")]
     assert [bool(one.error) for one in detector.predict(odd)] == [1, 0, 1, 1, 1]
     assert detector.predict(odd[-1])[0].error
@@ -62,7 +62,8 @@ def test_printed_it_is_a_line_a_photo(found):
     assert repr(many).splitlines()[0] == "<outword.Predictions: 1,234 photos, 1,234 errors>"
     assert repr(many).splitlines()[1] == "a\\nb.jpg: error, no such file"
     assert repr(many).splitlines()[11:] == ["and 1,224 more"]
-    assert repr(Predictions([Prediction("a", "uncalibrated", "dog")])).endswith("a: uncalibrated, nearest to dog")
+    unsure = Predictions([Prediction("a", verdict="uncalibrated", label="dog")])
+    assert repr(unsure).endswith("a: uncalibrated, nearest to dog")
 
 
 def test_a_notebook_shows_thumbnails_of_files_and_of_photos_in_memory(detector, tmp_path):
@@ -86,13 +87,13 @@ def test_a_notebook_shows_thumbnails_of_files_and_of_photos_in_memory(detector, 
 
 def test_a_table_has_the_first_rows_and_the_columns_that_say_anything():
     name = "<script>alert(1)</script>\u202egpj.jpg"
-    html = Predictions([Prediction(name, "in", "<b>", score=1.5)] * 60)._repr_html_()
+    html = Predictions([Prediction(name, verdict="in", label="<b>", score=1.5)] * 60)._repr_html_()
     assert html.count("<tr>") == 51 and "and 10 more" in html and "[50:]" in html
     assert "<script" not in html and "\u202e" not in html and "&lt;script&gt;" in html and "&lt;b&gt;" in html
-    assert re.findall(r'<th scope="col">(.*?)</th>', html) == ["photo", "verdict", "label", "score"]
+    assert re.findall(r'<th scope="col">(.*?)</th>', html) == ["path", "score", "verdict", "label"]
     assert '<b class="in">in</b>' in html and '<td class="number">1.5000</td>' in html
     assert "http" not in html
-    bad = Predictions([Prediction("a.jpg", error="no such file"), Prediction("b.jpg", "out")])._repr_html_()
+    bad = Predictions([Prediction("a.jpg", error="no such file"), Prediction("b.jpg", verdict="out")])._repr_html_()
     assert ">error</b>" in bad and "more" not in bad
     empty = Predictions([])._repr_html_()
     assert "0 photos" in empty and "<table" not in empty
@@ -120,32 +121,30 @@ def test_csv_has_the_columns_of_records_and_the_cells_of_score(detector, found, 
     found.to_csv(str(target))
     with target.open(encoding="utf-8", newline="") as file:
         header, *lines = csv.reader(file)
-    assert header == [field.name for field in fields(Prediction)] == list(found.to_pandas().columns)
-    told = detector.explain(CAT)
-    row = dict(zip(COLUMNS, next(csv.reader([csv_line(Row.of(str(CAT), told, {told.label})).decode()])), strict=True))
-    common = ["score", "verdict", "basis", "threshold", "p", "looks_like", "error"]
-    assert [lines[0][header.index(name)] for name in common] == [row[name] for name in common]
+    named = [field.name for field in fields(Prediction) if field.name != "labels"]
+    assert header == named == list(found.to_pandas().columns)
+    row = row_of(found[0], {})
+    cells = dict(zip(header, lines[0], strict=True))
+    assert {name: cells[name] for name in row} == {name: str(cell) for name, cell in row.items()}
     assert lines[2] == ["nope.jpg", *[""] * (len(header) - 2), "no such file"]
 
 
 def test_odd_names_in_csv_are_escaped_as_score_does(tmp_path):
     names = ["=cmd.jpg", 'a, "b"\n.jpg', "caf\udce9.jpg", "\ud800.jpg"]
-    Predictions([Prediction(name, "in", score=-0.5, threshold=-np.inf) for name in names]).to_csv(tmp_path / "a.csv")
+    records = [Prediction(name, verdict="in", score=-0.5, threshold=-np.inf) for name in names]
+    Predictions(records).to_csv(tmp_path / "a.csv")
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["photo"] for row in rows] == ["'=cmd.jpg", 'a, "b"\n.jpg', "caf\\xe9.jpg", "\\ud800.jpg"]
+    assert [row["path"] for row in rows] == ["'=cmd.jpg", 'a, "b"\n.jpg', "caf\\xe9.jpg", "\\ud800.jpg"]
     assert {(row["score"], row["threshold"]) for row in rows} == {("-0.5", "")}
 
 
-def test_a_column_of_several_texts_is_one_text(tmp_path, monkeypatch):
-    @dataclass(frozen=True)
-    class Noted(Prediction):
-        notes: tuple[str, ...] = ()
-
-    monkeypatch.setattr("outword.detector.predictions.COLUMNS", ["photo", "notes"])
-    noted = Predictions([Noted("a.jpg", notes=("dark", "=blurred")), Noted("b.jpg")])
+def test_a_column_of_several_texts_is_one_text(tmp_path):
+    noted = Predictions([Prediction("a.jpg", notes=("dark", "=blurred")), Prediction("b.jpg")])
     noted.to_csv(tmp_path / "a.csv")
-    assert (tmp_path / "a.csv").read_text() == "photo,notes\na.jpg,dark;' =blurred\nb.jpg,\n"
+    header, *lines = csv.reader((tmp_path / "a.csv").read_text().splitlines())
+    assert [line[header.index("notes")] for line in lines] == ["dark;' =blurred", ""]
+    assert noted.to_pandas().notes.tolist() == ["dark; =blurred", ""]
     assert "<td>dark; =blurred</td>" in noted._repr_html_() and ">notes<" not in noted[1:]._repr_html_()
 
 

@@ -7,16 +7,18 @@ from hypothesis import strategies as st
 
 from helpers.bad_images import picture
 from helpers.pages import HOSTILE, STYLE, Page
+from outword.base.prediction import Prediction
 from outword.photos.decode import open_image, thumbnail
-from outword.scoring.page import PageRow, Sample, Summary, write_page
+from outword.scoring.page import Card, Sample, Summary, write_page
+from outword.scoring.rows import row_of
 
 SUMMARY = Summary(labels=[f"label {i}" for i in range(1234)], encoder="mini", method="debiased", threshold=0.5)
 
 
-def row(score, path="a.jpg", **changes):
+def card(score, path="a.jpg", thumbnail=b"", remark="", **changes):
     verdict = "" if score is None else "in" if score >= 0.5 else "out"
-    values = {"verdict": verdict, "label": "tabby cat", "words": [], "error": "", "thumbnail": b""}
-    return PageRow(path=path, score=score, **{**values, **changes})
+    record = Prediction(path, **{"score": score, "verdict": verdict, "label": "tabby cat", **changes})
+    return Card({**row_of(record, {}), "score": score, "words": record.words}, thumbnail, remark)
 
 
 def page_of(tmp_path, rows, summary=SUMMARY, title="photos", **limits):
@@ -31,9 +33,9 @@ def page_of(tmp_path, rows, summary=SUMMARY, title="photos", **limits):
 def test_the_page_holds_everything_and_asks_nobody(tmp_path):
     photo = thumbnail(open_image(picture()))
     rows = [
-        row(0.9, "cat.jpg", thumbnail=photo, remark="known", p=0.008),
-        row(0.1, "tea.jpg", words=[("teapot", 0.25), ("saucer", 0.004)], looks_like="cup of tea"),
-        row(None, "bad.jpg", error="truncated image"),
+        card(0.9, "cat.jpg", thumbnail=photo, remark="known", p=0.008),
+        card(0.1, "tea.jpg", words=(("teapot", 0.25), ("saucer", 0.004)), looks_like=("cup of tea",)),
+        card(None, "bad.jpg", error="truncated image"),
     ]
     text, page = page_of(tmp_path, rows)
     shown = " ".join(page.texts)
@@ -57,11 +59,11 @@ def test_the_page_holds_everything_and_asks_nobody(tmp_path):
 
 
 def test_hostile_text_stays_text(tmp_path):
-    told = {"label": HOSTILE, "words": [(HOSTILE, 0.5)], "remark": HOSTILE, "notes": [HOSTILE]}
+    told = {"label": HOSTILE, "words": ((HOSTILE, 0.5),), "remark": HOSTILE, "notes": (HOSTILE,)}
     rows = [
-        row(0.9, HOSTILE, **told, verdict=f"in {HOSTILE}", thumbnail=b"x"),
-        row(0.1, HOSTILE, looks_like=HOSTILE),
-        row(None, HOSTILE, error=HOSTILE),
+        card(0.9, HOSTILE, **told, verdict=f"in {HOSTILE}", thumbnail=b"x"),
+        card(0.1, HOSTILE, looks_like=(HOSTILE,)),
+        card(None, HOSTILE, error=HOSTILE),
     ]
     summary = Summary(labels=[HOSTILE], encoder=HOSTILE, method=HOSTILE, threshold=0.5, calibration=HOSTILE)
     text, page = page_of(tmp_path, rows, summary=summary, title=HOSTILE)
@@ -74,7 +76,7 @@ def test_hostile_text_stays_text(tmp_path):
 
 def test_rows_are_sorted_and_errors_come_last(tmp_path):
     scores = [0.2, None, 0.9, 0.5, 0.7, 0.2]
-    _, page = page_of(tmp_path, [row(score, f"{i}.jpg", error="x") for i, score in enumerate(scores)])
+    _, page = page_of(tmp_path, [card(score, f"{i}.jpg", error="x") for i, score in enumerate(scores)])
     names = [text for text in page.texts if text.endswith(".jpg")]
     assert names == ["2.jpg", "4.jpg", "3.jpg", "0.jpg", "5.jpg", "1.jpg"]
     shown = "".join(page.texts)
@@ -84,13 +86,13 @@ def test_rows_are_sorted_and_errors_come_last(tmp_path):
 
 
 def test_uncalibrated_says_what_to_do(tmp_path):
-    text, _ = page_of(tmp_path, [row(0.9)])
+    text, _ = page_of(tmp_path, [card(0.9)])
     assert "0.5000 (uncalibrated)" in text
     assert "<small>(uncalibrated)</small>" in text
     assert "outword calibrate" in text
     told = "95 % of 200 photos"
     fitted = Summary(labels=["cat", "dog"], encoder="mini", method="mcm", threshold=0.25, calibration=told)
-    text, _ = page_of(tmp_path, [row(0.9)], summary=fitted)
+    text, _ = page_of(tmp_path, [card(0.9)], summary=fitted)
     assert "<dd>2: cat, dog</dd>" in text
     assert "uncalibrated" not in text
     assert "0.2500 (95 % of 200 photos)" in text
@@ -102,7 +104,7 @@ def bars(page):
 
 def test_histogram_counts_every_score(tmp_path):
     scores = [i / 1000 for i in range(1000)] + [float("inf")]
-    text, page = page_of(tmp_path, [row(score) for score in scores], limit=10)
+    text, page = page_of(tmp_path, [card(score) for score in scores], limit=10)
     counts = [int(text.split(": ")[1].replace(",", "")) for text in bars(page)]
     assert sum(counts) == 1000
     assert len(counts) == 48
@@ -116,7 +118,7 @@ def test_histogram_counts_every_score(tmp_path):
 )
 def test_histogram_of_few_scores(tmp_path, scores, threshold):
     summary = Summary(labels=["cat"], encoder="mini", method="energy", threshold=threshold)
-    _, page = page_of(tmp_path, [row(score) for score in scores], summary=summary)
+    _, page = page_of(tmp_path, [card(score) for score in scores], summary=summary)
     assert 1 <= len(bars(page)) <= len(scores)
     assert sum(int(text[-1]) for text in bars(page)) == len(scores)
 
@@ -124,13 +126,13 @@ def test_histogram_of_few_scores(tmp_path, scores, threshold):
 def test_an_empty_page_and_a_page_of_errors(tmp_path):
     text, page = page_of(tmp_path, [])
     assert "svg" not in page.tags
-    text, page = page_of(tmp_path, [row(None, error="empty file")] * 1234)
+    text, page = page_of(tmp_path, [card(None, error="empty file")] * 1234)
     assert "the first 100 of 1,234" in text
     assert text.count("empty file") == 100
 
 
 def test_a_failed_write_leaves_the_old_page(tmp_path):
-    page_of(tmp_path, [row(0.9)])
+    page_of(tmp_path, [card(0.9)])
     before = (tmp_path / "page.html").read_bytes()
     with pytest.raises(AttributeError):
         write_page(tmp_path / "page.html", Sample(), title="x", summary=None)
@@ -142,13 +144,13 @@ def test_a_failed_write_leaves_the_old_page(tmp_path):
 @given(st.lists(st.none() | st.integers(0, 9) | st.floats(-2, 2)), st.integers(0, 6).map(lambda half: 2 * half))
 def test_sample_keeps_the_extremes(scores, limit):
     sample = Sample(limit=limit)
-    rows = [row(score, str(i)) for i, score in enumerate(scores)]
+    rows = [card(score, str(i)) for i, score in enumerate(scores)]
     for each in rows:
         sample.add(each)
-    ranked = sorted((r for r in rows if r.score is not None), key=lambda r: -r.score)
+    ranked = sorted((r for r in rows if r.row["score"] is not None), key=lambda r: -r.row["score"])
     half = limit // 2
     expected = ranked if len(ranked) <= limit else ranked[:half] + ranked[len(ranked) - half :]
-    assert sample.rows() == expected
+    assert sample.cards() == expected
     assert sum(sample.counts.values()) == len(scores)
     assert sample.counts["error"] == scores.count(None)
     assert list(sample.scores) == [score for score in scores if score is not None]
@@ -157,8 +159,8 @@ def test_sample_keeps_the_extremes(scores, limit):
 def test_sample_stays_small():
     sample = Sample(limit=100)
     for i in range(20_000):
-        sample.add(row((i * 7919 % 20_000) / 20_000, str(i)))
-    kept = [each.score for each in sample.rows()]
+        sample.add(card((i * 7919 % 20_000) / 20_000, str(i)))
+    kept = [each.row["score"] for each in sample.cards()]
     assert len(kept) == 100
     assert kept == sorted(kept, reverse=True)
     assert kept[49] == 1 - 50 / 20_000

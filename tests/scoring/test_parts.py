@@ -10,12 +10,13 @@ import pytest
 
 from conftest import contents
 from outword.base.files import _machine
+from outword.base.prediction import Prediction
 from outword.encoders.reading import Span
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import Piece
 from outword.scoring import parts as module
 from outword.scoring.parts import MANIFEST, Parts, left_over
-from outword.scoring.rows import Row, Totals, Writer
+from outword.scoring.rows import Totals, Writer, row_of
 
 ABOUT = {"detector": "d" * 64}
 
@@ -48,8 +49,21 @@ def ten_rows_a_part(monkeypatch):
 
 def row(path):
     if path[-1] == "3":
-        return Row(path, error="empty")
-    return Row(path, len(path) / 7, "in", "batch", -0.5, 0.25, "cat (tabby)", "cat", [("raccoon", 0.25)])
+        return Prediction(path, error="empty")
+    return Prediction(
+        path,
+        score=len(path) / 7,
+        verdict="in",
+        basis="batch",
+        threshold=-0.5,
+        p=0.25,
+        label="cat",
+        kind="tabby",
+        looks_like=("cat", "cat (pet)"),
+        labels=(("cat", 0.5), ("dog", 0.1 + 0.2)),
+        words=(("raccoon", 0.1 + 0.2),),
+        notes=("blurred",),
+    )
 
 
 def chunks(pieces, progress, size=4):
@@ -68,7 +82,7 @@ def chunks(pieces, progress, size=4):
 
 def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):
     """Write a run, or the first `stop` chunks of it; `order` shuffles what comes."""
-    with Parts(folder, kind, about) as parts:
+    with Parts(folder, kind, about, {}) as parts:
         found = list(chunks(pieces, parts.progress()))
         if order is not None:
             random.Random(order).shuffle(found)
@@ -76,16 +90,18 @@ def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):
             parts.add(span, rows)
         if stop is None:
             parts.finish(len(pieces))
-        return list(parts.rows()), parts.totals(), parts.redone, len(found)
+        rows = parts.records() if kind == "records" else parts.rows()
+        return list(rows), parts.totals(), parts.redone, len(found)
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "records"])
 def test_rows_come_back_in_the_order_of_the_source(tmp_path, kind):
     rows, totals, _, _ = run(tmp_path / "s", kind=kind)
     names = [f"{piece.label}/{n}" for piece in PIECES for n in range(piece.photos)]
-    assert rows == [row(name) for name in names]
-    count = Writer(lambda row: None)
-    for one in rows:
+    whole = [row(name) for name in names]
+    assert rows == (whole if kind == "records" else [row_of(one, {}) for one in whole])
+    count = Writer(lambda record: None)
+    for one in whole:
         count(one)
     assert totals == count.totals() == Totals(48, {"error": 5, "in": 43})
     expected = ["000000-0000", "000000-0001", "000000-0002", "000002-0000", "000002-0001", "000003-0000"]
@@ -163,13 +179,13 @@ def test_another_run_is_refused(tmp_path):
 
 def test_raw_csv_is_another_run(tmp_path):
     def rows(**options):
-        with Parts(tmp_path / "s", "csv", ABOUT, **options) as parts:
+        with Parts(tmp_path / "s", "csv", ABOUT, {}, **options) as parts:
             for span, rows in chunks([Named("=a", 3)], parts.progress()):
                 parts.add(span, rows)
             parts.finish(1)
             return list(parts.rows())
 
-    assert rows(raw_csv=True) == rows(raw_csv=True) == [row(f"=a/{n}") for n in range(3)]
+    assert rows(raw_csv=True) == rows(raw_csv=True) == [row_of(row(f"=a/{n}"), {}) for n in range(3)]
     assert b"\n=a/1," in (tmp_path / "s" / "part-000000-0000.csv").read_bytes()
     with pytest.raises(InputError, match="another run: raw_csv differ"):
         rows()
@@ -198,7 +214,7 @@ def test_damaged_manifest_is_refused(tmp_path, text):
 
 def test_chunk_that_comes_twice_is_written_once(tmp_path):
     run(tmp_path / "whole")
-    with Parts(tmp_path / "s", "csv", ABOUT) as parts:
+    with Parts(tmp_path / "s", "csv", ABOUT, {}) as parts:
         for span, rows in chunks(PIECES, {}):
             parts.add(span, rows)
             parts.add(span, rows)
@@ -209,7 +225,7 @@ def test_chunk_that_comes_twice_is_written_once(tmp_path):
 @pytest.mark.parametrize("lost", range(0, 16, 3))
 def test_run_is_not_complete_while_a_chunk_is_missing(tmp_path, lost):
     found = list(chunks(PIECES, {}))
-    with Parts(tmp_path / "s", "csv", ABOUT) as parts:
+    with Parts(tmp_path / "s", "csv", ABOUT, {}) as parts:
         for span, rows in found[:lost] + found[lost + 1 :]:
             parts.add(span, rows)
         with pytest.raises((ArtifactError, InputError)):
@@ -241,7 +257,7 @@ def test_refused_run_changes_nothing(tmp_path):
 
 
 def test_one_writer_at_a_time(tmp_path):
-    with Parts(tmp_path / "s", "csv", ABOUT), pytest.raises(InputError, match="another run is writing"):
+    with Parts(tmp_path / "s", "csv", ABOUT, {}), pytest.raises(InputError, match="another run is writing"):
         run(tmp_path / "s")
     assert run(tmp_path / "s")[1].rows == 48
 

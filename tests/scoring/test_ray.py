@@ -196,8 +196,8 @@ def test_files_that_a_device_is_to_decode_stay_packed_on_the_way(tmp_path, monke
     (job,) = source.jobs()
     (table,) = _Read(loader, 4, source, tmp_path)(pa.table({"job": [pickle.dumps(job)]}))
     seen = []
-    keep = lambda detector, chunk: seen.append(chunk) or (chunk, [])  # noqa: E731
-    monkeypatch.setattr("outword.scoring.ray.score_chunk", keep)
+    keep = lambda detector, chunks: [seen.extend(chunks) or (seen[0], [])]  # noqa: E731
+    monkeypatch.setattr("outword.scoring.ray.judge_chunks", keep)
     scorer = object.__new__(_Score)
     scorer._detector = SimpleNamespace(encoder=SimpleNamespace(loader=Elsewhere(None, 8)))
     scorer(table)

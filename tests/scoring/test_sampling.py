@@ -100,14 +100,14 @@ def test_a_batch_cuts_itself_and_says_so(tmp_path):
         "no reference for colours and these classes: the cut lets in 5% of 120 of these photos that look like none of "
         "your classes; how many unrelated photos get in is not known, and there is no p; in from a score of "
     )
-    assert len(said) == 1 and {row.basis for row in rows} == {"batch"}
+    assert len(said) == 1 and {row["basis"] for row in rows} == {"batch"}
     assert "lets in 5% of 120 photos of this batch" in (tmp_path / "a.html").read_text()
-    others = [row for row in rows if "cat" not in row.path.rpartition("/")[2]]
-    assert sum(row.verdict == "in" for row in others) == 6 and all(row.p is None for row in rows)
-    assert sum(row.verdict == "in" for row in rows) >= 30
-    slow = sorted(row.score for row in others)[-7]
-    assert slow < rows[0].threshold <= np.nextafter(slow, np.inf)
-    assert [one.score for one in detector.predict(sorted(photos.iterdir()))] == [row.score for row in rows]
+    others = [row for row in rows if "cat" not in row["path"].rpartition("/")[2]]
+    assert sum(row["verdict"] == "in" for row in others) == 6 and all(row["p"] is None for row in rows)
+    assert sum(row["verdict"] == "in" for row in rows) >= 30
+    slow = sorted(row["score"] for row in others)[-7]
+    assert slow < rows[0]["threshold"] <= np.nextafter(slow, np.inf)
+    assert [one.score for one in detector.predict(sorted(photos.iterdir()))] == [row["score"] for row in rows]
     assert detector.basis == "formula" and detector.predict([*photos.iterdir()][:99])[0].basis == "formula"
 
 
@@ -119,7 +119,7 @@ def test_few_photos_are_judged_by_the_natural_cut(tmp_path):
         f"in from a score of {detector.threshold:.4g} on: the score's natural cut, not fitted to any photos"
     ]
     rows = list(read_rows(tmp_path / "a.csv", "csv"))
-    assert {(row.basis, row.threshold, row.p) for row in rows} == {("formula", detector.threshold, None)}
+    assert {(row["basis"], row["threshold"], row["p"]) for row in rows} == {("formula", detector.threshold, None)}
     assert detector.encoder.seen == 99  # nothing is encoded twice for nothing
     plain = made(scorer=MCM(temperature=0.1).fit(unit([AXES["cat"]])))
     with pytest.raises(InputError, match="no threshold"):
@@ -231,7 +231,7 @@ def test_a_run_that_is_killed_goes_on_with_its_cut(plain, tmp_path, monkeypatch)
     about = json.loads(told[MANIFEST].splitlines()[0])
     rows = [row for n in range(2) for row in read_rows(tmp_path / "whole" / f"part-00000{n}-0000.csv", "csv")]
     assert rows == list(read_rows(tmp_path / "file.csv", "csv")) and len(rows) == 182
-    assert {row.basis for row in rows if not row.error} == {"batch"} and about["batch"]["n_photos"] == 180
+    assert {row["basis"] for row in rows if not row["error"]} == {"batch"} and about["batch"]["n_photos"] == 180
     for number in (0, 2):  # before the manifest, and before the second part
         there = ("score", *plain, "-o", f"{tmp_path}/{number}/")
         with stopped("outword.scoring.parts:write_synced", number, *there) as process:

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,13 @@ import outword
 from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import write_tar
 from helpers.stopped import stopped
+from outword.base.prediction import Prediction
 from outword.encoders import reading
 from outword.errors import InputError
 from outword.maths.thresholds import by_hand
 from outword.scoring import parts
 from outword.scoring.parts import MANIFEST
-from outword.scoring.rows import Row, read_rows, writing
+from outword.scoring.rows import read_rows, row_of, writing
 from outword.scoring.stream import open_source, score_source
 from outword.vectors.embed import embed
 from outword.vectors.reader import read
@@ -86,10 +86,10 @@ def test_parts_have_the_rows_of_the_file(saved, shards, tmp_path, kind):
     assert len(files) == 12
     rows = [row for file in files for row in read_rows(file, kind)]
     whole = list(read_rows(tmp_path / f"one.{kind}", kind))
-    assert rows == [replace(row, notes=[]) for row in whole] and len(rows) == 12
-    assert [bool(row.notes) for row in whole] == [False] * 6 + [True] * 5 + [False]  # each photo is there twice
+    assert rows == [{**row, "notes": ""} for row in whole] and len(rows) == 12
+    assert [bool(row["notes"]) for row in whole] == [False] * 6 + [True] * 5 + [False]  # each photo is there twice
     assert summary(single) == summary(several) and summary(single).startswith("12 images: ")
-    assert [row.error for row in rows].count("empty file") == 2 and single.stdout == several.stdout == ""
+    assert [row["error"] for row in rows].count("empty file") == 2 and single.stdout == several.stdout == ""
     again = call("score", saved, f"{shards}/*.tar", "-o", tmp_path / "out", "--format", kind)
     assert "12 rows are there already" in again.stderr and summary(again) == summary(single)
 
@@ -236,11 +236,14 @@ def test_store_that_grows_after_it_was_opened_is_seen(detector, tmp_path):
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_odd_names_come_back(tmp_path, kind):
     names = ["a\rb", "a\nb", "a\r\nb", 'q"u,o', "x" * 200_000, " ", "caf\u00e9", "-o"]
-    rows = [Row(name, 0.5, "in", label="cat, the", words=[("ice; cream", 0.25)]) for name in names]
-    with (tmp_path / "rows").open("wb") as file, writing(file, kind) as write:
-        for row in rows:
-            write(row)
-    assert list(read_rows(tmp_path / "rows", kind)) == rows
+    values = {"score": 0.5, "verdict": "in", "label": "cat, the", "words": (("ice; cream", 0.25),)}
+    records = [Prediction(name, **values) for name in names]
+    with (tmp_path / "rows").open("wb") as file, writing(file, kind, {}) as write:
+        for record in records:
+            write(record)
+    rows = list(read_rows(tmp_path / "rows", kind))
+    assert rows == [row_of(record, {}) for record in records]
+    assert [row["path"] for row in rows] == names and {row["words"] for row in rows} == {"ice; cream 0.25"}
 
 
 FORMULAS = [
@@ -277,24 +280,27 @@ def test_formulas_and_bytes_that_are_no_text_come_back(tmp_path, kind, raw_csv):
     rng = np.random.default_rng(0)
     alphabet = list("=+-@'; ,\t\r\n\\x5ce9\"\udce9\udc80a")
     names = [*FORMULAS, *ODD[:-1], *("".join(rng.choice(alphabet, 6)) for _ in range(2000))]
-    values = [-1.5, "in", "reference", 0.5, 0.125]
-    notes = [["blurred", f"the same as {name}"] for name in names]
-    texts = [(f"a{name}", f"b{name}", [(f"w{name}w", 0.25)]) for name in names]
-    rows = [Row(name, *values, *some, noted, name) for name, some, noted in zip(names, texts, notes, strict=True)]
-    with (tmp_path / "rows").open("wb") as file, writing(file, kind, raw_csv=raw_csv) as write:
-        for row in rows:
-            write(row)
+    values = {"score": -1.5, "verdict": "in", "basis": "reference", "threshold": 0.5, "p": 0.125}
+    with (tmp_path / "rows").open("wb") as file, writing(file, kind, {}, raw_csv=raw_csv) as write:
+        for name in names:
+            notes, words = ("blurred", f"the same as {name}"), ((f"w{name}w", 0.25),)
+            texts = {"label": f"a{name}", "looks_like": (f"b{name}",), "words": words, "notes": notes, "error": name}
+            write(Prediction(name, **values, **texts))
     got = list(read_rows(tmp_path / "rows", kind, raw_csv=raw_csv))
-    assert [(row.path, row.score, row.label, row.notes, row.error) for row in got] == [
-        (row.path, row.score, row.label, row.notes, row.error) for row in rows
+    assert got == [
+        {
+            **{"path": name, **values, "label": f"a{name}", "looks_like": f"b{name}", "words": f"w{name}w 0.25"},
+            **{"notes": f"blurred; the same as {name}", "error": name},
+        }
+        for name in names
     ]
-    assert [row.words for row in got[: len(FORMULAS)]] == [row.words for row in rows[: len(FORMULAS)]]
 
 
 def test_csv_is_text_and_has_no_formulas(tmp_path):
-    with (tmp_path / "rows.csv").open("wb") as file, writing(file, "csv") as write:
+    with (tmp_path / "rows.csv").open("wb") as file, writing(file, "csv", {}) as write:
         for name in [*FORMULAS, *ODD]:
-            write(Row(name, -1.5, "in", "", None, None, name, name, [(name, 0.25)], [name], name))
+            texts = {"label": name, "looks_like": (name,), "words": ((name, 0.25),), "notes": (name,), "error": name}
+            write(Prediction(name, score=-1.5, verdict="in", **texts))
     rows = rows_of((tmp_path / "rows.csv").read_bytes().decode("utf-8", "strict"))
     assert {row["score"] for row in rows} == {"-1.5"}
     cells = [row[column] for row in rows for column in ("path", "label", "words", "notes", "error")]
@@ -322,7 +328,7 @@ def test_hostile_names_in_files_and_parts(saved, photos, tmp_path, monkeypatch, 
         else:
             found = [json.loads(line)["path"] for line in file.read_text("utf-8").splitlines()]
         assert found == [first, "caf\\xe9.jpg"]
-        assert [row.path for row in read_rows(file, kind)] == ["=1+1.jpg", odd]
+        assert [row["path"] for row in read_rows(file, kind)] == ["=1+1.jpg", odd]
 
 
 def test_raw_csv(saved, photos, tmp_path, monkeypatch):
@@ -343,19 +349,19 @@ def test_notes_stand_in_every_format_and_change_no_score(saved, tmp_path, photos
     dark.save(tmp_path / "dark.png")
     (tmp_path / "bad.jpg").write_bytes(b"")
     given = [tmp_path / name for name in ("a;=b.jpg", "bad.jpg", "copy.jpg", "dark.png", "dark.png")]
-    wanted = [[], [], [f"the same as {given[0]}"], ["nearly black"], ["nearly black"]]
+    wanted = ["", "", f"the same as {given[0]}", "nearly black", "nearly black"]
     for kind in ("csv", "jsonl", "parquet"):
         result = call("score", saved, *given, "-o", tmp_path / f"s.{kind}", "--html", tmp_path / "page.html")
-        assert [row.notes for row in read_rows(tmp_path / f"s.{kind}", kind)] == wanted
+        assert [row["notes"] for row in read_rows(tmp_path / f"s.{kind}", kind)] == wanted
         page = (tmp_path / "page.html").read_text()
         assert page.count("nearly black") == 2 and page.count("the same as ") == 1
     rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
-    assert rows[2]["notes"] == wanted[2] and list(rows[0])[-2:] == ["notes", "error"]
+    assert rows[2]["notes"] == [wanted[2]] and list(rows[0])[-2:] == ["notes", "error"]
     assert rows[0]["score"] == rows[2]["score"]
     in_parts = call("score", saved, *given, "-o", f"{tmp_path / 'parts'}/")
     assert summary(in_parts) == summary(result)
     (part,) = (tmp_path / "parts").glob("part-*.csv")
-    assert [row.notes for row in read_rows(part, "csv")] == [[], [], [], *wanted[3:]]
+    assert [row["notes"] for row in read_rows(part, "csv")] == ["", "", "", *wanted[3:]]
 
 
 def test_notes_are_the_same_in_any_chunk_and_by_any_number_of_threads(detector, tmp_path, photos, monkeypatch):
@@ -367,12 +373,10 @@ def test_notes_are_the_same_in_any_chunk_and_by_any_number_of_threads(detector, 
         monkeypatch.setattr(type(detector.encoder), "chunk", size)
         monkeypatch.setattr(reading, "usable_cpus", lambda threads=threads: threads)
         outword.scoring.run(detector, tmp_path, tmp_path / "rows.csv")
-        found.append([row.notes for row in read_rows(tmp_path / "rows.csv", "csv")])
+        found.append([row["notes"] for row in read_rows(tmp_path / "rows.csv", "csv")])
         (tmp_path / "rows.csv").unlink()
     assert found[0] == found[1] == found[2]
-    assert found[0][:5] == [[]] * 5 and [note for row in found[0][5:] for note in row] == 2 * [
-        f"the same as {tmp_path}/0-{name}.jpg" for name in NAMES
-    ]
+    assert found[0][:5] == [""] * 5 and found[0][5:] == 2 * [f"the same as {tmp_path}/0-{name}.jpg" for name in NAMES]
 
 
 def test_notes_in_python(detector, photos):

@@ -13,7 +13,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 _ODD_BYTE = re.compile(r"[\udc80-\udcff]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
 _WRITTEN_BYTE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
@@ -29,6 +30,33 @@ def csv_text(text: str, *, raw: bool = False) -> str:
     ("'=cmd.jpg", '=cmd.jpg', 'caf\\\\xe9.jpg')
     """
     return portable(text) if raw else _BEFORE_FORMULA.sub("'", portable(text))
+
+
+_known_text = lru_cache(1 << 14)(csv_text)  # labels and the like come again and again
+
+
+def csv_line(cells: Iterable[str | float | None], *, raw: bool = False) -> bytes:
+    """Texts and numbers as a line of CSV; None is empty.
+
+    >>> csv_line(["a, b.jpg", -0.5, "in", None, "=1"])
+    b'"a, b.jpg",-0.5,in,,\'=1\\n'
+    """
+    return line_of([_csv_cell(cell, raw) for cell in cells])
+
+
+def _csv_cell(cell: str | float | None, raw: bool) -> str:
+    if cell is None:
+        return ""
+    return _known_text(cell, raw=raw) if isinstance(cell, str) else repr(cell)
+
+
+def csv_cell(text: str) -> str:
+    """What `csv_text` was given, not raw.
+
+    >>> csv_cell(csv_text("=cmd.jpg"))
+    '=cmd.jpg'
+    """
+    return restored(unquoted(text))
 
 
 def unquoted(cell: str) -> str:

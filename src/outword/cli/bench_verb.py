@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ def command(
     store: str | None,
     samples: int,
     trust_encoder: bool,
-    runtime: dict[str, Any],
+    runtime: Mapping[str, Any],
 ) -> None:
     """Run SUITE, a name (outword list suites) or a TOML file, and print its main table.
 

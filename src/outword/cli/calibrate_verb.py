@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,7 @@ def command(
     as_json: bool,
     column: str | None,
     words_per_image: str | None,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> None:
     """Fit the threshold of DETECTOR on PHOTOS that show its classes, and print it. Five photos are the least.
 

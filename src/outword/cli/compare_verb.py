@@ -70,7 +70,7 @@ def command(
     by_set: bool,
     kind: str,
     as_json: bool,
-    runtime: dict[str, Any],
+    runtime: Mapping[str, Any],
 ) -> None:
     """Tell the methods apart on your own photos: AUROC, AUPR, FPR95 and seconds of each.
 

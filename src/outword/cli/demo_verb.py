@@ -25,8 +25,7 @@ def command(html: str) -> None:
     """
     from outword.base.files import check_outputs
     from outword.detector.fitting import fit
-    from outword.detector.judge import in_words
-    from outword.scoring.page import Sample, Summary, page_row, write_page
+    from outword.scoring.page import Sample, Summary, card_of, write_page
     from outword.scoring.stream import open_source, score_source
     from outword.words.labels import read_labels
 
@@ -38,9 +37,11 @@ def command(html: str) -> None:
     rows.sort(key=lambda pair: -(pair[0].score or 0))
     cells, sample = [], Sample()
     for row, pixels in rows:
-        fits = in_words(row.p).removeprefix(FITS).removesuffix(OF)
-        cells.append((Path(row.path).name, row.verdict, row.label, row.looks_like, fits))
-        sample.add(page_row(detector, replace(row, path=Path(row.path).name), pixels))
+        named = replace(row, path=Path(row.path).name)
+        card = card_of(detector, named, pixels)
+        sample.add(card)
+        fits = row.fits.removeprefix(FITS).removesuffix(OF)
+        cells.append((named.path, row.verdict, card.row["label"], card.row["looks_like"], fits))
     titles = ("photo", "verdict", "nearest label", "looks like", FITS.strip())
     print_table(titles, cells, colour=lambda title, cell: COLOURS.get(cell) if title == "verdict" else None)
     write_page(Path(html), sample, title="outword demo", summary=Summary.of(detector))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -34,7 +35,7 @@ def command(
     as_json: bool,
     column: str | None,
     verbose: bool,
-    runtime: dict[str, Any],
+    runtime: Mapping[str, Any],
 ) -> None:
     """Keep the embeddings of SOURCES in a store, and print its path.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from outword.detector.judge import Explanation
     from outword.encoders.reading import Photo
 
+FIRST = ("path", "label", "fits", "notes", "score", "verdict", "labels", "words", "kind")  # in a line of JSON
+
 
 @click.command("explain")
 @click.argument("sources", nargs=-1, metavar="[DETECTOR] [SOURCES]...", type=click.Path())
@@ -49,7 +51,7 @@ def command(
     as_json: bool,
     column: str | None,
     words_per_image: str | None,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> None:
     """Say why each photo of SOURCES is in or out: how well it fits, what it looks like, and which words decided.
 
@@ -64,7 +66,6 @@ def command(
       outword explain pets.outword shard.tar --json
       outword explain pets.outword --audit --top 20
     """
-    from outword.detector.artifact import finite
     from outword.maths.methods import Need
     from outword.scoring.stream import open_source
     from outword.vectors.reader import read
@@ -72,7 +73,8 @@ def command(
     detector, sources = split_detector("explain", sources, labels)
     if not sources and not audit:
         raise InputError("there is nothing to explain", hint="name a photo, or ask for --audit")
-    found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
+    judge, _ = find_judge(detector, labels, label_column, options)
+    found = with_file(judge, words_per_image)
     if audit:
         _audit(found, top, as_json)
     by_names = bool({Need.LABELS, Need.ID_LABELS} & {*found.scorer.wants()})
@@ -87,10 +89,9 @@ def command(
                 line = json.dumps({"path": photo.name, "error": wrong})
                 show(line if as_json else visible(f"{photo.name}: error: {wrong}"))
             elif as_json:
-                named = {"path": photo.name, "label": told.label, "fits": told.fits, "notes": photo.look.notes}
-                show(json.dumps(finite({**named, **asdict(told)})))
+                show(json.dumps(_values(told)))
             else:
-                _tell(photo.name, told, photo.look.notes, by_names)
+                _tell(told, by_names)
     if passed_over := source.passed_over.told():
         say(passed_over)
     if sources:
@@ -102,21 +103,32 @@ def _explain(detector: Detector, photo: Photo, value: Any, top: int) -> Explanat
     if photo.error:
         return photo.error
     try:
-        return detector.explain_values(value, top, name=photo.name)
+        told = detector.explain_values(value, top, name=photo.name)
     except ImageError as error:  # nobody has words for it
         return error
+    return replace(told, notes=photo.look.notes)
 
 
-def _tell(photo: str, told: Explanation, notes: Sequence[str], by_names: bool) -> None:
+def _values(told: Explanation) -> dict[str, Any]:
+    """What the line of a photo has that could be read."""
+    from outword.detector.artifact import finite
+
+    values = finite({"fits": told.fits, **asdict(told)})
+    del values["error"]
+    first = {name: values[name] for name in FIRST}
+    return first | values
+
+
+def _tell(told: Explanation, by_names: bool) -> None:
     seen = f", as {told.named}" if told.verdict == IN else f", nearest to {told.named}"
     note = f" ({UNCALIBRATED})" if told.basis == "formula" and told.verdict != UNCALIBRATED else ""
     threshold = "none" if told.threshold is None else f"{told.threshold:.4g}"
     used = "".join(f", {name} {value:.4g}" for name, value in told.in_use.items())
     lines = [
-        f"{photo}: {told.verdict}{note}{seen}",
+        f"{told.path}: {told.verdict}{note}{seen}",
         told.fits,
         f"looks like: {', '.join(told.looks_like)}" if told.looks_like else "",
-        f"the photo is {', '.join(notes)}" if notes else "",
+        f"the photo is {', '.join(told.notes)}" if told.notes else "",
         f"score {told.score:.4f}, threshold {threshold} ({told.cut}){used}",
         "what decided:" if by_names else "the nearest names, which have no part in the score:",
     ]

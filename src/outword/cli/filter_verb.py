@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from outword.cli.options import (
     labels_option,
     raw_csv_option,
     with_file,
+    without_encoder,
     words_option,
 )
 from outword.cli.progress import Progress, say, show
@@ -60,8 +62,8 @@ def command(
     output: str,
     raw_csv: bool,
     words_per_image: str | None,
-    options: dict[str, Any],
-    engine: dict[str, Any],
+    options: Mapping[str, Any],
+    engine: Mapping[str, Any],
     **given: Any,
 ) -> None:
     """Keep the photos of SOURCES that are in-distribution, and print label, kept, left_out.
@@ -81,21 +83,20 @@ def command(
     from outword.words.labels import read_labels
 
     check_either("filter", detector, labels, " photos/ -o kept/", detector_as="--detector")
-    encoder = options.get("encoder") if detector else options.pop("encoder", None)
-    options["trust_encoder"] |= encoder is not None
+    here = options if detector else without_encoder(options)
     names = read_labels(labels, column=label_column, say=say) if labels is not None else {}
 
     def judge(place: Path) -> Detector:
         """The detector, once all else is checked and the folder is ours."""
         if detector:
             return _checked(with_file(load(detector, **options), words_per_image), detector)
-        made = with_file(_made(place, names, str(labels), encoder, options), words_per_image)
+        made = with_file(_made(place, names, str(labels), options), words_per_image)
         progress.restart()
         return made
 
     with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
         given |= engine
-        tally = filter(judge, sources, output, raw_csv=raw_csv, options=options, report=progress, say=say, **given)
+        tally = filter(judge, sources, output, raw_csv=raw_csv, options=here, report=progress, say=say, **given)
     show(tally.csv(raw=raw_csv), nl=False)
     counts = f"kept {tally.kept.total():,} of {counted(tally.rows, 'image')}, {counted(tally.errors, 'error')}"
     counts += f", in {Path(output)}"
@@ -107,21 +108,22 @@ def command(
     check_outcome(sources, tally.rows, tally.errors)
 
 
-def _made(path: Path, names: dict[str, Label], labels: str, encoder: str | None, options: dict[str, Any]) -> Detector:
+def _made(path: Path, names: Mapping[str, Label], labels: str, options: Mapping[str, Any]) -> Detector:
     """The detector of an earlier run in the same folder, if it is for these labels; else a new one."""
     from outword.detector.loading import load
     from outword.encoders.names import canonical
 
     if not path.exists():
-        made = fit_plainly(labels, names, encoder, options)
+        made = fit_plainly(labels, names, options)
         made.save(path)
         return _checked(made, str(path))
-    found = load(path, **options)
+    found = load(path, **without_encoder(options))
     prompts = {name: label.prompt for name, label in names.items() if label.prompt}
     typed = [label.text for label in names.values()]  # its kinds too
     made_for = found.labels, found.card.label_prompts, [meaning.text for meaning in found.meanings]
     if made_for != (list(names), prompts, typed):
         raise InputError(f"{path} was made for other labels than those of {labels}", hint="choose another folder")
+    encoder = options.get("encoder")
     if encoder and canonical(encoder) != (used := found.card.encoder.name):
         raise InputError(f"{path} was made with the encoder {used}, not {encoder}", hint="choose another folder")
     return _checked(found, str(path))

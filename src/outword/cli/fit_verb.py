@@ -25,6 +25,7 @@ from outword.cli.options import (
     kinds_option,
     own_column_option,
     read_setting,
+    without_encoder,
 )
 from outword.cli.progress import Progress, say, show
 from outword.errors import InputError, ParameterError
@@ -99,7 +100,7 @@ def command(
     contexts: str | None,
     settings: tuple[str, ...],
     as_json: bool,
-    runtime: dict[str, Any],
+    runtime: Mapping[str, Any],
     **options: Any,
 ) -> None:
     """Make a detector from LABELS: class names, in a file or typed.
@@ -162,7 +163,7 @@ def command(
 
 
 def _moved(
-    contexts: str, names: dict[str, Label], others: dict[str, Any], runtime: dict[str, Any], meter: Progress
+    contexts: str, names: Mapping[str, Label], others: dict[str, Any], runtime: Mapping[str, Any], meter: Progress
 ) -> Detector:
     """A detector for other labels with the learned prompts of one that there is."""
     from outword.detector.loading import load
@@ -196,9 +197,9 @@ def _learned(facts: Mapping[str, Any]) -> str:
 
 
 def fit_plainly(
-    labels: str, names: dict[str, Label], encoder: str | None, options: dict[str, Any], *, in_short: bool = False
+    labels: str, names: Mapping[str, Label], options: Mapping[str, Any], *, in_short: bool = False
 ) -> Detector:
-    """A detector of the names in `labels` with all defaults; the encoder runs as the options of `outword.load` say.
+    """A detector of the names in `labels` with all defaults; the options are those of `outword.load`.
 
     `in_short` says in a line what was done, and which labels are not known as such.
     """
@@ -206,7 +207,7 @@ def fit_plainly(
 
     runtime = {key: value for key, value in options.items() if key not in ("encoder", "trust_encoder")}
     with Progress("words") as meter:
-        made, was_there = fit_cached(names, encoder or "mini", report=meter, **runtime)
+        made, was_there = fit_cached(names, options.get("encoder", "mini"), report=meter, **runtime)
     done = "fitted before, and taken from the cache" if was_there else "fitted"
     say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card.encoder.name}, {made.method})")
     if in_short:
@@ -216,17 +217,18 @@ def fit_plainly(
     return made
 
 
-def find_judge(detector: str | None, labels: str | None, label_column: str | None, options: dict[str, Any]) -> Detector:
-    """The detector at a path, or one of labels; `options` are those of `outword.load`, for other nodes too."""
+def find_judge(
+    detector: str | None, labels: str | None, label_column: str | None, options: Mapping[str, Any]
+) -> tuple[Detector, Mapping[str, Any]]:
+    """The detector at a path, or one of labels, and the options of `outword.load` to load it on other nodes."""
     from outword.detector.loading import load
     from outword.words.labels import read_labels
 
     if detector is not None:
-        return load(detector, **options)
+        return load(detector, **options), options
     assert labels is not None
-    encoder = options.pop("encoder", None)
-    options["trust_encoder"] |= encoder is not None
-    return fit_plainly(labels, read_labels(labels, column=label_column, say=say), encoder, options, in_short=True)
+    names = read_labels(labels, column=label_column, say=say)
+    return fit_plainly(labels, names, options, in_short=True), without_encoder(options)
 
 
 def split_detector(verb: str, paths: tuple[str, ...], labels: str | None) -> tuple[str | None, tuple[str, ...]]:

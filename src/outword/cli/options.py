@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -86,13 +87,14 @@ _RUNTIME: dict[str, Option] = {
 
 
 def _together(into: str, **options: Option) -> Option:
-    """Options by name; the verb gets those that were given as one dictionary, `into`."""
+    """Options by name; the verb gets those that were given as one mapping, `into`, which cannot be changed."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_dictionary(**given: Any) -> Any:
             own = {name: given.pop(name) for name in options}
-            return command(**given, **{into: {name: value for name, value in own.items() if value is not None}})
+            some = {name: value for name, value in own.items() if value is not None}
+            return command(**given, **{into: MappingProxyType(some)})
 
         wrapped: Command = with_dictionary
         for option in reversed(options.values()):
@@ -103,7 +105,7 @@ def _together(into: str, **options: Option) -> Option:
 
 
 def load_options(about: str = "Where its encoder is now, e.g. onnx:DIR.  [default: where it was]") -> Option:
-    """What `outword.load` takes, as the dictionary `options`; `about` is the help of `--encoder`."""
+    """What `outword.load` takes, as the mapping `options`; `about` is the help of `--encoder`."""
     encoder = click.option("--encoder", type=Named("encoders"), help=about)
     return _together("options", encoder=encoder, trust_encoder=trust_option, **_RUNTIME)
 
@@ -121,6 +123,15 @@ engine_options = _together(
         "--address", help="Of a Ray cluster to join.  [default: $RAY_ADDRESS, else one is started and shut down]"
     ),
 )
+
+
+def without_encoder(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `outword.load` for a detector that was made of labels here.
+
+    It has the encoder that the user named, if any, so that this may be downloaded wherever the detector is loaded.
+    """
+    rest = {name: value for name, value in options.items() if name != "encoder"}
+    return {**rest, "trust_encoder": options["trust_encoder"] or "encoder" in options}
 
 
 def read_setting(option: str, text: str, example: str) -> tuple[str, Any]:

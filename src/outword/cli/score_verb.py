@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from typing import IO, Any, cast
 
@@ -55,8 +56,8 @@ def command(
     strict: bool,
     words_per_image: str | None,
     verbose: bool,
-    options: dict[str, Any],
-    engine: dict[str, Any],
+    options: Mapping[str, Any],
+    engine: Mapping[str, Any],
     **given: Any,
 ) -> None:
     """Score PATHS and write path, score, verdict, basis, threshold, p, label, looks_like, words, notes, error.
@@ -85,7 +86,8 @@ def command(
     detector, paths = split_detector("score", paths, labels)
     if not paths:
         raise InputError("score needs PATHS, what to score", hint="name photos, or a folder of them")
-    found = with_file(find_judge(detector, labels, label_column, options), words_per_image)
+    judge, here = find_judge(detector, labels, label_column, options)
+    found = with_file(judge, words_per_image)
     note_order(found)
     if verbose:
         say(found.encoder.setting)
@@ -96,7 +98,7 @@ def command(
     try:
         with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
             given |= engine
-            totals = run(found, paths, rows, strict=strict, options=options, report=progress, say=say, **given)
+            totals = run(found, paths, rows, strict=strict, options=here, report=progress, say=say, **given)
     except ImageError as error:
         if not strict:
             raise

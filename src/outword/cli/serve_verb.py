@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,7 @@ def command(
     token: str | None,
     insecure: bool,
     limits: tuple[str, ...],
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> None:
     """Serve DETECTOR over HTTP, with a page for the browser; prints the address.
 
@@ -73,16 +73,14 @@ def command(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with server.bind(host, port) as bound:  # before the long work: that the port is in use is said at once
-        found = _warm(
-            load(detector, **options) if detector else fit_plainly(str(labels), names, options.get("encoder"), options)
-        )
+        found = _warm(load(detector, **options) if detector else fit_plainly(str(labels), names, options))
         allow(math.ceil(chosen.patience) + GRACE)
         app = create_app(found, chosen, token, local=server.is_local(host))
         server.Server(app, chosen, ready=lambda: show(server.address(bound))).run(sockets=[bound])
     say("stopped")
 
 
-def check_source(detector: str | None, labels: str | None, column: str | None = None) -> dict[str, Label]:
+def check_source(detector: str | None, labels: str | None, column: str | None = None) -> Mapping[str, Label]:
     """Raise unless there is one thing to serve, and it looks like it; gives the labels, if it is these."""
     from outword.words.labels import read_labels
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def command(
     batch: int,
     rate: float,
     seed: int,
-    runtime: dict[str, Any],
+    runtime: Mapping[str, Any],
 ) -> None:
     """Train a second text tower that says no, on photos with captions, and print the encoder that it makes.
 

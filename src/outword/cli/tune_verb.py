@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ def command(
     methods: str | None,
     encoder: str,
     as_json: bool,
-    runtime: dict[str, Any],
+    runtime: Mapping[str, Any],
     **options: Any,
 ) -> None:
     """Make the best detector for your photos: try the methods, choose one, calibrate it, and say what to expect.

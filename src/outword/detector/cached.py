@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -46,7 +47,7 @@ def fit_cached(
     return made, False
 
 
-def _key(names: dict[str, Label], encoder: Encoder) -> str:
+def _key(names: Mapping[str, Label], encoder: Encoder) -> str:
     reference, recipe = find_reference(encoder), resolve(encoder, METHOD, {})
     facts = [
         __version__,

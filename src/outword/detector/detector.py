@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from outword.base.files import PathLike
+from outword.base.prediction import with_kind
 from outword.base.reports import Report, quiet
 from outword.base.terms import UNCALIBRATED, Basis, is_known
 from outword.base.wording import counted
 from outword.detector import artifact
 from outword.detector.calibration import calibrate, score_photos
 from outword.detector.card import Card, MethodCard
-from outword.detector.judge import Explanation, judge, judge_chunk, side, with_kind
+from outword.detector.judge import Explanation, judge, judge_chunk, side
 from outword.detector.predictions import Predictions, predict
 from outword.encoders import Encoder
 from outword.encoders.base import as_list
@@ -288,6 +289,14 @@ class Detector:
         own = [{meaning.label, *meaning.names} for meaning in self.meanings]
         return ["" if name in own[label] else name for name, label in zip(self.rows, self._owners, strict=True)]
 
+    @cached_property
+    def label_texts(self) -> dict[str, str]:
+        """The label of each text that stands for one in a row: a label itself, or one with a kind (`dog (beagle)`)."""
+        labels = {label: label for label in self.labels}
+        for row, owner in enumerate(self._owners):
+            labels.setdefault(self._named(row), self.labels[owner])
+        return labels
+
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
         """Verdict, nearest labels with their share, and the wild words that fired.
 
@@ -299,10 +308,10 @@ class Detector:
     def explain_values(self, values: NDArray[Any], top: int = 5, *, name: str = "") -> Explanation:
         """The same of an image that was decoded, (height, width, 3) as the encoder wants it, or encoded, (dim,).
 
-        Its name is for the methods that want words per image, and for nothing else.
+        Its name is its path, and for the methods that want words per image.
         """
         pupil = self._with(scorer=copy.deepcopy(self.scorer)) if self.scorer.sees_order else self
-        (found,) = judge(pupil, values[None], top, names=[name])
+        (found,) = judge(pupil, values[None], top, names=[name], least=0.0)
         return Explanation(
             **vars(found),
             cut=self.cut_told,

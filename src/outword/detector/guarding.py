@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from outword.base.prediction import Prediction
 from outword.base.terms import IN, UNCALIBRATED
 from outword.base.wording import a_few
 from outword.detector.detector import Detector
-from outword.detector.predictions import Prediction
 from outword.encoders.base import as_list, is_one
 from outword.errors import InputError
 from outword.photos.decode import ImageLike

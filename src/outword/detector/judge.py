@@ -5,17 +5,17 @@ One more product, with a readable vocabulary, says what an image looks like; it 
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.base.terms import IN, OUT, UNCALIBRATED, Basis, VerdictName
+from outword.base.prediction import Prediction, Shares
+from outword.base.terms import IN, OUT, UNCALIBRATED, VerdictName
 from outword.detector.inputs import check_handed
 from outword.encoders.base import Pixels, Vectors
 from outword.encoders.reading import Chunk
@@ -24,68 +24,23 @@ from outword.maths.kernels import to_numpy
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.needs import from_pixels
 from outword.maths.numerics import Array
+from outword.photos.twins import Twins
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
+Said: TypeAlias = tuple[Chunk, list[Prediction]]  # a chunk, and what is said of each of its photos
 FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
-Shares = list[tuple[str, float]]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is said of one image: its score, on which side of the threshold it lies, and why.
-
-    Higher scores mean more in-distribution.
+@dataclass(frozen=True, kw_only=True)
+class Explanation(Prediction):
+    """What is said of a photo, with what it depends on; `words` has all that were asked for, however small their share.
 
     Attributes:
-        score: of the image.
-        verdict: "in" or "out"; "uncalibrated" where there is no threshold.
-        labels, words: labels and wild words, or words named for this image, with their shares, the largest first.
-        kind: the kind of the nearest label that matched; "" where that is the label itself.
-        basis: where the threshold comes from: "calibrated", "reference", "batch" or "formula".
-        threshold: the score from which on an image is in; None where there is none.
-        p: the share of unrelated photos that score as high (`outword.maths.reference.p_values`); None without such.
-        looks_like: names from the detector's vocabulary, best first; none where it has no vocabulary.
-    """
-
-    score: float
-    verdict: VerdictName
-    labels: Shares
-    words: Shares
-    kind: str
-    basis: Basis
-    threshold: float | None
-    p: float | None
-    looks_like: list[str]
-
-    @property
-    def label(self) -> str:
-        """The nearest label."""
-        return self.labels[0][0]
-
-    @property
-    def named(self) -> str:
-        """The nearest label with the kind that matched: `dog (beagle)`."""
-        return with_kind(self.label, self.kind)
-
-    @property
-    def share(self) -> float:
-        """What the nearest label has."""
-        return self.labels[0][1]
-
-    @property
-    def fired(self) -> Shares:
-        """The wild words with a share that counts."""
-        return [pair for pair in self.words if pair[1] >= FIRED]
-
-
-@dataclass(frozen=True)
-class Explanation(Verdict):
-    """A verdict with what it hangs on.
-
-    `cut` says in words how the threshold was found, `coverage` how well the encoder knows each of the labels named,
-    `in_use` what became of parameters, such as tau, that need not be used as they were given.
+        cut: how the threshold was found, in words.
+        coverage: how well the encoder knows each of the labels that are named.
+        in_use: what became of parameters, such as tau, that need not be used as they were given.
     """
 
     cut: str
@@ -93,37 +48,14 @@ class Explanation(Verdict):
     in_use: dict[str, float]
 
     @property
-    def fits(self) -> str:
-        """What p says, in plain words; "" where there is none."""
-        return in_words(self.p)
-
-
-def with_kind(label: str, kind: str) -> str:
-    """A label with the kind of it that matched.
-
-    >>> with_kind("dog", "beagle"), with_kind("dog", "")
-    ('dog (beagle)', 'dog')
-    """
-    return f"{label} ({kind})" if kind else label
-
-
-def in_words(p: float | None) -> str:
-    """What a p-value says, rounded down; "" for None.
-
-    >>> in_words(0.008)
-    'fits better than 99.2 % of unrelated photos'
-    >>> [in_words(p).split()[3] for p in (1.0, 0.5, 0.04, 1 / 2001, 1e-6)]
-    ['0', '50', '96', '99.95', '99.99']
-    """
-    if p is None:
-        return ""
-    share = math.floor(10_000 * (1 - p) + 1e-6) / 100
-    return f"fits better than {share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0") + " % of unrelated photos"
+    def fired(self) -> Shares:
+        """The wild words with a share that counts."""
+        return tuple(pair for pair in self.words if pair[1] >= FIRED)
 
 
 @dataclass(frozen=True, eq=False)
-class Verdicts(Iterable[Verdict]):
-    """Verdicts of images, as arrays until they are asked for; a device may still be at work on them until then.
+class Verdicts(Iterable[Prediction]):
+    """What is said of images, as arrays until it is asked for; a device may still be at work on them until then.
 
     `errors` are of all images that were given, None for most. Those with an error have no verdict: the rest of this is
     of the others.
@@ -133,8 +65,10 @@ class Verdicts(Iterable[Verdict]):
     found: Callable[[], tuple[Array, Evidence]]  # waits for scores and evidence
     named: Callable[[], NDArray[np.int64]]  # waits for what images look like, (n_images, most) places in the vocabulary
     encoded: Any  # what was scored, (n_images, dim), where the encoder left it
+    paths: Sequence[str]  # what the images are called
     own_words: Sequence[Sequence[str]] | None = None  # words that were named for each image, where evidence is of these
     errors: Sequence[ImageError | None] = ()
+    least: float = FIRED
 
     @cached_property
     def _found(self) -> tuple[Array, Evidence]:
@@ -153,7 +87,7 @@ class Verdicts(Iterable[Verdict]):
     def __len__(self) -> int:
         return len(self.encoded)
 
-    def __iter__(self) -> Iterator[Verdict]:
+    def __iter__(self) -> Iterator[Prediction]:
         detector, (scores, evidence) = self.detector, self._found
         labels, threshold = detector.labels, detector.threshold
         words = [detector.wild] * len(scores) if self.own_words is None else self.own_words
@@ -163,19 +97,23 @@ class Verdicts(Iterable[Verdict]):
         ps = [None] * len(scores) if p_values is None else p_values.tolist()
         near, fired = (evidence.labels, evidence.label_shares), (evidence.words, evidence.word_shares)
         columns = (column.tolist() for column in (scores, *near, *fired, self.named()))
-        for p, kind, wild, score, near_ids, near_shares, fired_ids, fired_shares, seen in zip(
-            ps, kinds, words, *columns, strict=True
+        for path, p, kind, wild, score, near_ids, near_shares, fired_ids, fired_shares, seen in zip(
+            self.paths, ps, kinds, words, *columns, strict=True
         ):
-            yield Verdict(
-                score,
-                side(score, threshold),
-                [(labels[i], share) for i, share in zip(near_ids, near_shares, strict=True)],
-                [(wild[i], share) for i, share in zip(fired_ids, fired_shares, strict=True) if i >= 0],
-                kind,
-                detector.basis,
-                threshold,
-                p,
-                [names[i] for i in seen],
+            nearest = tuple((labels[i], share) for i, share in zip(near_ids, near_shares, strict=True))
+            shares = zip(fired_ids, fired_shares, strict=True)
+            yield Prediction(
+                path,
+                score=score,
+                verdict=side(score, threshold),
+                basis=detector.basis,
+                threshold=threshold,
+                p=p,
+                label=nearest[0][0] if nearest else "",
+                kind=kind,
+                looks_like=tuple(names[i] for i in seen),
+                labels=nearest,
+                words=tuple((wild[i], share) for i, share in shares if i >= 0 and share >= self.least),
             )
 
 
@@ -187,19 +125,22 @@ def judge(
     names: Sequence[str] | None = None,
     scores: Array | None = None,
     lenient: bool = False,
+    least: float = FIRED,
 ) -> Verdicts:
     """Judge images: on the device of the encoder where that is one, from one product of images and texts.
 
     Images are preprocessed pixels (n_images, height, width, 3), or vectors (n_images, dim). With `top`=0 there is the
     score alone, without labels, words and what an image looks like. `scores` are those of the images, where they are
     known already. `names` are what photos are called, for the methods that want words per image; one that nobody has
-    words for is an `ImageError`, or, if that is to be `lenient`, one of the `errors` of what is returned.
+    words for is an `ImageError`, or, if that is to be `lenient`, one of the `errors` of what is returned. Wild words
+    with a share below `least` are not named.
     """
     scorer, request = detector.in_force, detector.score_request(images, names)
     temperature = detector.card.encoder.temperature
     if scores is not None:
         vectors, known = request.vectors, partial(_known, scores, scorer.evidence(request.vectors, top, temperature))
-        return Verdicts(detector, known, _seen(detector, vectors, top), vectors, errors=[None] * len(images))
+        errors = [None] * len(images)
+        return Verdicts(detector, known, _seen(detector, vectors, top), vectors, request.names, None, errors, least)
     check_handed(detector)
     given = scorer.score_inputs(request)
     vectors, named, errors = given["images"], given.pop("named", None), given.pop("errors", [None] * len(images))
@@ -207,7 +148,8 @@ def judge(
         if error is not None and not lenient:
             raise ImageError(f"{name!r}: {error.message}", hint=error.hint)
     found = scorer.begin(top=top, temperature=temperature, **given)
-    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, named, errors)
+    paths = [name for name, error in zip(request.names, errors, strict=True) if error is None]
+    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, paths, named, errors, least)
 
 
 def judge_chunk(detector: Detector, chunk: Chunk, top: int = 3) -> tuple[Chunk, Verdicts | None]:
@@ -219,30 +161,40 @@ def judge_chunk(detector: Detector, chunk: Chunk, top: int = 3) -> tuple[Chunk, 
     return _judged(chunk, judged), judged
 
 
-def judge_chunks(
-    detector: Detector, chunks: Iterable[Chunk], top: int = 3
-) -> Iterator[tuple[Chunk, list[Verdict | None]]]:
-    """Judge chunks, in order: each with the verdicts of its photos, None for a photo that has an error.
+def judge_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Said]:
+    """Judge chunks, in order: each with what is said of each of its photos.
 
-    On a device the next chunk is begun before the verdicts of one are made.
+    On a device the next chunk is begun before anything is said of one.
     """
     begun: deque[tuple[Chunk, Verdicts | None]] = deque()
     for chunk in chunks:
         on_device = chunk.values.ndim == 4 and detector.encoder.feels_batch
         names = [photo.name for photo in chunk.good]
-        judged = judge(detector, chunk.values, top, names=names, lenient=True) if names else None
+        judged = judge(detector, chunk.values, names=names, lenient=True) if names else None
         begun.append((chunk, judged))
         while len(begun) > on_device:
-            yield _with_verdicts(*begun.popleft())
+            yield _said(*begun.popleft())
     for one in begun:
-        yield _with_verdicts(*one)
+        yield _said(*one)
 
 
-def _with_verdicts(unjudged: Chunk, judged: Verdicts | None) -> tuple[Chunk, list[Verdict | None]]:
+def with_twins(said: Said, twins: Twins) -> list[Prediction]:
+    """What is said of the photos of a chunk, with a note on those that look the same as one before them."""
+    chunk, records = said
+    notes = [twins.note(photo.name, photo.look.fingerprint) for photo in chunk.photos]
+    return [replace(one, notes=(*one.notes, *note)) for one, note in zip(records, notes, strict=True)]
+
+
+def _said(unjudged: Chunk, judged: Verdicts | None) -> Said:
     if judged is None:
-        return unjudged, [None] * len(unjudged.photos)
-    chunk = _judged(unjudged, judged)
-    return chunk, [verdict for _, verdict in chunk.with_values(list(judged)).pairs()]
+        return unjudged, [Prediction(photo.name, error=photo.reason) for photo in unjudged.photos]
+    chunk, records = _judged(unjudged, judged), list[Prediction]()
+    for photo, record in chunk.with_values(list(judged)).pairs():
+        if record is None:
+            records.append(Prediction(photo.name, error=photo.reason))
+        else:
+            records.append(replace(record, notes=photo.look.notes))
+    return chunk, records
 
 
 def _judged(chunk: Chunk, judged: Verdicts) -> Chunk:

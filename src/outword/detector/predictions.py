@@ -5,24 +5,23 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, get_args, overload
 
-from outword.base.cells import csv_text, line_of
+from outword.base.cells import csv_line, line_of
 from outword.base.files import PathLike, check_outputs, whole_file
 from outword.base.html import render, visible
-from outword.base.terms import IN, UNCALIBRATED, Basis, VerdictName
+from outword.base.prediction import TABLE, Prediction, cells
+from outword.base.terms import VerdictName
 from outword.base.wording import counted
 from outword.detector import batches
-from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST
-from outword.detector.judge import Verdict, in_words, judge_chunks, with_kind
+from outword.detector.judge import judge_chunks, with_twins
 from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
 from outword.encoders.base import as_list, is_one
-from outword.encoders.reading import Photo, name_of, read_photos
+from outword.encoders.reading import name_of, read_photos
 from outword.errors import MissingExtraError
 from outword.photos.decode import ImageLike
 from outword.photos.twins import Twins
@@ -31,59 +30,6 @@ if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
 PRINTED, SHOWN = 10, 50  # photos in text, and in a notebook's table
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What is said of one photo; see `outword.detector.judge.Verdict`. With an `error` the rest is empty.
-
-    `photo` is its path, or its place in the list, such as `photos[3]`; `looks_like` is the best name alone.
-    """
-
-    photo: str
-    verdict: VerdictName | Literal[""] = ""
-    label: str = ""
-    kind: str = ""
-    p: float | None = None
-    score: float | None = None
-    looks_like: str = ""
-    basis: Basis | Literal[""] = ""
-    threshold: float | None = None
-    notes: tuple[str, ...] = ()  # of its quality, such as "blurred"; "the same as" an earlier photo of the list
-    error: str = ""
-
-    @property
-    def why(self) -> str:
-        """What speaks for the verdict, in plain words: what the photo is taken for, and how well it fits; or the error.
-
-        >>> Prediction("a.jpg", "in", "dog", "beagle", p=0.004).why
-        'as dog (beagle), fits better than 99.6 % of unrelated photos'
-        """
-        if self.error:
-            return self.error
-        nearest = with_kind(self.label, self.kind)
-        other = f"looks like {self.looks_like}" if self.looks_like else f"nearest to {nearest}"
-        return ", ".join(filter(None, [f"as {nearest}" if self.verdict == IN else other, in_words(self.p)]))
-
-    @property
-    def told(self) -> str:
-        """The verdict with what speaks for it.
-
-        >>> Prediction("a.jpg", "out", "dog", basis="formula", looks_like="maze").told
-        'out (uncalibrated), looks like maze'
-        """
-        unsure = self.basis == "formula" and self.verdict != UNCALIBRATED
-        return f"{self.verdict or 'error'}{f' ({UNCALIBRATED})' if unsure else ''}, {self.why}"
-
-    @classmethod
-    def of(cls, photo: str, found: Verdict, notes: tuple[str, ...] = ()) -> Prediction:
-        """What a verdict says."""
-        seen = next(iter(found.looks_like), "")
-        where = found.basis, found.threshold
-        return cls(photo, found.verdict, found.label, found.kind, found.p, found.score, seen, *where, notes)
-
-
-COLUMNS = [column.name for column in fields(Prediction)]
 
 
 class Predictions(Sequence[Prediction]):
@@ -114,15 +60,15 @@ class Predictions(Sequence[Prediction]):
         return self._records[place]
 
     def __repr__(self) -> str:
-        lines = [visible(f"{one.photo}: {one.told}") for one in self._records[:PRINTED]]
+        lines = [visible(f"{one.path}: {one.told}") for one in self._records[:PRINTED]]
         more = [f"and {len(self) - PRINTED:,} more"] if len(self) > PRINTED else []
         return "\n".join([f"<outword.Predictions: {self._summary}>", *lines, *more])
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows: the first photos, and the columns in which they have anything."""
         some = self[:SHOWN]
-        rows = [_flat(one) for one in some]
-        names = [name for name in COLUMNS if any(row[name] not in (None, "") for row in rows)]
+        rows = [cells(one) for one in some]
+        names = [column.name for column in TABLE if any(row[column.name] not in (None, "") for row in rows)]
         pictured = list(zip_longest(thumbnails(some._photos), rows, fillvalue=b""))
         more = len(self) - len(some)
         values = {"summary": self._summary, "names": names, "rows": pictured, "more": more, "side": SIDE}
@@ -137,13 +83,13 @@ class Predictions(Sequence[Prediction]):
         return ", ".join([counted(len(self), "photo"), *told, *errors])
 
     def to_pandas(self) -> Any:
-        """A DataFrame, a row a photo: `table[table.verdict == IN]`."""
+        """A DataFrame, a row a photo: `table[table.verdict == "in"]`. What has several texts is one, as `a; b`."""
         try:
             pandas = import_module("pandas")
         except ImportError as error:
             message = f"to_pandas needs pandas, which cannot be imported: {error}"
             raise MissingExtraError(message, hint="pip install pandas") from None
-        return pandas.DataFrame(list(map(asdict, self)), columns=COLUMNS)
+        return pandas.DataFrame([cells(one) for one in self], columns=[column.name for column in TABLE])
 
     def to_csv(self, path: PathLike) -> None:
         """Write a CSV file, a line a photo; it appears whole or not at all.
@@ -154,18 +100,8 @@ class Predictions(Sequence[Prediction]):
         target = Path(path)
         check_outputs(target)
         with whole_file(target) as temporary, temporary.open("wb") as file:
-            file.write(line_of(COLUMNS))
-            file.writelines(line_of([_cell(value) for value in finite(_flat(one)).values()]) for one in self)
-
-
-def _flat(record: Prediction) -> dict[str, Any]:
-    """The columns of a record; what has several texts is one, as `a; b`."""
-    values = ((name, getattr(record, name)) for name in COLUMNS)
-    return {name: "; ".join(value) if isinstance(value, tuple) else value for name, value in values}
-
-
-def _cell(value: str | float | None) -> str:
-    return csv_text(value) if isinstance(value, str) else "" if value is None else repr(value)
+            file.write(line_of([column.name for column in TABLE]))
+            file.writelines(csv_line(cells(one).values()) for one in self)
 
 
 def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
@@ -193,13 +129,5 @@ def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
 def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
     chunks = read_photos(photos, detector.encoder.loader, detector.encoder.chunk)
     with Twins() as twins:
-        for chunk, verdicts in judge_chunks(detector, chunks, top=1):
-            for photo, verdict in zip(chunk.photos, verdicts, strict=True):
-                yield _record(photo, verdict, twins)
-
-
-def _record(photo: Photo, verdict: Verdict | None, twins: Twins) -> Prediction:
-    if verdict is None:
-        return Prediction(photo.name, error=photo.error.message if photo.error else "")
-    look = photo.look
-    return Prediction.of(photo.name, verdict, (*look.notes, *twins.note(photo.name, look.fingerprint)))
+        for said in judge_chunks(detector, chunks):
+            yield from with_twins(said, twins)

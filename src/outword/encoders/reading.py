@@ -55,6 +55,11 @@ class Photo:
         """Whether it was decoded, and nothing is wrong with it."""
         return self.error is None and not self.is_known
 
+    @property
+    def reason(self) -> str:
+        """What is wrong with it, in words; "" if nothing is."""
+        return self.error.message if self.error else ""
+
     def check(self) -> None:
         """Raise what is wrong with it, if anything is; the error names it."""
         if isinstance(self.error, ImageError):
@@ -94,7 +99,7 @@ class Chunk:
     @property
     def unreadable(self) -> list[tuple[str, str]]:
         """The name of each photo that something is wrong with, and what it is."""
-        return [(photo.name, photo.error.message) for photo in self.photos if photo.error]
+        return [(photo.name, photo.reason) for photo in self.photos if photo.error]
 
     def pairs(self) -> Iterator[tuple[Photo, Any]]:
         """Each photo with its value; None for those that have none."""

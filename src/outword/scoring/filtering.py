@@ -25,8 +25,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import count, groupby, islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -51,9 +50,9 @@ from outword.photos.sources.patterns import check_there
 from outword.photos.sources.rendered import is_rendered
 from outword.photos.twins import Twins
 from outword.scoring import runs
-from outword.scoring.page import Borderline, page_row
+from outword.scoring.page import Borderline, card_of_row
 from outword.scoring.parts import MANIFEST, Part, Parts, check_place
-from outword.scoring.rows import Row, label_of
+from outword.scoring.rows import Row
 from outword.scoring.runs import Scoring
 from outword.scoring.stream import open_source
 from outword.vectors.source import Source, Stored
@@ -116,7 +115,7 @@ def filter(
         opened = open_source(judge, given, column=column)
         scoring = Scoring(judge, opened, engine_there, options or {}, False, report, say)
         about = {**scoring.about(), **({"drop_duplicates": True} if drop_duplicates else {})}
-        with Parts(folder / SCORES, "csv", about, raw_csv=raw_csv, find=scoring.look) as parts:
+        with Parts(folder / SCORES, "csv", about, judge.label_texts, raw_csv=raw_csv, find=scoring.look) as parts:
             scoring = scoring.settled(parts.found)
             check_cut(scoring.detector)
             scoring.fill(parts)
@@ -158,9 +157,9 @@ class Judged:
         kept, later = count(), iter(self.dropped)
         dropped = next(later, None)
         for row in self.written.rows():
-            if row.verdict == "in" and next(kept) == dropped:
+            if row["verdict"] == "in" and next(kept) == dropped:
                 dropped = next(later, None)
-                yield replace(row, verdict=DUPLICATE)
+                yield {**row, "verdict": DUPLICATE}
             else:
                 yield row
 
@@ -175,16 +174,16 @@ def _drop(scoring: Scoring, parts: Parts, path: Path) -> Sequence[int]:
         return with_image(wanted[1], fingerprint, min_side=SIDE)
 
     dropped = array("q")
-    kept = items_of(scoring.source, Judged(parts), lambda row: row.verdict == "in")
+    kept = items_of(scoring.source, Judged(parts), lambda row: row["verdict"] == "in")
     ahead = decode_ahead(kept, seen, workers=usable_cpus(), ahead=AHEAD, weigh=lambda wanted: weight(wanted[1]))
     with Twins() as twins, whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(["path", "same_as"])
         for place, ((row, _), found) in enumerate(ahead):
-            first = None if isinstance(found, OutwordError) else twins.first(row.path, found)
+            first = None if isinstance(found, OutwordError) else twins.first(row["path"], found)
             if first is not None:
                 dropped.append(place)
-                lines.writerow([csv_text(name, raw=parts.raw_csv) for name in (row.path, first)])
+                lines.writerow([csv_text(name, raw=parts.raw_csv) for name in (row["path"], first)])
             scoring.report("compare", place + 1, None)
     return dropped
 
@@ -193,35 +192,35 @@ def _keep(scoring: Scoring, parts: Judged, folder: Path, how: str) -> int:
     """Copy or link the photos, and say which cannot be; gives the number of these."""
     if how == "list":
         return 0
-    images, missed = Images(folder / IMAGES, scoring.detector.labels), 0
+    images, missed = Images(folder / IMAGES, scoring.detector.label_texts), 0
     done = copy_kept(scoring.source, parts, images) if how == "copy" else link_kept(parts, images)
     for number, (row, error) in enumerate(done, start=1):
         scoring.report(how, number, None)
         if error:
             missed += 1
             if missed <= SAID:
-                scoring.say(f"warning: no {how} of {row.path!r}: {error.message}")
+                scoring.say(f"warning: no {how} of {row['path']!r}: {error.message}")
     return missed
 
 
 def _count(scoring: Scoring, parts: Judged, folder: Path, *, missed: int) -> Tally:
     """Write the list and the page, and count."""
-    tally, sample, unlisted = Tally(scoring.detector.labels, missed=missed), Borderline(), 0
+    tally, sample, unlisted = Tally(scoring.detector.label_texts, missed=missed), Borderline(), 0
     total = parts.written.totals().rows
     with whole_file(folder / LIST) as temporary, temporary.open("wb") as file:
         for row in parts.rows():
             tally.add(row)
             if tally.rows % 1000 == 0:
                 scoring.report("count", tally.rows, total)
-            if row.verdict == DUPLICATE:
+            if row["verdict"] == DUPLICATE:
                 continue
-            sample.add(page_row(scoring.detector, row))
-            if row.verdict == "in" and _is_line(row.path):
-                file.write(os.fsencode(row.path) + b"\n")
-            elif row.verdict == "in":
+            sample.add(card_of_row(scoring.detector, row))
+            if row["verdict"] == "in" and _is_line(row["path"]):
+                file.write(os.fsencode(row["path"]) + b"\n")
+            elif row["verdict"] == "in":
                 unlisted += 1
                 if unlisted <= SAID:
-                    scoring.say(f"warning: {row.path!r} is kept, but cannot stand in {LIST}")
+                    scoring.say(f"warning: {row['path']!r} is kept, but cannot stand in {LIST}")
     if unlisted:
         scoring.say(f"{counted(unlisted, 'kept photo')} {be(unlisted)} not in {LIST}: a path there is one line")
     scoring.write_page(folder / PAGE, sample, "outword: borderline cases")
@@ -255,11 +254,15 @@ def _hash(text: str) -> str:
 
 
 class Images:
-    """The folder of the photos that are kept, made when the first one comes; one process writes to it at a time."""
+    """The folder of the photos that are kept, made when the first one comes; one process writes to it at a time.
 
-    def __init__(self, folder: Path, labels: Iterable[str]) -> None:
+    `known` has the label of each text that rows have for one (`Detector.label_texts`).
+    """
+
+    def __init__(self, folder: Path, known: Mapping[str, str]) -> None:
         self.folder = folder
-        self._folders = folder_names(labels)
+        self._known = known
+        self._folders = folder_names(dict.fromkeys(known.values()))
         self._new = folder / ".new"  # the one that is being written; no label has this name
         self._new.unlink(missing_ok=True)
 
@@ -269,12 +272,12 @@ class Images:
         A file that is there is whole, and is told by its size where that of the original can be known at once. It also
         counts where the original is gone.
         """
-        if row.verdict != "in":
+        if row["verdict"] != "in":
             return False
         stem, suffix = self._place(row)
         suffixes = [suffix] if suffix else [kind.suffix for kind in FORMATS]  # of its name, or else by its content
         sizes = {_size(Path(stem + one)) for one in suffixes} - {0}
-        wanted = _size(Path(row.path), follow=True)  # 0 in an archive, or behind a URL
+        wanted = _size(Path(row["path"]), follow=True)  # 0 in an archive, or behind a URL
         return wanted not in sizes if wanted else not sizes
 
     def copy(self, row: Row, data: bytes) -> None:
@@ -286,21 +289,21 @@ class Images:
 
     def link(self, row: Row) -> None:
         """Link to the photo of a row; `ImageError` if it is gone, `InputError` if it is no file of its own."""
-        if not os.path.lexists(row.path):
-            if is_remote(row.path) or is_rendered(row.path) or _is_packed(row.path):
-                raise _not_linked(row.path)
+        if not os.path.lexists(row["path"]):
+            if is_remote(row["path"]) or is_rendered(row["path"]) or _is_packed(row["path"]):
+                raise _not_linked(row["path"])
             raise ImageError("no such file")
-        place, target = Path("".join(self._place(row))), str(Path(row.path).absolute())
+        place, target = Path("".join(self._place(row))), str(Path(row["path"]).absolute())
         if not (place.is_symlink() and os.fspath(place.readlink()) == target):
             self._put(place, lambda new: new.symlink_to(target))
 
     def _place(self, row: Row) -> tuple[str, str]:
         """Where the photo of a row goes: a path without its suffix, and the suffix; "" if its name has none of ours."""
-        last = re.split(r"[/\\]", row.path)[-1]
+        last = re.split(r"[/\\]", row["path"])[-1]
         suffix = next((end for end in SUFFIXES if last.lower().endswith(end)), "")
         name = safe_name(last[: len(last) - len(suffix)])
-        folder = self.folder / self._folders[label_of(row.label, self._folders)]
-        return str(folder / f"{name}-{_hash(row.path)}"), suffix
+        folder = self.folder / self._folders[self._known[row["label"]]]
+        return str(folder / f"{name}-{_hash(row['path'])}"), suffix
 
     def _put(self, place: Path, make: Callable[[Path], object]) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -345,7 +348,7 @@ def items_of(source: Source, parts: Judged, wants: Wants) -> Iterator[tuple[Row,
 
 def link_kept(parts: Judged, images: Images) -> Iterator[Done]:
     """Link to the photos that are kept, in order; what is gone is passed over."""
-    for row in (row for row in parts.rows() if row.verdict == "in"):
+    for row in (row for row in parts.rows() if row["verdict"] == "in"):
         try:
             images.link(row)
             yield row, None
@@ -365,13 +368,20 @@ def _by_piece(parts: Judged) -> Iterator[Iterator[Row]]:
 def _of_files(piece: Piece | Stored, first: int, rows: Iterator[Row], wants: Wants) -> Iterator[tuple[Row, Item]]:
     names = piece.names(first)
     while some := list(islice(rows, PART)):
-        if [row.path for row in some] != list(islice(names, len(some))):
+        if [row["path"] for row in some] != list(islice(names, len(some))):
             raise _changed(piece.name)
         wanted = [row for row in some if wants(row)]
-        if isinstance(piece, Stored) and (packed := next((row.path for row in wanted if _is_packed(row.path)), None)):
-            message = f"{packed} lies in an archive, and {piece.name} is a store, which has no photos"
+        if isinstance(piece, Stored):
+            _check_plain(piece, wanted)
+        yield from zip(wanted, Files(tuple(row["path"] for row in wanted)).items(), strict=True)
+
+
+def _check_plain(piece: Stored, rows: Iterable[Row]) -> None:
+    """Raise if a photo of a store lies in an archive."""
+    for row in rows:
+        if _is_packed(row["path"]):
+            message = f"{row['path']} lies in an archive, and {piece.name} is a store, which has no photos"
             raise InputError(message, hint="filter the photos themselves")
-        yield from zip(wanted, Files(tuple(row.path for row in wanted)).items(), strict=True)
 
 
 def _of_archive(piece: Piece, first: int, rows: Iterator[Row], wants: Wants) -> Iterator[tuple[Row, Item]]:
@@ -381,7 +391,7 @@ def _of_archive(piece: Piece, first: int, rows: Iterator[Row], wants: Wants) -> 
         items = piece.lazy_items(first)
         for row in rows:
             item = next(items, None)
-            if item is None or os.fspath(item) != row.path:
+            if item is None or os.fspath(item) != row["path"]:
                 raise _changed(piece.name)
             if wants(row):
                 wanted.append(row)
@@ -430,10 +440,10 @@ def claimed(folder: Path) -> Iterator[None]:
 class Tally:
     """Rows by nearest label: how many are kept and left out; errors; and photos missed, kept but read no more.
 
-    Duplicates are among those that are left out.
+    Duplicates are among those that are left out. `known` has the label of each text that rows have for one.
     """
 
-    labels: Sequence[str]
+    known: Mapping[str, str]
     kept: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     errors: int = 0
@@ -442,15 +452,12 @@ class Tally:
 
     def add(self, row: Row) -> None:
         """Count a row."""
-        if row.error:
+        if row["error"]:
             self.errors += 1
         else:
-            (self.kept if row.verdict == "in" else self.left_out)[label_of(row.label, self._known)] += 1
-            self.duplicates += row.verdict == DUPLICATE
-
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.labels)
+            counts = self.kept if row["verdict"] == "in" else self.left_out
+            counts[self.known[row["label"]]] += 1
+            self.duplicates += row["verdict"] == DUPLICATE
 
     @property
     def rows(self) -> int:
@@ -462,7 +469,8 @@ class Tally:
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
         lines.writerow(["label", "kept", "left_out"])
-        lines.writerows([csv_text(label, raw=raw), self.kept[label], self.left_out[label]] for label in self.labels)
+        for label in dict.fromkeys(self.known.values()):
+            lines.writerow([csv_text(label, raw=raw), self.kept[label], self.left_out[label]])
         return text.getvalue()
 
 

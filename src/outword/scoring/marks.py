@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from outword.base.cells import csv_cell
 from outword.base.files import PathLike, read_small
 from outword.base.wording import a_few
 from outword.errors import InputError
-from outword.scoring.rows import csv_cell
 
 IN, OUT = "in", "out"
 LARGEST = 64 << 20  # bytes of a file of marks

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,45 +20,58 @@ from PIL import Image
 
 from outword.base.files import whole_file
 from outword.base.html import render
+from outword.base.prediction import Prediction, in_words
+from outword.base.terms import IN, OUT
 from outword.detector.detector import Detector
-from outword.detector.judge import in_words
 from outword.encoders.base import Pixels
 from outword.errors import ImageError, OutwordError
 from outword.photos.decode import thumbnail, with_image
-from outword.scoring.rows import Row, label_of
+from outword.scoring.rows import Row, row_of
 
 _NAMED = 8  # labels that the head of the page names
 _BINS = 48
 _FINE = 4096  # bins in which scores are counted that are too many to be kept
-_Heap = list[tuple[float, int, "PageRow"]]
+_Heap = list[tuple[float, int, "Card"]]
 
 
 @dataclass(frozen=True)
-class PageRow(Row):
-    """A row as the page shows it: with a thumbnail, JPEG bytes or b"", and a remark on its label."""
+class Card:
+    """What the page shows of an image: its row, a thumbnail, JPEG bytes or b"", and a remark on its label.
 
+    `row["words"]` are pairs of a word and its share, or a text where the row was read from a file.
+    """
+
+    row: Row
     thumbnail: bytes = b""
     remark: str = ""
 
     @property
     def seen(self) -> tuple[str, str]:
         """What the image is taken for, and in which sense: as a label, or what it looks like, or what is nearest."""
-        if self.verdict == "out" and self.looks_like:
-            return "looks like:", self.looks_like
-        return "as" if self.verdict == "in" else "nearest", self.label
+        if self.row["verdict"] == OUT and self.row["looks_like"]:
+            return "looks like:", self.row["looks_like"]
+        return "as" if self.row["verdict"] == IN else "nearest", self.row["label"]
 
     @property
     def fits(self) -> str:
         """What p says, in plain words."""
-        return in_words(self.p)
+        return in_words(self.row["p"])
 
 
-def page_row(detector: Detector, row: Row, pixels: Pixels | None = None) -> PageRow:
-    """What the page shows of a row; the remark is on how well the encoder knows the label."""
+def card_of(detector: Detector, record: Prediction, pixels: Pixels | None = None) -> Card:
+    """What the page shows of a record."""
+    row = {**row_of(record, detector.label_texts), "words": record.words}
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
-    made = PageRow(**vars(row), thumbnail=view)
-    remark = detector.coverage.get(label_of(row.label, detector.coverage), "")
-    return replace(made, remark=remark) if made.seen[1] == row.label else made
+    return replace(card_of_row(detector, row), thumbnail=view)
+
+
+def card_of_row(detector: Detector, row: Row) -> Card:
+    """What the page shows of a row; the remark says how well the encoder knows the label, where that is shown."""
+    card = Card(row)
+    if card.seen[1] != row["label"]:
+        return card
+    label = detector.label_texts.get(row["label"], "")
+    return replace(card, remark=detector.coverage.get(label, ""))
 
 
 def thumbnails(photos: Iterable[tuple[str, bytes | ImageError]]) -> dict[str, bytes]:
@@ -127,30 +139,32 @@ class _Shown(ABC):
         self.limit = limit
         self.error_limit = error_limit
         self.counts: Counter[str] = Counter()
-        self.errors: list[PageRow] = []
+        self.errors: list[Card] = []
         self._heaps: tuple[_Heap, _Heap] = [], []  # the worst that is kept on top
 
-    def add(self, row: PageRow) -> None:
+    def add(self, card: Card) -> None:
         """Count a row, and keep it if it is among those to show so far."""
-        if row.score is not None:
-            self.counts[row.verdict] += 1
-            self._take(row, row.score)
+        if card.row["score"] is not None:
+            self.counts[card.row["verdict"]] += 1
+            self._take(card, card.row["score"])
             return
         self.counts["error"] += 1
         if len(self.errors) < self.error_limit:
-            self.errors.append(row)
+            self.errors.append(card)
 
     def illustrate(self, views: Callable[[list[str]], Mapping[str, bytes]]) -> None:
         """Give the rows that were kept without a thumbnail what `views` makes of their paths."""
-        found = views([row.path for row in self.rows() if not row.thumbnail])
+        found = views([card.row["path"] for card in self.cards() if not card.thumbnail])
         for kept in self._heaps:
-            kept[:] = [(key, order, replace(r, thumbnail=found.get(r.path, r.thumbnail))) for key, order, r in kept]
+            for place, (key, order, card) in enumerate(kept):
+                view = found.get(card.row["path"], card.thumbnail)
+                kept[place] = key, order, replace(card, thumbnail=view)
 
-    def rows(self) -> list[PageRow]:
+    def cards(self) -> list[Card]:
         """The rows that were kept, in the order in which they are shown, without the errors."""
         ranked = [sorted(heap, key=lambda kept: kept[:2]) for heap in self._heaps]
         last = ranked[1] if self.best_last else ranked[1][::-1]
-        return [row for _, _, row in ranked[0][::-1] + last]
+        return [card for _, _, card in ranked[0][::-1] + last]
 
     @abstractmethod
     def histogram(self, threshold: float | None) -> dict[str, Any]:
@@ -158,11 +172,11 @@ class _Shown(ABC):
 
     def description(self) -> str:
         """What the page says where it does not show all rows; else ""."""
-        shown, total = len(self.rows()), self.counts.total() - self.counts["error"]
+        shown, total = len(self.cards()), self.counts.total() - self.counts["error"]
         return "" if shown == total else f"Showing {shown:,} of {total:,} scored images: {self.which}."
 
     @abstractmethod
-    def _take(self, row: PageRow, score: float) -> None:
+    def _take(self, card: Card, score: float) -> None:
         """Keep a row, which is counted already, if it is to be shown."""
 
 
@@ -189,14 +203,14 @@ class Sample(_Shown):
         """All scores."""
         return histogram(self.scores, np.ones(len(self.scores), dtype=np.int64), threshold)
 
-    def _take(self, row: PageRow, score: float) -> None:
+    def _take(self, card: Card, score: float) -> None:
         self.scores.append(score)
         (highest, lowest), half = self._heaps, self.limit // 2
         # What falls out of the highest is a candidate for the lowest, and what falls out of those is in the middle.
-        heapq.heappush(highest, (score, -len(self.scores), row))
+        heapq.heappush(highest, (score, -len(self.scores), card))
         if len(highest) > half:
-            score, order, row = heapq.heappop(highest)
-            heapq.heappush(lowest, (-score, -order, row))
+            score, order, card = heapq.heappop(highest)
+            heapq.heappush(lowest, (-score, -order, card))
         if len(lowest) > half:
             heapq.heappop(lowest)
 
@@ -223,10 +237,11 @@ class Borderline(_Shown):
         """All scores, in bins that are finer than those that are drawn."""
         return histogram(*self.scores.values(), threshold)
 
-    def _take(self, row: PageRow, score: float) -> None:
+    def _take(self, card: Card, score: float) -> None:
         self.scores.add(score)
-        near = self._heaps[("in", "out").index(row.verdict)]
-        heapq.heappush(near, (-score if row.verdict == "in" else score, -self.counts[row.verdict], row))
+        verdict = card.row["verdict"]
+        near = self._heaps[(IN, OUT).index(verdict)]
+        heapq.heappush(near, (-score if verdict == IN else score, -self.counts[verdict], card))
         if len(near) > self.limit:
             heapq.heappop(near)
 
@@ -279,7 +294,7 @@ def write_page(path: Path, sample: Sample | Borderline, *, title: str, summary: 
         named=_NAMED,
         sample=sample,
         histogram=sample.histogram(summary.threshold),
-        sections=[(kind, list(group)) for kind, group in groupby(sample.rows(), key=attrgetter("verdict"))],
+        sections=[(kind, list(group)) for kind, group in groupby(sample.cards(), key=lambda card: card.row["verdict"])],
     )
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")

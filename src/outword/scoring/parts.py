@@ -22,22 +22,25 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from outword.base.extras import pyarrow
 from outword.base.files import parse_json, sha256_bytes, sha256_file, sweep
 from outword.base.locks import lock_output, release
+from outword.base.prediction import Prediction
 from outword.base.records import read_record
 from outword.encoders.reading import Span
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import PART, Piece
-from outword.scoring.rows import Row, Totals, read_rows, writing
+from outword.scoring.rows import Row, Totals, read_records, read_rows, writing
 from outword.vectors.shards import write_synced
 from outword.vectors.source import Job, Stored
 
 SCHEMA = 3
+T = TypeVar("T")
 MOST = 10**12  # pieces, parts and rows: more are none
 Begun = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
 MANIFEST = "manifest.jsonl"
@@ -67,7 +70,7 @@ class _Piece:
     parts: int = 0  # that are written, as are `rows`
     rows: int = 0
     last: bool = False  # whether that is all of it
-    chunks: dict[int, list[Row]] = field(default_factory=dict)  # that are not written, by place
+    chunks: dict[int, list[Prediction]] = field(default_factory=dict)  # that are not written, by place
     end: int | None = None  # where the piece ends, once that is known
 
 
@@ -75,7 +78,8 @@ class Parts:
     """A folder of parts, to be written by one process at a time; `with Parts(...) as parts`.
 
     What is in memory is a little for each piece, and the rows of unfinished parts. The folder is made if need be; one
-    that holds something else, or parts of a run that is not what `about` says, is refused. What `find` gives when the
+    that holds something else, or parts of a run that is not what `about` says, is refused. `known` is the detector's
+    `label_texts`. What `find` gives when the
     run begins, if anything, is kept in the manifest: a run that goes on has it in `found`, without finding it again.
     """
 
@@ -84,6 +88,7 @@ class Parts:
         folder: Path,
         kind: str,
         about: Mapping[str, Any],
+        known: Mapping[str, str],
         *,
         raw_csv: bool = False,
         find: Callable[[], Mapping[str, Any] | None] = lambda: None,
@@ -92,6 +97,7 @@ class Parts:
             pyarrow()  # without it, say so before any work
         self.folder = folder
         self.kind = kind
+        self.known = known
         self.raw_csv = raw_csv
         self.about = {"schema": SCHEMA, "format": kind, "raw_csv": raw_csv, "part_rows": PART, **about}
         self.found: Mapping[str, Any] | None = None
@@ -127,7 +133,7 @@ class Parts:
         begun = ((number, piece) for number, piece in self._known.items() if piece.parts)
         return {number: (piece.mark, None if piece.last else piece.rows) for number, piece in begun}
 
-    def add(self, span: Span, rows: list[Row]) -> None:
+    def add(self, span: Span, rows: list[Prediction]) -> None:
         """Take the rows of a chunk, in any order, and write the parts that are whole; what comes twice counts once."""
         piece = self._known.setdefault(span.piece, _Piece(span.version))
         if piece.last or span.first < piece.rows:
@@ -158,21 +164,29 @@ class Parts:
 
     def rows(self) -> Iterator[Row]:
         """All rows that are written, in the order of the source."""
+        return self._each(partial(read_rows, kind=self.kind, raw_csv=self.raw_csv))
+
+    def records(self) -> Iterator[Prediction]:
+        """The same of parts that have records."""
+        return self._each(read_records)
+
+    def _each(self, read: Callable[[Path], Iterator[T]]) -> Iterator[T]:
+        """What each part has, in the order of the source."""
         for part in self.parts():
             if part.rows:
                 file = self._file(part.piece, part.part)
                 try:
-                    yield from read_rows(file, self.kind, raw_csv=self.raw_csv)
+                    yield from read(file)
                 except (ValueError, TypeError, KeyError, RecursionError, csv.Error) as error:
                     raise _unreadable(file, error) from error
 
     def _file(self, piece: int, part: int) -> Path:
         return self.folder / f"part-{piece:06}-{part:04}.{self.kind}"
 
-    def _write(self, number: int, name: str, piece: _Piece, rows: list[Row]) -> None:
+    def _write(self, number: int, name: str, piece: _Piece, rows: list[Prediction]) -> None:
         """Write the next part of a piece."""
         data, sha256 = io.BytesIO(), ""
-        with writing(data, self.kind, raw_csv=self.raw_csv) as write:
+        with writing(data, self.kind, self.known, raw_csv=self.raw_csv) as write:
             for row in rows:
                 write(row)
         if rows:
@@ -281,7 +295,7 @@ def _changed(how: str) -> InputError:
     return InputError(message, hint="score it into another folder")
 
 
-def _whole(piece: _Piece) -> list[Row] | None:
+def _whole(piece: _Piece) -> list[Prediction] | None:
     """The rows of the next part, taken out, if all of them are there."""
     # Chunks come in any order, from any number of scorers. No chunk crosses the end of a part, since that is where
     # they are cut, so a part is whole once chunks follow one another from where the last part ended to its own end.

@@ -1,4 +1,4 @@
-"""Rows of output, one an image, as CSV, JSON lines or Parquet and back.
+"""Rows of output, one an image, as CSV, JSON lines or Parquet; read back, they are the cells that were written.
 
 Texts in cells are as `outword.base.cells` writes them. Raw CSV has no `'` before what looks like a formula.
 """
@@ -7,73 +7,22 @@ from __future__ import annotations
 
 import csv
 import json
-import math
-import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from outword.base.cells import csv_text, line_of, portable, restored, unquoted
+from outword.base.cells import csv_line, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
-from outword.detector.judge import Shares, Verdict, with_kind
-from outword.photos.twins import SAME_AS
+from outword.base.prediction import COLUMNS, NUMBER, ROW, Prediction, row_label
 
 ROWS_A_GROUP = 10_000
 LONGEST = 1 << 30  # characters of a cell that is read back
-_SHARE = re.compile(r"(.+?) (\d\.\d\d)(?:; |\Z)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of output; `error` is empty when the image was scored, the other fields are when it was not.
-
-    The fields are the columns. What they say is told at `outword.detector.judge.Verdict`; `label` has the kind that
-    matched, and `looks_like` the best name alone.
-    """
-
-    path: str
-    score: float | None = None
-    verdict: str = ""  # "in", "out", or "uncalibrated" where there is no threshold
-    basis: str = ""
-    threshold: float | None = None  # None also where it accepts everything
-    p: float | None = None
-    label: str = ""
-    looks_like: str = ""
-    words: Shares = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # of its quality (`outword.photos.quality`), "the same as" last
-    error: str = ""
-
-    @classmethod
-    def of(cls, path: str, found: Verdict, labels: Container[str], notes: Iterable[str] = ()) -> Row:
-        """What is said of an image by a detector of these labels."""
-        return cls(
-            path,
-            found.score,
-            found.verdict,
-            found.basis,
-            finite_or_none(found.threshold),
-            found.p,
-            named(found.label, found.kind, labels),
-            next(iter(found.looks_like), ""),
-            found.fired,
-            list(notes),
-        )
-
-
-COLUMNS = [column.name for column in fields(Row)]
-NUMBERS = ("score", "threshold", "p")
-
-
-def finite_or_none(threshold: float | None) -> float | None:
-    """A threshold as JSON can have it."""
-    return None if threshold is None or math.isinf(threshold) else threshold
-
-
-Put = Callable[[Row], object]
+HEADER = [column.name for column in ROW]
+Row = dict[str, Any]  # a text, or a number or None, by column
+Put = Callable[[Prediction], object]
 
 
 @dataclass(frozen=True)
@@ -93,104 +42,56 @@ class Totals:
 
 
 class Writer:
-    """Writes rows by `put`, and counts them."""
+    """Writes records as rows by `put`, and counts them."""
 
     def __init__(self, put: Put) -> None:
         self._put = put
         self._counts: Counter[str] = Counter()
 
-    def __call__(self, row: Row) -> None:
+    def __call__(self, record: Prediction) -> None:
         """Write a row."""
-        self._counts[row.verdict or "error"] += 1
-        self._put(row)
+        self._counts[record.verdict or "error"] += 1
+        self._put(record)
 
     def totals(self) -> Totals:
         """Of the rows so far."""
         return Totals() + Totals(self._counts.total(), self._counts)
 
 
-def named(label: str, kind: str, labels: Container[str]) -> str:
-    """The label of a row with the kind that matched, such as `dog (beagle)`, so that `label_of` gives the label back.
-
-    The kind is left out where the two together would be taken for another of the labels.
-
-    >>> named("cat", "tabby", {"cat", "cat (tabby)"}), named("cat", "lynx", {"cat", "cat (tabby)"})
-    ('cat', 'cat (lynx)')
-    """
-    text = with_kind(label, kind)
-    return text if label_of(text, labels) == label else label
-
-
-def label_of(text: str, labels: Container[str]) -> str:
-    """The label of a row, given as `named` has it; what is no label at all is left as it is.
-
-    >>> [label_of(text, {"dog", "crane (bird)"}) for text in ("dog (beagle)", "crane (bird)", "dog (Rex (mine))")]
-    ['dog', 'crane (bird)', 'dog']
-    """
-    known = text
-    while known not in labels and " (" in known:
-        known = known.rpartition(" (")[0]
-    return known if known in labels else text
-
-
-def flat_words(row: Row) -> str:
-    """The wild words that fired, as `raccoon 0.41; coati 0.20`."""
-    return "; ".join(f"{word} {share:.2f}" for word, share in row.words)
-
-
-def flat_notes(row: Row) -> str:
-    """The notes, as `blurred; the same as a.jpg`."""
-    return "; ".join(row.notes)
-
-
-def csv_cell(text: str) -> str:
-    """What `csv_text` was given, not raw.
-
-    >>> csv_cell(csv_text("=cmd.jpg"))
-    '=cmd.jpg'
-    """
-    return restored(unquoted(text))
-
-
-_known_text = lru_cache(1 << 14)(csv_text)  # labels and the like come again and again
-
-
-def _each_text(row: Row, change: Callable[[str], str]) -> Row:
-    changed: dict[str, Any] = {name: change(value) for name, value in vars(row).items() if isinstance(value, str)}
-    words = [(change(word), share) for word, share in row.words]
-    return replace(row, **changed, words=words, notes=[change(note) for note in row.notes])
-
-
-def csv_line(row: Row, *, raw: bool = False) -> bytes:
-    """A row as CSV has it.
-
-    >>> csv_line(Row("a, b.jpg", -0.5, "in", "batch", -1.0, 0.04, "dog (beagle)", "beagle", [("raccoon", 0.41)]))
-    b'"a, b.jpg",-0.5,in,batch,-1.0,0.04,dog (beagle),beagle,raccoon 0.41,,\\n'
-    """
-    texts = (row.verdict, row.basis, row.label, row.looks_like, row.error)
-    verdict, basis, label, looks_like, error = (_known_text(text, raw=raw) if text else "" for text in texts)
-    path, words, notes = (csv_text(text, raw=raw) for text in (row.path, flat_words(row), flat_notes(row)))
-    score, threshold, p = ("" if n is None else repr(n) for n in (row.score, row.threshold, row.p))
-    return line_of([path, score, verdict, basis, threshold, p, label, looks_like, words, notes, error])
+def row_of(record: Prediction, known: Mapping[str, str]) -> Row:
+    """A record as a row: label and kind are one text, as `outword.base.prediction.row_label` has it."""
+    row: Row = {column.name: column.flat(record) for column in ROW}
+    row["label"] = row_label(record, known)
+    return row
 
 
 @contextmanager
-def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False) -> Iterator[Writer]:
-    """What writes rows to `file` as csv, raw or not, jsonl or parquet; all of them are there when the block ends."""
-    with _csv(file, raw_csv) if kind == "csv" else _WRITERS[kind](file) as put:
+def writing(file: IO[bytes], kind: str, known: Mapping[str, str], *, raw_csv: bool = False) -> Iterator[Writer]:
+    """What writes records to `file` as csv, raw or not, jsonl or parquet; all of them are there when the block ends.
+
+    `known` is `Detector.label_texts`. As "records" they are whole, for `read_records`.
+    """
+    with _csv(file, known, raw_csv) if kind == "csv" else _WRITERS[kind](file, known) as put:
         yield Writer(put)
 
 
 def read_rows(path: Path, kind: str, *, raw_csv: bool = False) -> Iterator[Row]:
-    """The rows of a file that `writing` wrote, in order; shares are as exact as the format keeps them."""
+    """The rows of a file that `writing` wrote, in order."""
     for row in _read_csv(path, raw_csv) if kind == "csv" else _READERS[kind](path):
-        yield _each_text(row, restored)
+        yield {name: restored(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+
+
+def read_records(path: Path) -> Iterator[Prediction]:
+    """The records of a file that `writing` wrote as "records"."""
+    with path.open("rb") as file:
+        for values in map(json.loads, file):
+            yield Prediction(**{column.name: column.form.read(values[column.name]) for column in COLUMNS})
 
 
 @contextmanager
-def _csv(file: IO[bytes], raw: bool) -> Iterator[Put]:
-    file.write(line_of(COLUMNS))
-    yield lambda row: file.write(csv_line(row, raw=raw))
+def _csv(file: IO[bytes], known: Mapping[str, str], raw: bool) -> Iterator[Put]:
+    file.write(line_of(HEADER))
+    yield lambda record: file.write(csv_line(row_of(record, known).values(), raw=raw))
 
 
 def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
@@ -199,45 +100,53 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
         lines = csv.reader(file)
         next(lines)
         for line in lines:
-            cells = dict(zip(COLUMNS, line, strict=True))
-            texts = {name: cell if raw else unquoted(cell) for name, cell in cells.items() if name not in NUMBERS}
-            numbers = {name: float(cells[name]) if cells[name] else None for name in NUMBERS}
-            lists = {"words": _shares(texts["words"]), "notes": _notes(texts["notes"])}
-            yield Row(**{**texts, **numbers, **lists})  # type: ignore[arg-type]
+            row: Row = {}
+            for column, cell in zip(ROW, line, strict=True):
+                if column.form is NUMBER:
+                    row[column.name] = float(cell) if cell else None
+                else:
+                    row[column.name] = cell if raw else unquoted(cell)
+            yield row
 
 
 @contextmanager
-def _jsonl(file: IO[bytes]) -> Iterator[Put]:
-    def put(row: Row) -> None:
-        row = _each_text(row, portable)
-        words = [{"word": word, "share": share} for word, share in row.words]
-        file.write(json.dumps({**vars(row), "words": words}).encode() + b"\n")
+def _jsonl(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
+    def put(record: Prediction) -> None:
+        values = {column.name: column.row(record) for column in ROW}
+        values["label"] = row_label(record, known)
+        file.write(json.dumps(_portable(values)).encode() + b"\n")
 
     yield put
 
 
+def _portable(value: Any) -> Any:
+    """A value of JSON with its texts as `portable` has them."""
+    if isinstance(value, str):
+        return portable(value)
+    if isinstance(value, list):
+        return [_portable(one) for one in value]
+    return {key: _portable(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
 def _read_jsonl(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
-        for found in map(json.loads, file):
-            yield Row(**{**found, "words": [(word["word"], word["share"]) for word in found["words"]]})
+        for values in map(json.loads, file):
+            yield {column.name: column.form.flat(values[column.name]) for column in ROW}
 
 
 @contextmanager
-def _parquet(file: IO[bytes]) -> Iterator[Put]:
+def _parquet(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
     pa, parquet = pyarrow()
-    schema = pa.schema([(name, pa.float64() if name in NUMBERS else pa.string()) for name in COLUMNS])
-    rows: list[tuple[Any, ...]] = []
+    schema = pa.schema([(column.name, pa.float64() if column.form is NUMBER else pa.string()) for column in ROW])
+    rows: list[Row] = []
     with parquet.ParquetWriter(file, schema) as writer:
 
         def flush() -> None:
-            columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
-            writer.write_table(pa.table(list(map(list, columns)), schema))
+            writer.write_table(pa.Table.from_pylist(rows, schema))
             rows.clear()
 
-        def put(row: Row) -> None:
-            row = _each_text(row, portable)
-            cells = {**vars(row), "words": flat_words(row), "notes": flat_notes(row)}
-            rows.append(tuple(cells[name] for name in COLUMNS))
+        def put(record: Prediction) -> None:
+            rows.append(_portable(row_of(record, known)))
             if len(rows) == ROWS_A_GROUP:
                 flush()
 
@@ -249,28 +158,17 @@ def _read_parquet(path: Path) -> Iterator[Row]:
     _, parquet = pyarrow()
     with parquet.ParquetFile(path) as table:
         for batch in table.iter_batches(ROWS_A_GROUP):
-            for found in batch.to_pylist():
-                yield Row(**{**found, "words": _shares(found["words"]), "notes": _notes(found["notes"])})
+            yield from batch.to_pylist()
 
 
-def _shares(flat: str) -> Shares:
-    """What `flat_words` wrote.
+@contextmanager
+def _records(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
+    def put(record: Prediction) -> None:
+        values = {column.name: column.json(record) for column in COLUMNS}
+        file.write(json.dumps(values).encode() + b"\n")
 
-    >>> _shares("ice cream 0.41; coati 0.20"), _shares("")
-    ([('ice cream', 0.41), ('coati', 0.2)], [])
-    """
-    return [(word, float(share)) for word, share in _SHARE.findall(flat)]
-
-
-def _notes(flat: str) -> list[str]:
-    """What `flat_notes` wrote; the name of a photo may have semicolons itself.
-
-    >>> _notes("blurred; the same as a; b.jpg"), _notes("")
-    (['blurred', 'the same as a; b.jpg'], [])
-    """
-    own, same, name = flat.partition(SAME_AS)
-    return [*filter(None, own.split("; ")), *([same + name] if same else [])]
+    yield put
 
 
-_WRITERS = {"jsonl": _jsonl, "parquet": _parquet}
+_WRITERS = {"jsonl": _jsonl, "parquet": _parquet, "records": _records}
 _READERS = {"jsonl": _read_jsonl, "parquet": _read_parquet}

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from outword.base.files import PathLike, check_outputs, whole_file
+from outword.base.prediction import Prediction
 from outword.base.reports import Report, Say, quiet
 from outword.base.wording import be, counted
 from outword.detector import batches
 from outword.detector.detector import Detector
+from outword.detector.judge import Said, with_twins
 from outword.encoders.packed import decoder_on_nodes
 from outword.errors import ArtifactError, ImageError, InputError, unknown
 from outword.photos.budget import decoding
@@ -27,14 +29,14 @@ from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import braced, check_there
 from outword.photos.sources.rendered import is_rendered
 from outword.photos.twins import Twins
-from outword.scoring.page import Borderline, Sample, Summary, page_row, thumbnails, write_page
+from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_row, thumbnails, write_page
 from outword.scoring.parts import Begun, Parts, left_over
-from outword.scoring.rows import Row, Totals, Writer, writing
+from outword.scoring.rows import Totals, Writer, writing
 from outword.scoring.sampling import look_at
-from outword.scoring.stream import Scored, open_source, score_jobs, views_of
+from outword.scoring.stream import open_source, score_jobs, views_of
 from outword.vectors.source import Source
 
-Engine = Callable[[Detector, Source, Begun], Iterator[Scored]]
+Engine = Callable[[Detector, Source, Begun], Iterator[Said]]
 Opened = Callable[[], AbstractContextManager[Writer]]
 ENGINES = ("local", "ray")
 FORMATS = ("csv", "jsonl", "parquet")
@@ -89,18 +91,20 @@ def run(
         check_apart(Path(path), given)
     if in_parts:
         check_there(given)  # a run in parts would keep the slip for good
-    opened = open_source(detector, given, column=column)
+    found = open_source(detector, given, column=column)
     engine_there = engine_of(engine, address, options or {}, say)
-    scoring = Scoring(detector, opened, engine_there, options or {}, strict, report, say)
+    scoring = Scoring(detector, found, engine_there, options or {}, strict, report, say)
+    known = detector.label_texts
+    opened = partial(_opened, output, kind, known, raw_csv)
     if engine_there is None and not in_parts:
-        return _to_file(scoring.settled(scoring.look()), partial(_opened, output, kind, raw_csv), html)
+        return _to_file(scoring.settled(scoring.look()), opened, html)
     check_resumable(detector, hint="write to a file, with --engine local")
     if in_parts:
-        parts = Parts(Path(str(path)), kind, scoring.about(), raw_csv=raw_csv, find=scoring.look)
+        parts = Parts(Path(str(path)), kind, scoring.about(), known, raw_csv=raw_csv, find=scoring.look)
         return _to_parts(scoring, parts, html)
     with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
-        parts = Parts(Path(scratch) / "scores", "jsonl", scoring.about(), find=scoring.look)
-        return _to_parts(scoring, parts, html, copy=partial(_opened, output, kind, raw_csv))
+        parts = Parts(Path(scratch) / "scores", "records", scoring.about(), {}, find=scoring.look)
+        return _from_records(scoring, parts, opened, html)
 
 
 def _cut_told(detector: Detector) -> str:
@@ -169,7 +173,7 @@ class Scoring:
             self.say(f"warning: {batch.warning}")
         return replace(self, detector=detector)
 
-    def chunks(self) -> Iterator[Scored]:
+    def chunks(self) -> Iterator[Said]:
         """All rows in order, scored here, some at a time."""
         done = 0
         for chunk, rows in score_jobs(self.detector, self.source.jobs(), photos=self.source.has_photos):
@@ -205,7 +209,7 @@ class Scoring:
         if told := self.source.passed_over.told():
             self.say(told)
 
-    def _check(self, row: Row) -> None:
+    def _check(self, row: Prediction) -> None:
         if self.strict and row.error:
             raise ImageError(f"{row.path!r}: {row.error}")
 
@@ -216,41 +220,55 @@ def _to_file(scoring: Scoring, opened: Opened, html: PathLike | None) -> Totals:
     if scoring.source.has_photos:
         scoring.detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     with opened() as write, Twins() as twins:
-        for chunk, plain in scoring.chunks():
-            rows = [
-                replace(row, notes=[*row.notes, *twins.note(row.path, photo.look.fingerprint)])
-                for row, photo in zip(plain, chunk.photos, strict=True)
-            ]
+        for chunk, unnoted in scoring.chunks():
+            rows = with_twins((chunk, unnoted), twins)
             for row in rows:
                 write(row)
             for row, pixels in zip(rows, views_of(chunk), strict=True) if html else ():
-                sample.add(page_row(scoring.detector, row, pixels))
+                sample.add(card_of(scoring.detector, row, pixels))
     if html:
         scoring.write_page(Path(html), sample)
     return write.totals()
 
 
-def _to_parts(scoring: Scoring, folder: Parts, html: PathLike | None, copy: Opened | None = None) -> Totals:
-    """Score what is left into a folder of parts; all rows are then written to what `copy` opens as well."""
+def _to_parts(scoring: Scoring, folder: Parts, html: PathLike | None) -> Totals:
+    """Score what is left into a folder of parts."""
     with folder as parts:
         scoring = scoring.settled(parts.found)
         scoring.fill(parts)
-        if copy:
-            with copy() as write:
-                for row in parts.rows():
-                    write(row)
         if html:
             sample = Sample()
             for row in parts.rows():
-                sample.add(page_row(scoring.detector, row))
+                sample.add(card_of_row(scoring.detector, row))
             scoring.write_page(Path(html), sample)
-        totals = parts.totals()
-    if scoring.strict and (errors := totals.counts.get("error")):
+    return _checked(scoring, parts.totals())
+
+
+def _from_records(scoring: Scoring, folder: Parts, opened: Opened, html: PathLike | None) -> Totals:
+    """Score on an engine that gives rows in any order, into a folder of records, and write rows in order from that."""
+    with folder as parts:
+        scoring = scoring.settled(parts.found)
+        scoring.fill(parts)
+        sample = Sample()
+        with opened() as write:
+            for record in parts.records():
+                write(record)
+                if html:
+                    sample.add(card_of(scoring.detector, record))
+        if html:
+            scoring.write_page(Path(html), sample)
+    return _checked(scoring, parts.totals())
+
+
+def _checked(scoring: Scoring, totals: Totals) -> Totals:
+    """The totals of a run; an error if it is to be strict, and there are some."""
+    errors = totals.counts.get("error")
+    if scoring.strict and errors:
         raise ImageError(f"{counted(errors, 'image')} could not be read")
     return totals
 
 
-def _here(detector: Detector, source: Source, progress: Begun) -> Iterator[Scored]:
+def _here(detector: Detector, source: Source, progress: Begun) -> Iterator[Said]:
     if source.has_photos:
         detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     return score_jobs(detector, left_over(source.pieces(), progress), photos=source.has_photos)
@@ -271,15 +289,21 @@ def engine_of(engine: str, address: str | None, options: Mapping[str, Any], say:
 
 
 @contextmanager
-def _opened(output: PathLike | IO[bytes] | None, kind: str, raw_csv: bool) -> Iterator[Writer]:
+def _opened(
+    output: PathLike | IO[bytes] | None, kind: str, known: Mapping[str, str], raw_csv: bool
+) -> Iterator[Writer]:
     """What writes rows; a file is there when the block ends well, and not at all otherwise."""
     if output is None:
         yield Writer(quiet)
     elif isinstance(output, str | os.PathLike):
-        with whole_file(Path(output)) as temporary, temporary.open("wb") as file, _opened(file, kind, raw_csv) as write:
+        with (
+            whole_file(Path(output)) as temporary,
+            temporary.open("wb") as file,
+            _opened(file, kind, known, raw_csv) as write,
+        ):
             yield write
     else:
-        with writing(output, kind, raw_csv=raw_csv) as write:
+        with writing(output, kind, known, raw_csv=raw_csv) as write:
             yield write
         output.flush()
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable, Iterator
-from functools import partial
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
 
 from outword.base.files import PathLike
+from outword.base.prediction import Prediction
 from outword.detector.detector import Detector
 from outword.detector.inputs import check_handed, check_store
-from outword.detector.judge import Verdict, judge_chunks
+from outword.detector.judge import Said, judge_chunks
 from outword.encoders.base import Pixels
-from outword.encoders.reading import Chunk, Photo
+from outword.encoders.reading import Chunk
 from outword.errors import InputError
 from outword.maths.kernels import to_numpy
-from outword.scoring.rows import Row
 from outword.vectors.reader import read
 from outword.vectors.source import Identity, Job, Only, Source, find_source
 from outword.vectors.store import called, is_store
-
-Scored: TypeAlias = "tuple[Chunk, list[Row]]"  # a chunk, with a row for each of its photos
 
 
 def open_source(
@@ -42,31 +38,20 @@ def open_source(
     return find_source(paths, wanted, column=column, only=only, otherwise=otherwise)
 
 
-def score_source(detector: Detector, source: Source) -> Iterator[tuple[Row, Pixels | None]]:
+def score_source(detector: Detector, source: Source) -> Iterator[tuple[Prediction, Pixels | None]]:
     """Score all of a source, in order: a row each, with the encoder's view of the photo where there is one."""
     for chunk, rows in score_jobs(detector, source.jobs(), photos=source.has_photos):
         yield from zip(rows, views_of(chunk), strict=True)
 
 
-def score_jobs(detector: Detector, jobs: Iterable[Job], *, photos: bool) -> Iterator[Scored]:
+def score_jobs(detector: Detector, jobs: Iterable[Job], *, photos: bool) -> Iterator[Said]:
     """Score what is left of pieces, in order; the encoder is needed for photos only."""
     loader, size = (detector.encoder.loader, detector.encoder.chunk) if photos else (None, 0)
     gc.freeze()  # libraries have made a million objects, and Python would go through them again and again
     try:
-        yield from score_chunks(detector, read(jobs, loader, size))
+        yield from judge_chunks(detector, read(jobs, loader, size))
     finally:
         gc.unfreeze()
-
-
-def score_chunk(detector: Detector, chunk: Chunk) -> Scored:
-    """A chunk with its rows."""
-    (scored,) = score_chunks(detector, [chunk])
-    return scored
-
-
-def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored]:
-    """Chunks with their rows, in order."""
-    return map(partial(_with_rows, frozenset(detector.labels)), judge_chunks(detector, chunks))
 
 
 def views_of(chunk: Chunk) -> list[Pixels | None]:
@@ -75,14 +60,3 @@ def views_of(chunk: Chunk) -> list[Pixels | None]:
         return [None] * len(chunk.photos)
     here = chunk.with_values(to_numpy(chunk.values))
     return [pixels for _, pixels in here.pairs()]
-
-
-def _with_rows(labels: Collection[str], judged: tuple[Chunk, list[Verdict | None]]) -> Scored:
-    chunk, verdicts = judged
-    return chunk, [_row(photo, verdict, labels) for photo, verdict in zip(chunk.photos, verdicts, strict=True)]
-
-
-def _row(photo: Photo, verdict: Verdict | None, labels: Collection[str]) -> Row:
-    if verdict is None:
-        return Row(photo.name, error=photo.error.message if photo.error else "")
-    return Row.of(photo.name, verdict, labels, photo.look.notes)

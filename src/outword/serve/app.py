@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -17,15 +18,15 @@ from prometheus_client import generate_latest
 
 from outword._version import __version__
 from outword.base.html import render
+from outword.base.prediction import ROW, finite_or_none
 from outword.client import Info, ThresholdInfo
 from outword.detector.calibration import threshold_from_marks
 from outword.detector.detector import Detector
-from outword.detector.judge import in_words, takes_vectors
+from outword.detector.judge import takes_vectors
 from outword.errors import OutwordError
 from outword.maths.thresholds import Threshold, by_hand, measured
 from outword.photos.decode import Blob
 from outword.photos.twins import Twins
-from outword.scoring.rows import finite_or_none
 from outword.serve import refusals, schemas
 from outword.serve.bodies import read_images
 from outword.serve.gate import PIECE, Gate
@@ -209,6 +210,10 @@ def _add_pages(app: FastAPI) -> None:
     async def static(name: str) -> Response:
         return _file(STATIC, name)
 
+    @app.get("/columns", include_in_schema=False)
+    async def columns() -> list[dict[str, str]]:
+        return [{"name": column.name, "form": column.form.name} for column in ROW]
+
     @app.get("/demo", include_in_schema=False)
     async def demo() -> dict[str, list[str]]:
         return {"photos": list(PHOTOS)}
@@ -235,28 +240,10 @@ def _results(judged: Sequence[Judged], embeddings: bool) -> list[schemas.Result]
 
 
 def _result(judged: Judged, twins: Twins, embeddings: bool) -> schemas.Result:
-    photo, found, vector = judged
-    if found is None:
-        empty: dict[str, Any] = dict.fromkeys(("verdict", "basis", "fits", "label", "kind"), "")
-        empty |= dict.fromkeys(("score", "threshold", "p", "embedding"))
-        empty |= {key: [] for key in ("looks_like", "labels", "words", "notes")}
-        return schemas.Result(name=photo.name, **empty, error=photo.error.message if photo.error else "")
-    return schemas.Result(
-        name=photo.name,
-        score=found.score,
-        verdict=found.verdict,
-        basis=found.basis,
-        threshold=finite_or_none(found.threshold),
-        p=found.p,
-        fits=in_words(found.p),
-        label=found.label,
-        kind=found.kind,
-        looks_like=found.looks_like,
-        labels=[schemas.LabelShare(label=label, share=share) for label, share in found.labels],
-        words=[schemas.WordShare(word=word, share=share) for word, share in found.fired],
-        notes=[*photo.look.notes, *twins.note(photo.name, photo.look.fingerprint)],
-        error="",
-        embedding=vector.tolist() if embeddings and vector is not None else None,
+    photo, record, vector = judged
+    notes = (*record.notes, *twins.note(photo.name, photo.look.fingerprint))
+    return schemas.result_of(
+        replace(record, notes=notes), vector.tolist() if embeddings and vector is not None else None
     )
 
 

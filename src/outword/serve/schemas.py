@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+
+from outword.base.prediction import BEST, COLUMNS, LABELS, NUMBER, TEXT, TEXTS, WORDS, Form, Prediction
 
 FIELDS = 10  # of an object; no request has as many
 Score = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e100, le=1e100)]
@@ -72,24 +75,37 @@ class WordShare(BaseModel):
     share: float
 
 
-class Result(BaseModel):
-    """One image."""
+TYPES: dict[Form, Any] = {
+    TEXT: str,
+    NUMBER: float | None,
+    BEST: list[str],
+    TEXTS: list[str],
+    LABELS: list[LabelShare],
+    WORDS: list[WordShare],
+}
 
-    name: str = Field(description="Of the file in the form, else its place.")
-    score: float | None = Field(description="Higher means more in-distribution; null if it could not be read.")
-    verdict: str = Field(description='"in" or "out"; "uncalibrated" where there is no threshold.')
-    basis: str = Field(description='Of the threshold: "calibrated", "reference", "batch" or "formula".')
-    threshold: float | None = Field(description="In from this score on; null if there is none.")
-    p: float | None = Field(description="The share of unrelated photos that score as high, if it is known.")
-    fits: str = Field(description="What p says, in words.")
-    label: str = Field(description="The nearest.")
-    kind: str = Field(description="The kind of it that matched; empty if that is the label itself.")
-    looks_like: list[str] = Field(description="Readable names, best first; they decide nothing.")
-    labels: list[LabelShare]
-    words: list[WordShare] = Field(description="Wild words that fired.")
-    notes: list[str] = Field(description="Of its quality, or that it is the same as another; they decide nothing.")
-    error: str = Field(description="Why it could not be read, else empty.")
-    embedding: list[float] | None = Field(description="With `?embeddings=true`.")
+
+def _fields() -> Iterator[tuple[str, Any]]:
+    """The fields of a result by name: the columns of the table, and what an answer has besides."""
+    yield "name", Annotated[str, Field(description="Of the file in the form, else its place.")]
+    for column in COLUMNS[1:]:
+        yield column.name, Annotated[TYPES[column.form], Field(description=column.about)]
+        if column.name == "p":
+            yield "fits", Annotated[str, Field(description="What p says, in words.")]
+    yield "embedding", Annotated[list[float] | None, Field(description="With `?embeddings=true`.")]
+
+
+if TYPE_CHECKING:
+    Result = Any
+else:
+    Result = create_model("Result", __doc__="One image.", **{name: (kind, ...) for name, kind in _fields()})
+
+
+def result_of(record: Prediction, embedding: list[float] | None = None) -> Result:
+    """A record as an answer has it."""
+    values = {column.name: column.json(record) for column in COLUMNS}
+    values["name"] = values.pop("path")
+    return Result(**values, fits=record.fits, embedding=embedding)
 
 
 class ScoreAnswer(BaseModel):

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from outword._version import __version__
+from outword.base.prediction import Prediction, finite_or_none
 from outword.base.processors import usable_cpus
 from outword.client import Info
 from outword.detector.detector import Detector
-from outword.detector.judge import Verdict, judge, takes_vectors
+from outword.detector.judge import judge, takes_vectors
 from outword.encoders.reading import Chunk, Photo, Span, gathered, read_photo
 from outword.errors import LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.maths.reference import ladder
 from outword.photos.decode import Blob
-from outword.scoring.rows import finite_or_none
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import FEWEST_TOGETHER, Limits
@@ -128,7 +128,7 @@ class Service:
             async with turns:
                 photo, loaded = await self._read(item, place)
             if photo.error:
-                return Judged(photo)
+                return Judged.failed(photo)
             return await self.batcher.submit(Job(detector, top, photo, loaded))
 
         with self.batcher.room(len(items)):
@@ -181,11 +181,16 @@ class Job:
 
 
 class Judged(NamedTuple):
-    """An image with what is said of it, and the vector that was scored; neither where it has an error."""
+    """An image with what is said of it, and the vector that was scored; None where it has an error."""
 
     photo: Photo
-    verdict: Verdict | None = None
+    record: Prediction
     vector: Vector | None = None
+
+    @classmethod
+    def failed(cls, photo: Photo) -> Judged:
+        """That of an image that cannot be read."""
+        return cls(photo, Prediction(photo.name, error=photo.reason))
 
 
 def judge_jobs(jobs: Sequence[Job]) -> list[Judged]:
@@ -220,7 +225,7 @@ def _gathered(jobs: list[Job], found: dict[Job, Judged]) -> tuple[list[Job], Any
     loaded = Chunk(Span(), [job.photo for job in jobs], [job.loaded for job in jobs])
     chunk = gathered(loaded, jobs[0].detector.encoder.loader.gather)
     photos = dict(zip(jobs, chunk.photos, strict=True))
-    found |= {job: Judged(photo) for job, photo in photos.items() if photo.error}
+    found |= {job: Judged.failed(photo) for job, photo in photos.items() if photo.error}
     return [job for job in jobs if photos[job].is_good], chunk.values
 
 
@@ -229,6 +234,7 @@ def _judge(detector: Detector, jobs: list[Job], images: Any, found: dict[Job, Ju
     if not jobs:
         return
     judged = judge(detector, images, max(job.top for job in jobs))
-    for job, verdict, vector in zip(jobs, judged, judged.vectors, strict=True):
-        shown = {name: getattr(verdict, name)[: job.top] for name in ("labels", "words", "looks_like")}
-        found[job] = Judged(job.photo, replace(verdict, **shown), vector)
+    for job, record, vector in zip(jobs, judged, judged.vectors, strict=True):
+        shown = {name: getattr(record, name)[: job.top] for name in ("labels", "words", "looks_like")}
+        own = replace(record, path=job.photo.name, notes=job.photo.look.notes, **shown)
+        found[job] = Judged(job.photo, own, vector)

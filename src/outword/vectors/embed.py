@@ -113,7 +113,7 @@ def _row(store: Store, known: Mapping[bytes, int], unwritten: Mapping[bytes, Vec
     """What there is to write of a photo."""
     path = os.fsencode(photo.name)
     if photo.error:
-        return Row(path, photo.digest or UNREADABLE, photo.error.message, None)
+        return Row(path, photo.digest or UNREADABLE, photo.reason, None)
     if photo.digest in known:
         number = known[photo.digest]
         return Row(path, photo.digest, store.error(number), number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from outword.words.forms import fold
 from outword.words.label_lists import Entry, LabelList, read_list
 from outword.words.nouns import nouns
 
-__all__ = ["Given", "Label", "TooManyLabels", "check_labels", "parse", "read_labels"]
+__all__ = ["Given", "Label", "Labels", "TooManyLabels", "check_labels", "parse", "read_labels"]
 
 FEWEST, MOST, LONGEST = 1, 50_000, 200  # labels, with their other names and kinds; characters of each
 SHOWN = 4  # labels, and places of a label, that a note names
@@ -66,10 +66,29 @@ class Label:
         return len(self.names) + len(self.kinds)
 
 
+class Labels(Mapping[str, Label]):
+    """Labels by what is shown of them, in order: checked, and never changed after that."""
+
+    def __init__(self, labels: Mapping[str, Label]) -> None:
+        self._labels = dict(labels)
+
+    def __getitem__(self, shown: str) -> Label:
+        return self._labels[shown]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._labels)
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __repr__(self) -> str:
+        return f"Labels({self._labels})"
+
+
 Given = Iterable[str] | Mapping[str, str | Sequence[str] | Label]  # names; or names with a prompt, kinds, or all of it
 
 
-def read_labels(given: PathLike, *, column: str | None = None, say: Say = quiet) -> dict[str, Label]:
+def read_labels(given: PathLike, *, column: str | None = None, say: Say = quiet) -> Labels:
     """Labels by what is shown of them: from a file, a folder of class folders, "-" for standard input, or typed.
 
     A text that is no path has the labels themselves, with commas between them. docs/labels.md says what a file may be.
@@ -119,7 +138,7 @@ def _merged(merged: Sequence[tuple[Label, Sequence[Entry]]], found: LabelList) -
     return f"{found.where}: what is named more than once is merged: {a_few(told, SHOWN, what='more labels')}"
 
 
-def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) -> dict[str, Label]:
+def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) -> Labels:
     """Labels by what is shown of them, in the order given; refuses what cannot be told apart or is no name.
 
     The first name is shown; where two labels share it, both are shown as typed. A mapping gives a label a prompt (a
@@ -130,6 +149,8 @@ def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) ->
     >>> check_labels({"pet": ["cat", "hamster"]})["pet"].kinds
     ('cat', 'hamster')
     """
+    if isinstance(labels, Labels):
+        return labels
     if isinstance(labels, str):
         write = f"write {re.split(', *', labels)}"
         hint = f"outword.read_labels({labels!r}) reads a file" if os.path.exists(labels) else write  # noqa: PTH110
@@ -189,7 +210,7 @@ def _parts(text: str, whole: str) -> tuple[str, ...]:
     return parts
 
 
-def _checked(labels: list[Label], where: str, most: int) -> dict[str, Label]:
+def _checked(labels: list[Label], where: str, most: int) -> Labels:
     """Labels by what is shown of them."""
     count = sum(label.size for label in labels)
     if count > most:
@@ -207,7 +228,8 @@ def _checked(labels: list[Label], where: str, most: int) -> dict[str, Label]:
         seen[key] = label.text
     called = Counter(name for name, _ in seen)
     named = [fold(nouns().spelled(label.name)) for label in labels]
-    return {label.text if called[name] > 1 else label.name: label for name, label in zip(named, labels, strict=True)}
+    shown = [label.text if called[name] > 1 else label.name for name, label in zip(named, labels, strict=True)]
+    return Labels(dict(zip(shown, labels, strict=True)))
 
 
 def _key(label: Label) -> tuple[str, str]:

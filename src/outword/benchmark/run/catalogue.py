@@ -298,7 +298,7 @@ def _own_id(root: Path, name: str) -> Found:
     """The user's ID photos, or those to fit on, with the labels of ROOT/labels.txt, else of the folders in ROOT/id."""
     inside, listed = _own_place(root, "id"), root / "labels.txt"
     top = inside if name == FOLDER else _own_place(root, "train")
-    labels: dict[str, Label] = {}
+    labels: Mapping[str, Label] = {}
     if listed.exists() or (inside.is_dir() and not is_store(inside)):
         try:
             labels = read_labels(listed if listed.exists() else inside)

@@ -224,8 +224,8 @@ class Cell:
         for photos, rows, scores in parts:
             judged = judge(measured.detector, photos.vectors[rows], scores=scores) if len(rows) else ()
             told = (photos.name, photos is self.inside)
-            for row, one in zip(rows, judged, strict=True):
-                found.append(Worst(below(photos.paths[row], root), *told, one.score, one.label, one.fired))
+            for row, score, one in zip(rows, scores.tolist(), judged, strict=True):
+                found.append(Worst(below(photos.paths[row], root), *told, score, one.label, list(one.words)))
         return found
 
 

@@ -24,6 +24,7 @@ const KEYS = { 1: "inside", 2: "outside" };
 async function start() {
   try {
     state.service = await askJson("v1/detector");
+    state.columns = await askJson("columns");
     state.detector = state.service;
     recallList();
     $("labels").value = recalledLabels() || labelText(state.service);

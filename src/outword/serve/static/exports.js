@@ -5,14 +5,18 @@ import { ask, askDetector } from "./service.js";
 import { basis, countMarks, markedScores, markOf, side, state, threshold, waiting } from "./state.js";
 import { named } from "./words.js";
 
-const COLUMNS = [
-  "path", "score", "verdict", "basis", "threshold", "p", "label", "looks_like", "words", "notes", "error", "mark",
-];
+const CELLS = { // of a column, by its form in the table of outword/base/prediction.py
+  text: csvText,
+  number: (value) => String(Number.isFinite(value) ? value : ""),
+  best: ([name]) => csvText(name ?? ""),
+  texts: (texts) => csvText(texts.join("; ")),
+  shares: (shares) => csvText(shares.map(({ word, share }) => `${word} ${share.toFixed(2)}`).join("; ")),
+};
 const MARKS = { inside: "in", outside: "out", "": "" };
 
 export function exportTable() {
   const rows = state.photos.filter((photo) => !waiting(photo)).map(cells);
-  save(csv(COLUMNS, rows), "scores.csv");
+  save(csv([...state.columns.map(({ name }) => name), "mark"], rows), "scores.csv");
 }
 
 /** The marks of the photos that are here; `outword calibrate --marks` reads them, and the table just as well. */
@@ -21,16 +25,14 @@ export function exportMarks() {
   save(csv(["path", "mark"], marked.map((photo) => [csvText(photo.name), MARKS[markOf(photo)]])), "marks.csv");
 }
 
+/** What the service says of a photo, with what the page decides itself: the threshold, hence the verdict, and marks. */
 function cells(photo) {
-  if (photo.error) return COLUMNS.map((name) => csvText({ path: photo.name, error: photo.error }[name] ?? ""));
-  const { score, p, looks_like, words } = photo.result;
-  const fired = words.map(({ word, share }) => `${word} ${share.toFixed(2)}`).join("; ");
-  const numbers = { score, threshold: Number.isFinite(threshold()) ? threshold() : null, p };
-  const texts = {
-    path: photo.name, verdict: side(photo), basis: basis(), label: named(photo.result), looks_like: looks_like[0] ?? "",
-    words: fired, notes: photo.notes.join("; "), error: "", mark: MARKS[markOf(photo)],
+  const own = photo.error ? { path: photo.name, error: photo.error } : {
+    ...photo.result, path: photo.name, verdict: side(photo), basis: basis(), threshold: threshold(),
+    label: named(photo.result), notes: photo.notes,
   };
-  return COLUMNS.map((name) => (name in texts ? csvText(texts[name]) : String(numbers[name] ?? "")));
+  const mark = photo.error ? "" : MARKS[markOf(photo)];
+  return [...state.columns.map(({ name, form }) => (name in own ? CELLS[form](own[name]) : "")), mark];
 }
 
 function csv(columns, rows) {

@@ -26,6 +26,7 @@ export const state = {
   asking: null, // while a token is asked for: {wait: Promise, done: its resolve}
   refused: "", // the token that was refused last
   trouble: null, // {text, again, offline}: what to tell, what to try again, whether the service is out of reach
+  columns: [], // of the table that can be taken home
   service: null, // the detector that the service was started with
   detector: null, // the one that judges; `made` has the labels of one that the page had made
   labelsError: "",

@@ -1,0 +1,240 @@
+"""What is said of one photo, and the table of its columns: all other forms of it are made from the two.
+
+A column is a field of `Prediction`, which says how its values are written. Files of rows (`outword.scoring.rows`),
+pandas and notebooks (`outword.detector.predictions`), the service (`outword.serve.schemas`) and its page follow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any, Literal
+
+from outword.base.terms import IN, UNCALIBRATED, Basis, VerdictName
+
+Shares = tuple[tuple[str, float], ...]  # names and their shares, the largest first
+Cell = str | float | None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the values of a column are written, step by step.
+
+    Attributes:
+        name: what the page of the service calls the form (`serve/static/exports.js`).
+        json: makes JSON of a value, for the answers of the service.
+        read: makes the value of that again.
+        row: makes of that what a line of JSON has.
+        flat: makes of that one text or number, for CSV, Parquet, pandas and notebooks.
+    """
+
+    name: str
+    json: Callable[[Any], Any] = _same
+    read: Callable[[Any], Any] = _same
+    row: Callable[[Any], Any] = _same
+    flat: Callable[[Any], Cell] = _same
+
+
+@dataclass(frozen=True)
+class Column:
+    """A line of the table: a field of `Prediction`."""
+
+    name: str
+    form: Form
+    about: str
+
+    def json(self, record: Prediction) -> Any:
+        """The value of a record as JSON has it."""
+        return self.form.json(getattr(record, self.name))
+
+    def row(self, record: Prediction) -> Any:
+        """The same in a line of JSON."""
+        return self.form.row(self.json(record))
+
+    def flat(self, record: Prediction) -> Cell:
+        """The same as one text or number."""
+        return self.form.flat(self.row(record))
+
+
+def finite_or_none(number: float | None) -> float | None:
+    """A number as JSON can have it, which has no infinity: None for a threshold that accepts everything."""
+    return None if number is None or math.isinf(number) else number
+
+
+def _best(names: Sequence[str]) -> str:
+    """The first of names that are in order, or "".
+
+    >>> _best(["maze", "gate"]), _best([])
+    ('maze', '')
+    """
+    return names[0] if names else ""
+
+
+def _shares(key: str) -> Form:
+    """Names and their shares, the names under this key."""
+
+    def json(pairs: Shares) -> list[dict[str, Any]]:
+        return [{key: name, "share": share} for name, share in pairs]
+
+    def read(listed: Sequence[Mapping[str, Any]]) -> Shares:
+        return tuple((one[key], one["share"]) for one in listed)
+
+    def flat(listed: Sequence[Mapping[str, Any]]) -> str:
+        return "; ".join(f"{one[key]} {one['share']:.2f}" for one in listed)
+
+    return Form("shares", json, read, flat=flat)
+
+
+TEXT = Form("text")
+NUMBER = Form("number", finite_or_none)
+TEXTS = Form("texts", list, tuple, flat="; ".join)
+BEST = Form("best", list, tuple, row=_best)  # names in order, of which a row has the first
+LABELS, WORDS = _shares("label"), _shares("word")
+
+
+def _column(form: Form, about: str) -> dict[str, Any]:
+    """What a field says of itself."""
+    return {"form": form, "about": about}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is said of one photo. With an `error` the rest but the path is empty.
+
+    Its fields are the columns of the table, in order.
+
+    Attributes:
+        path: of the photo, or its place in the list, such as `photos[3]`.
+        score: higher means more in-distribution.
+        verdict: "in" or "out"; "uncalibrated" where there is no threshold.
+        basis: what the threshold rests on: "calibrated", "reference", "batch" or "formula".
+        threshold: the score from which on a photo is in; None where there is none.
+        p: the share of unrelated photos that score as high (`outword.maths.reference.p_values`); None if not known.
+        label: the nearest label.
+        kind: the kind of the label that matched; "" where that is the label itself.
+        looks_like: plain names of what the photo looks like, best first; they decide nothing.
+        labels: the nearest labels, with their shares.
+        words: the wild words that fired, or words named for this photo, with their shares.
+        notes: on the quality of the photo, such as "blurred"; "the same as" an earlier photo is the last.
+        error: why the photo could not be read or scored.
+    """
+
+    path: str = field(metadata=_column(TEXT, "Of the photo, or its place in the list."))
+    _: KW_ONLY
+    score: float | None = field(
+        default=None, metadata=_column(NUMBER, "Higher means more in-distribution; null if it could not be read.")
+    )
+    verdict: VerdictName | Literal[""] = field(
+        default="", metadata=_column(TEXT, '"in" or "out"; "uncalibrated" where there is no threshold.')
+    )
+    basis: Basis | Literal[""] = field(
+        default="", metadata=_column(TEXT, 'Of the threshold: "calibrated", "reference", "batch" or "formula".')
+    )
+    threshold: float | None = field(
+        default=None, metadata=_column(NUMBER, "In from this score on; null if there is none.")
+    )
+    p: float | None = field(
+        default=None, metadata=_column(NUMBER, "The share of unrelated photos that score as high, if it is known.")
+    )
+    label: str = field(default="", metadata=_column(TEXT, "The nearest."))
+    kind: str = field(
+        default="", metadata=_column(TEXT, "The kind of it that matched; empty if that is the label itself.")
+    )
+    looks_like: tuple[str, ...] = field(
+        default=(), metadata=_column(BEST, "Readable names, best first; they decide nothing.")
+    )
+    labels: Shares = field(default=(), metadata=_column(LABELS, "The nearest, with their shares."))
+    words: Shares = field(default=(), metadata=_column(WORDS, "Wild words that fired."))
+    notes: tuple[str, ...] = field(
+        default=(),
+        metadata=_column(TEXTS, "Of its quality, or that it is the same as another; they decide nothing."),
+    )
+    error: str = field(default="", metadata=_column(TEXT, "Why it could not be read, else empty."))
+
+    @property
+    def named(self) -> str:
+        """The nearest label with the kind that matched: `dog (beagle)`."""
+        return with_kind(self.label, self.kind)
+
+    @property
+    def fits(self) -> str:
+        """What p says, in plain words; "" where there is none."""
+        return in_words(self.p)
+
+    @property
+    def why(self) -> str:
+        """What speaks for the verdict, in plain words: what the photo is taken for, and how well it fits; or the error.
+
+        >>> Prediction("a.jpg", verdict="in", label="dog", kind="beagle", p=0.004).why
+        'as dog (beagle), fits better than 99.6 % of unrelated photos'
+        """
+        if self.error:
+            return self.error
+        other = f"looks like {self.looks_like[0]}" if self.looks_like else f"nearest to {self.named}"
+        seen = f"as {self.named}" if self.verdict == IN else other
+        return ", ".join(filter(None, [seen, self.fits]))
+
+    @property
+    def told(self) -> str:
+        """The verdict with what speaks for it.
+
+        >>> Prediction("a.jpg", verdict="out", label="dog", basis="formula", looks_like=("maze",)).told
+        'out (uncalibrated), looks like maze'
+        """
+        unsure = self.basis == "formula" and self.verdict != UNCALIBRATED
+        return f"{self.verdict or 'error'}{f' ({UNCALIBRATED})' if unsure else ''}, {self.why}"
+
+
+COLUMNS = tuple(Column(one.name, **one.metadata) for one in fields(Prediction))
+TABLE = tuple(column for column in COLUMNS if column.name != "labels")  # of pandas and notebooks: `label` is the first
+ROW = tuple(column for column in TABLE if column.name != "kind")  # of files: the kind stands behind the label
+
+
+def cells(record: Prediction) -> dict[str, Cell]:
+    """The columns of a table.
+
+    >>> cells(Prediction("a.jpg", words=(("raccoon", 0.412), ("coati", 0.2))))["words"]
+    'raccoon 0.41; coati 0.20'
+    """
+    return {column.name: column.flat(record) for column in TABLE}
+
+
+def row_label(record: Prediction, known: Mapping[str, str]) -> str:
+    """The label of a row in a file, with the kind that matched: `dog (beagle)`.
+
+    `known` has the label of each text that may be meant (`Detector.label_texts`): the kind is left out where both
+    together would be taken for another label.
+
+    >>> known = {"cat": "cat", "cat (tabby)": "cat (tabby)", "cat (lynx)": "cat"}
+    >>> [row_label(Prediction("a.jpg", label="cat", kind=kind), known) for kind in ("tabby", "lynx")]
+    ['cat', 'cat (lynx)']
+    """
+    return record.named if known.get(record.named, record.label) == record.label else record.label
+
+
+def with_kind(label: str, kind: str) -> str:
+    """A label with the kind of it that matched.
+
+    >>> with_kind("dog", "beagle"), with_kind("dog", "")
+    ('dog (beagle)', 'dog')
+    """
+    return f"{label} ({kind})" if kind else label
+
+
+def in_words(p: float | None) -> str:
+    """What a p-value says, rounded down; "" for None.
+
+    >>> in_words(0.008)
+    'fits better than 99.2 % of unrelated photos'
+    >>> [in_words(p).split()[3] for p in (1.0, 0.5, 0.04, 1 / 2001, 1e-6)]
+    ['0', '50', '96', '99.95', '99.99']
+    """
+    if p is None:
+        return ""
+    share = math.floor(10_000 * (1 - p) + 1e-6) / 100
+    return f"fits better than {share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0") + " % of unrelated photos"
