@@ -138,7 +138,7 @@ def test_second_run_makes_nothing_again(photos, fitted, tmp_path, monkeypatch):
     labels.write_text("\n".join(LABELS))
     before, places = tree(kept), {path: path.stat().st_ino for path in (kept / "images").rglob("*.jpg")}
     monkeypatch.setattr("outword.detector.fitting.fit", None)
-    monkeypatch.setattr("outword.scoring.stream.judge_chunks", lambda detector, chunks: pytest.fail())
+    monkeypatch.setattr("outword.scoring.stream.judge_chunks", lambda detector, chunks: [pytest.fail() for _ in chunks])
     second = call("filter", photos, "--labels", labels, "-o", kept)
     assert second.stdout == first.stdout and tree(kept) == before
     assert {path: path.stat().st_ino for path in places} == places
