@@ -26,7 +26,6 @@ import numpy as np
 
 import outword
 from outword.base.prediction import Prediction
-from outword.detector.card import Card, EncoderCard, MethodCard
 from outword.detector.detector import Detector
 from outword.detector.judge import judge_chunks
 from outword.detectors import Debiased
@@ -37,11 +36,10 @@ from outword.photos.sources import find_pieces
 from outword.scoring.parts import Parts
 from outword.vectors.reader import read as read_jobs
 from outword.vectors.source import Job
-from outword.words.prompts import get_prompts
 from perf import facts
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
-from perf.judging import chunk_of
+from perf.judging import card_of, chunk_of
 
 LABELS, WORDS, A_TAR = 1000, 12_000, 500
 BILLION = 1e9
@@ -116,16 +114,7 @@ def score(model: str):
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    card = Card(
-        method=MethodCard("debiased", {}),
-        encoder=EncoderCard(encoder.name, encoder.fingerprint, encoder.temperature),
-        prompts=get_prompts(encoder.prompts),
-        kinds="off",
-        coverage={},
-        fpr=None,
-        meanings=(),
-    )
-    detector = Detector(vectors, labels, words, card, encoder=lambda: encoder)
+    detector = Detector(vectors, labels, words, card_of(encoder), encoder=lambda: encoder)
     side = 260 if model == "mini" else 224
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
     chunk = chunk_of(pixels)

@@ -11,9 +11,12 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from generated import keep
+from outword.detectors import DETECTORS
+from outword.mining import MINERS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
 MODULES = (
@@ -28,12 +31,14 @@ MODULES = (
     "sklearn",
     "client",
     "errors",
+    "plugins",
 )
 INTRO = """\
 # Public names
 
-What other people's code may import. These names stay; a change is in the changelog. All other modules are private,
-however their names begin: they move when the house is tidied ([architecture.md](architecture.md)).
+What other people's code may import: {count} names, where the methods count as one, the miners as one, and a name that
+several modules have as one. They stay; a change is in the changelog. All other modules are private, however their names
+begin: they move when the house is tidied ([architecture.md](architecture.md)).
 
 This page is written by `tools/build_api.py` from the package.
 """
@@ -41,12 +46,22 @@ This page is written by `tools/build_api.py` from the package.
 
 def main() -> int:
     """Write the page, or say whether it is stale."""
-    return keep(PAGE, "\n".join([INTRO, *(section(name) for name in MODULES)]), "build_api.py")
+    return keep(PAGE, "\n".join([INTRO.format(count=count()), *(section(name) for name in MODULES)]), "build_api.py")
+
+
+def count() -> int:
+    """How many names there are, where the methods are one, and the miners one."""
+    listed = {one.__name__ for registry in (DETECTORS, MINERS) for one in registry.values()}
+    return 2 + len({name for module in MODULES for name in _module(module).__all__} - listed)
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"outword.{name}" if name else "outword")
 
 
 def section(name: str) -> str:
     """The names of a module, a line each."""
-    module = import_module(f"outword.{name}" if name else "outword")
+    module = _module(name)
     lines = "\n".join(_line(name, getattr(module, name)) for name in module.__all__)
     return f"## `{module.__name__}`\n\n{_first(module)}\n\n| name | what it is |\n|---|---|\n{lines}\n"
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from outword.detector.card import Card, EncoderCard, MethodCard
 from outword.detector.detector import Detector
 from outword.detector.judge import judge, judge_chunks
 from outword.detectors import Debiased
 from outword.encoders.base import Encoder, Pixels
 from outword.encoders.reading import Chunk, Photo, Span
+from outword.words.prompts import get_prompts
 from perf.tables import Goal, Table, times
 
 MODELS = ["ViT-B-16", "ViT-L-14"]
@@ -33,9 +35,21 @@ def detector_of(encoder: Encoder) -> Detector:
     scorer = Debiased(temperature=encoder.temperature, sigma=0.0).fit(
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
-    about = {"name": "benchmark", "temperature": encoder.temperature, "fingerprint": encoder.fingerprint}
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    return Detector(scorer, labels, words, {"encoder": about}, encoder=lambda: encoder)
+    return Detector(scorer, labels, words, card_of(encoder), encoder=lambda: encoder)
+
+
+def card_of(encoder: Encoder) -> Card:
+    """What is known of a detector that nobody fitted."""
+    return Card(
+        method=MethodCard("debiased", {}),
+        encoder=EncoderCard(encoder.name, encoder.fingerprint, encoder.temperature),
+        prompts=get_prompts(encoder.prompts),
+        kinds="off",
+        coverage={},
+        fpr=None,
+        meanings=(),
+    )
 
 
 def chunk_of(pixels: Pixels) -> Chunk:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
     from outword.detector.predictions import Predictions
+    from outword.functions import embed, export, reference
     from outword.learning.photo_words import read_words_per_image
     from outword.words.labels import read_labels
 
@@ -33,10 +34,13 @@ __all__ = [
     "Prediction",
     "Predictions",
     "__version__",
+    "embed",
+    "export",
     "fit",
     "load",
     "read_labels",
     "read_words_per_image",
+    "reference",
     "tune",
 ]
 
@@ -47,10 +51,13 @@ _HOMES = {
     "Guarded": "detector.guarding",
     "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
+    "embed": "functions",
+    "export": "functions",
     "fit": "detector.fitting",
     "load": "detector.loading",
     "read_labels": "words.labels",
     "read_words_per_image": "learning.photo_words",
+    "reference": "functions",
     "tune": "benchmark.run.tune",
 }
 _MODULES = (
@@ -61,6 +68,7 @@ _MODULES = (
     "kernels",
     "metrics",
     "mining",
+    "plugins",
     "scoring",
     "sklearn",
     "testing",

@@ -28,6 +28,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from outword.base.checks import number, whole_number
 from outword.base.files import PathLike
 from outword.base.prediction import COLUMNS, Prediction
+from outword.base.terms import Basis, Flag
 from outword.errors import InputError, OutwordError, ParameterError
 
 __all__ = ["Client", "Info", "Limits", "Result", "Scores", "ServiceError", "ThresholdInfo"]
@@ -68,13 +69,13 @@ class Info:
     typed: tuple[str, ...] = field(metadata={"description": "The labels as they were typed."})
     kinds: Mapping[str, Sequence[str]] = field(metadata={"description": "What each label stands for beside its name."})
     prompts: Mapping[str, str] = field(metadata={"description": "Of labels that have a prompt of their own."})
-    coverage: Mapping[str, str] = field(metadata={"description": "How well the encoder knows each, if it can tell."})
+    coverage: Mapping[str, Flag] = field(metadata={"description": "How well the encoder knows each, if it can tell."})
     method: str
     encoder: str
     dim: int
     wild_words: int
     threshold: float | None = field(metadata={"description": "In from this score on; null if there is none."})
-    basis: str = field(metadata={"description": "Of the threshold: calibrated, reference, batch or formula."})
+    basis: Basis = field(metadata={"description": "Of the threshold: calibrated, reference, batch or formula."})
     calibration: str = field(metadata={"description": "How the threshold was found on photos, in words."})
     ladder: Sequence[tuple[float, float]] = field(
         metadata={"description": "p-values, falling, and the scores that have them; empty without a reference."}
@@ -101,7 +102,7 @@ class Scores:
 
     detector: str
     threshold: float | None
-    basis: str
+    basis: Basis
     results: tuple[Result, ...]
 
 

@@ -23,7 +23,7 @@ from outword._version import __version__
 from outword.base.cache import cache_dir
 from outword.base.extras import EXTRAS, missing, require
 from outword.base.processors import usable_cpus
-from outword.base.terms import is_known
+from outword.base.terms import is_known, read_flag
 from outword.base.waiting import Asked
 from outword.errors import InputError, OutwordError
 
@@ -87,7 +87,7 @@ def _known_photos(encoder: Encoder) -> dict[Path, str]:
     """The demo photos with what they show, as far as the encoder knows it."""
     paths = sorted((Path(str(files("outword"))) / "demo" / "photos").glob("*.jpg"))
     names = [SHOWN.get(path.stem, path.stem) for path in paths]
-    known = [is_known(one.flag) for one in encoder.coverage(names)] or [True] * len(names)
+    known = [is_known(read_flag(one.flag)) for one in encoder.coverage(names)] or [True] * len(names)
     return {path: name for path, name, one in zip(paths, names, known, strict=True) if one}
 
 

@@ -5,7 +5,6 @@ OutwordError                 anything that outword raises on purpose
 ├── InputError               a file, a list or an array is not what it should be; also a ValueError
 │   └── NotFittedError       something is asked of a method that was not fitted
 ├── ImageError               one image cannot be used; also a ValueError
-│   └── LargeImageError      one must be decoded apart from others
 ├── UnreachableError         a remote place did not answer
 ├── ArtifactError            a saved detector is missing, damaged or of a newer version
 └── MissingExtraError        an optional library is not installed; also an ImportError
@@ -21,7 +20,6 @@ __all__ = [
     "ArtifactError",
     "ImageError",
     "InputError",
-    "LargeImageError",
     "MissingExtraError",
     "NotFittedError",
     "OutwordError",
@@ -60,10 +58,6 @@ class NotFittedError(InputError):
 
 class ImageError(OutwordError, ValueError):
     """One image cannot be used; a run records it and goes on."""
-
-
-class LargeImageError(ImageError):
-    """An image must be decoded apart from others; told before any of its pixels is."""
 
 
 class UnreachableError(OutwordError):

@@ -1,4 +1,5 @@
 """The kernels, under their public name: `from outword.kernels import grouped_logsumexp`."""
 
-from outword.maths.kernels import *  # noqa: F403
-from outword.maths.kernels import __all__  # noqa: F401
+from outword.maths.kernels import chosen, grouped_logsumexp, neighbour_density, using
+
+__all__ = ["chosen", "grouped_logsumexp", "neighbour_density", "using"]

@@ -23,23 +23,7 @@ from outword.maths.metrics import auroc
 from outword.maths.mining import Miner
 from outword.maths.numerics import Array, unit_rows
 
-__all__ = [
-    "World",
-    "check_detector",
-    "check_encoder",
-    "check_extreme_temperatures",
-    "check_float32",
-    "check_miner",
-    "check_order_and_batch",
-    "check_planted_world",
-    "check_read_only_input",
-    "check_refit",
-    "check_rotation",
-    "check_save_and_load",
-    "check_seeded",
-    "check_shape_and_dtype",
-    "planted_world",
-]
+__all__ = ["World", "check_detector", "check_encoder", "check_miner", "planted_world"]
 
 D = TypeVar("D", bound=VectorDetector)
 
@@ -81,12 +65,17 @@ def planted_world(n_labels: int = 30, n_wild: int = 600, n_images: int = 120, di
 
 
 def check_detector(detector: VectorDetector) -> None:
-    """Run every check below on a detector; an AssertionError names the first that fails."""
+    """Check that a method keeps its promises, on vectors with a known truth; what it breaks is an `AssertionError`.
+
+    Scores are finite float64, one an image, the same bits in any order and batch, from float32 too, at any temperature,
+    after saving and loading, and after a second fit. Inputs stay as they are, chance comes from the seed alone, turning
+    all vectors together changes nothing, and ID images score above OOD images (AUROC over 0.99).
+    """
     for check in DETECTOR_CHECKS:
         check(copy.copy(detector))
 
 
-def check_shape_and_dtype(detector: VectorDetector) -> None:
+def _check_shape_and_dtype(detector: VectorDetector) -> None:
     """Scores are float64, one an image, finite; no image gives no score."""
     world, fitted = _fitted(detector)
     scores = _scores(fitted, world, world.id_images)
@@ -96,7 +85,7 @@ def check_shape_and_dtype(detector: VectorDetector) -> None:
     assert fitted.score(world.id_images[:0]).shape == (0,)
 
 
-def check_order_and_batch(detector: VectorDetector) -> None:
+def _check_order_and_batch(detector: VectorDetector) -> None:
     """An image's score depends on nothing but the image, to the last bit: neither on its neighbours nor on its place.
 
     For a method that learns from the images that it scores, it depends on those before it, and by no more than rounding
@@ -118,7 +107,7 @@ def check_order_and_batch(detector: VectorDetector) -> None:
         np.testing.assert_array_equal(np.concatenate([logits for _, logits in filter(None, again)]), learned[1])
 
 
-def check_rotation(detector: VectorDetector) -> None:
+def _check_rotation(detector: VectorDetector) -> None:
     """Turning all vectors together changes nothing; noise, which has directions of its own, is switched off."""
     if detector.sees_axes:
         return
@@ -130,7 +119,7 @@ def check_rotation(detector: VectorDetector) -> None:
     np.testing.assert_allclose(turned, _id_scores(detector, world), rtol=1e-7)
 
 
-def check_read_only_input(detector: VectorDetector) -> None:
+def _check_read_only_input(detector: VectorDetector) -> None:
     """Input arrays may be read-only, and are left as they are."""
     world = planted_world()
     for part in world:
@@ -138,7 +127,7 @@ def check_read_only_input(detector: VectorDetector) -> None:
     _id_scores(detector, world)
 
 
-def check_seeded(detector: VectorDetector) -> None:
+def _check_seeded(detector: VectorDetector) -> None:
     """The same seed gives the same scores; the global random generator is neither read nor written."""
     np.random.seed(1)  # noqa: NPY002
     first = _id_scores(detector, planted_world())
@@ -148,7 +137,7 @@ def check_seeded(detector: VectorDetector) -> None:
     np.testing.assert_array_equal(_id_scores(copy.copy(detector), planted_world()), first)
 
 
-def check_extreme_temperatures(detector: VectorDetector) -> None:
+def _check_extreme_temperatures(detector: VectorDetector) -> None:
     """Scores stay finite at temperatures 1e-3 and 1, for images equal to a label, opposite to one, or a wild word."""
     if "temperature" not in detector.params():
         return
@@ -158,21 +147,21 @@ def check_extreme_temperatures(detector: VectorDetector) -> None:
             assert np.isfinite(_scores(fitted, world, images)).all()
 
 
-def check_save_and_load(detector: VectorDetector) -> None:
+def _check_save_and_load(detector: VectorDetector) -> None:
     """A detector restored from its parameters and arrays scores exactly as before."""
     world, fitted = _fitted(detector)
     restored = type(fitted)(**fitted.params()).restore(fitted.state())
     np.testing.assert_array_equal(_scores(restored, world, world.ood_images), _scores(fitted, world, world.ood_images))
 
 
-def check_float32(detector: VectorDetector) -> None:
+def _check_float32(detector: VectorDetector) -> None:
     """Vectors in float32 give nearly the scores of float64."""
     world = planted_world()
     single = _id_scores(copy.copy(detector), world.changed(lambda part: part.astype(np.float32)))
     np.testing.assert_allclose(single, _id_scores(detector, world), rtol=1e-3, atol=1e-5)
 
 
-def check_refit(detector: VectorDetector) -> None:
+def _check_refit(detector: VectorDetector) -> None:
     """Fitting again forgets the first fit; a fit that fails leaves nothing to score with."""
     other = planted_world(n_labels=20, seed=1)
     fresh = _id_scores(copy.copy(detector), other)
@@ -184,7 +173,7 @@ def check_refit(detector: VectorDetector) -> None:
             raise AssertionError("a fit that failed was passed over")
 
 
-def check_planted_world(detector: VectorDetector) -> None:
+def _check_planted_world(detector: VectorDetector) -> None:
     """ID images score above OOD images: AUROC over 0.99, at a temperature and sizes that suit so small a world."""
     warm = {} if detector.own_temperature or "temperature" not in detector.params() else {"temperature": 0.1}
     detector = replace(detector, **detector.in_small_world, **warm)  # type: ignore[type-var]
@@ -194,16 +183,16 @@ def check_planted_world(detector: VectorDetector) -> None:
 
 
 DETECTOR_CHECKS: list[Callable[[VectorDetector], None]] = [
-    check_shape_and_dtype,
-    check_order_and_batch,
-    check_rotation,
-    check_read_only_input,
-    check_seeded,
-    check_extreme_temperatures,
-    check_save_and_load,
-    check_float32,
-    check_refit,
-    check_planted_world,
+    _check_shape_and_dtype,
+    _check_order_and_batch,
+    _check_rotation,
+    _check_read_only_input,
+    _check_seeded,
+    _check_extreme_temperatures,
+    _check_save_and_load,
+    _check_float32,
+    _check_refit,
+    _check_planted_world,
 ]
 
 

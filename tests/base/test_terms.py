@@ -2,7 +2,7 @@
 
 import pytest
 
-from outword.base.terms import familiarity, is_known, through
+from outword.base.terms import is_known, read_flag, through
 from outword.encoders import Coverage
 
 
@@ -11,4 +11,4 @@ def test_flags_of_coverage():
     assert [Coverage("crane", flag).familiarity for flag in flags] == ["known", "through", "head noun only", "unknown"]
     assert [is_known(flag) for flag in flags] == [True, True, False, False]
     with pytest.raises(ValueError, match="a flag must be one of known, through, head noun only, unknown, got 'well'"):
-        familiarity("well")
+        read_flag("well")

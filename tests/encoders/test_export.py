@@ -413,7 +413,7 @@ def test_the_verb(made, tmp_path):
 def test_the_verb_prints_the_card(made, tmp_path, monkeypatch):
     encoder, _ = made("open_clip-vit")
     asked = {}
-    monkeypatch.setattr("outword.encoders.get_encoder", lambda name, **options: asked.update(options) or encoder)
+    monkeypatch.setattr("outword.functions.get_encoder", lambda name, **options: asked.update(options) or encoder)
     call = ["export", encoder.name, "-o", str(tmp_path / "x"), "--json", "--resize", "bilinear"]
     result = CliRunner().invoke(main, call)
     assert json.loads(result.stdout) == json.loads((tmp_path / "x" / CARD).read_text())
@@ -424,7 +424,20 @@ def test_the_verb_prints_the_card(made, tmp_path, monkeypatch):
 def test_the_verb_wants_a_model_of_torch(name, tmp_path):
     result = CliRunner().invoke(main, ["export", name, "-o", str(tmp_path / "x")])
     assert result.exit_code == 2
-    assert "runs as it is, without torch" in result.stderr
+    assert "is used as it is" in result.stderr
+
+
+def test_from_python_an_encoder_is_exported_as_by_the_verb(made, tmp_path):
+    encoder, folder = made("open_clip-vit")
+    said = []
+    card = outword.export(encoder, tmp_path / "x", say=said.append)
+    assert (card["fingerprint"], said) == (
+        json.loads((folder / CARD).read_text())["fingerprint"],
+        ["writing image.onnx", "writing text.onnx", "comparing with torch"],
+    )
+    with pytest.raises(ParameterError, match="mini is used as it is"):
+        outword.export(outword.encoders.get_encoder("mini"), tmp_path / "y")
+    assert not (tmp_path / "y").exists()
 
 
 def test_by_name_an_export_stands_for_its_original(made, tmp_path, words_file):

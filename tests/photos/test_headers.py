@@ -13,10 +13,10 @@ from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, TiffImagePlug
 
 from helpers.bad_images import encoded, picture, png_header
 from helpers.room import asked_room
-from outword.errors import ImageError, LargeImageError
+from outword.errors import ImageError
 from outword.photos import avif, boxes, budget, decode, headers, plan, walk
 from outword.photos.budget import Budget
-from outword.photos.decode import Jpeg, open_image, with_image
+from outword.photos.decode import Jpeg, LargeImageError, open_image, with_image
 from outword.photos.headers import check_parts, decoding_cost
 from outword.photos.png import Png
 from outword.photos.sources import patterns, tar

@@ -78,7 +78,7 @@ def test_the_command_line_and_the_checks_pick_it_up(site, tmp_path):
 
 ABSTRACT = """
 from dataclasses import dataclass
-from outword.maths.methods.base import VectorDetector
+from outword.plugins import VectorDetector
 from outword_topk import TopK
 
 @dataclass
@@ -116,15 +116,14 @@ def test_what_cannot_be_loaded_is_left_out_with_a_warning_and_the_rest_works(sit
 
 
 OTHERS = """
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from outword.encoders.mini.encoder import Mini
-from outword.maths.mining import Miner
-from outword.photos.sources.base import Kind
-from outword.words.corpora import make_corpus
+from outword.encoders import get_encoder
+from outword.plugins import Kind, Miner, make_corpus
 
 @dataclass
 class Last(Miner):
@@ -136,7 +135,7 @@ class Last(Miner):
 
 def encoder(name, device="cpu"):
     "mini under another name"
-    made = Mini()
+    made = copy(get_encoder("mini"))
     made.name = name
     return made
 

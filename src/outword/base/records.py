@@ -30,6 +30,7 @@ def read_record(kind: type[T], table: Mapping[str, Any], where: str, see: str = 
 
 def _value(hint: Any, value: Any, where: str, see: str) -> Any:
     """A value as its annotation wants it."""
+    hint = getattr(hint, "__supertype__", hint)  # of a `NewType`
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return value

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, NewType, cast, get_args
 
 Side = Literal["in", "out"]  # of a threshold
 VerdictName = Literal["in", "out", "uncalibrated"]  # "uncalibrated" where there is no threshold
 Basis = Literal["calibrated", "reference", "batch", "formula"]  # what a threshold rests on; "formula": on no photos
 Familiarity = Literal["known", "through", "head noun only", "unknown"]  # how an encoder knows a label, best first
+Flag = NewType("Flag", str)  # the same with the broader name: "through bird"
 
 IN: Final = "in"
 OUT: Final = "out"
 UNCALIBRATED: Final = "uncalibrated"
 
 
-def through(name: str) -> str:
+def through(name: str) -> Flag:
     """The flag of a label that an encoder knows through a broader name.
 
     >>> through("bird")
     'through bird'
     """
-    return f"through {name}"
+    return Flag(f"through {name}")
 
 
-def familiarity(flag: str) -> Familiarity:
-    """How an encoder knows a label with this flag (`outword.encoders.Coverage`); `ValueError` for what is no flag.
+def read_flag(text: str) -> Flag:
+    """A flag that an encoder or a file gives (`outword.encoders.Coverage`); `ValueError` for what is none."""
+    if not text.startswith(through("")) and text not in get_args(Familiarity):
+        raise ValueError(f"a flag must be one of {', '.join(get_args(Familiarity))}, got {text!r}")
+    return Flag(text)
 
-    >>> familiarity("through bird"), familiarity("head noun only")
+
+def familiarity(flag: Flag) -> Familiarity:
+    """How an encoder knows a label with this flag.
+
+    >>> familiarity(through("bird")), familiarity(read_flag("head noun only"))
     ('through', 'head noun only')
     """
-    known = "through" if flag.startswith(through("")) else flag
-    if known not in get_args(Familiarity):
-        raise ValueError(f"a flag must be one of {', '.join(get_args(Familiarity))}, got {flag!r}")
-    return cast("Familiarity", known)
+    return "through" if flag.startswith(through("")) else cast("Familiarity", flag)
 
 
-def is_known(flag: str) -> bool:
+def is_known(flag: Flag) -> bool:
     """Whether an encoder knows a label with this flag by its whole name, be it through a broader one."""
     return familiarity(flag) in ("known", "through")

@@ -10,7 +10,6 @@ import click
 from outword.cli.choices import Named
 from outword.cli.options import resize_option
 from outword.cli.progress import say, show
-from outword.errors import ParameterError
 
 
 @click.command("export")
@@ -26,7 +25,7 @@ from outword.errors import ParameterError
 @resize_option
 @click.option("--force", is_flag=True, help="Write it even if it comes out far from the original (cosine below 0.99).")
 @click.option("--json", "as_json", is_flag=True, help="Print the folder's card as JSON.")
-def command(encoder: str, output: str, precision: str, force: bool, as_json: bool, resize: Any) -> None:
+def command(encoder: str, output: str, precision: Any, force: bool, as_json: bool, resize: Any) -> None:
     """Write ENCODER to a folder: both towers, tokenizer and preprocessing. Needs torch now, but never again.
 
     The folder is compared with torch before it is kept. Prints its path; use it as onnx:PATH wherever an encoder is
@@ -37,24 +36,12 @@ def command(encoder: str, output: str, precision: str, force: bool, as_json: boo
       outword export clip-vit-b-16 -o clip-int8 --precision int8
       outword fit labels.txt --encoder onnx:clip-int8
     """
-    from outword.base.extras import require
-    from outword.encoders import get_encoder
-    from outword.encoders.names import canonical, parse
+    import outword
 
-    library = parse(canonical(encoder)).library
-    if library == "clipn":
-        raise ParameterError(f"{encoder} is not exported: the tower that says no would be lost", hint="use it as it is")
-    if library not in ("open_clip", "hf"):
-        raise ParameterError(f"{encoder} runs as it is, without torch", hint="export an encoder of torch")
-    for module in ("torch", "onnx", "onnxscript"):
-        require(module, "export", "hf,export" if library == "hf" else "clip,export")
-    from outword.encoders.onnx.export import check_target, export
-    from outword.encoders.torch.towers import Towers
+    def step(line: str) -> None:
+        say(f"{line} ...")
 
-    check_target(output)
-    loaded = get_encoder(encoder, resize=resize, device="cpu", precision="fp32")
-    assert isinstance(loaded, Towers)
-    card = export(loaded, output, precision=precision, force=force, report=lambda line: say(f"{line} ..."))
+    card = outword.export(encoder, output, precision=precision, resize=resize, force=force, say=step)
     for tower, cosine in card["cosine"].items():
         say(f"{tower}: cosine to torch {cosine['min']:.5f} at least, {cosine['mean']:.5f} on average, of {cosine['n']}")
     total = sum(file["bytes"] for file in card["files"].values())

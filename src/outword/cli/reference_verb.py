@@ -37,16 +37,17 @@ def command(photos: tuple[str, ...], encoder: str, as_json: bool, column: str | 
       outword reference holiday/ --encoder clip-vit-b-16
       outword reference --encoder clip-vit-b-16
     """
+    import outword
     from outword.encoders import get_encoder
-    from outword.vectors.reference import find_reference, keep_reference, make_reference
+    from outword.vectors.reference import find_reference, kept_path
 
     loaded = get_encoder(encoder, **runtime)
     if not photos:
         _tell(loaded, find_reference(loaded), as_json)
         return
     with Progress("images") as progress:
-        made = make_reference(loaded, photos, column=column, report=progress)
-    path = str(keep_reference(loaded, made.reference))
+        made = outword.reference(photos, encoder=loaded, column=column, report=progress)
+    path = str(kept_path(loaded.fingerprint))
     for name, reason in made.failed:
         say(f"left out {name!r}: {reason}")
     say(_counts(made))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from outword.base.terms import Flag
 from outword.words.kinds import Kinds, Meaning
 from outword.words.prompts import Prompts
 
@@ -92,7 +93,7 @@ class Card:
     kinds: Kinds | Literal["auto"]
     keep_label_words: bool = False
     label_prompts: Mapping[str, str] = field(default_factory=dict)
-    coverage: Mapping[str, str]
+    coverage: Mapping[str, Flag]
     id_images: IdImagesCard | None = None
     fpr: float | None
     meanings: tuple[Meaning, ...]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from outword.base.files import PathLike
 from outword.base.prediction import with_kind
 from outword.base.reports import Report, quiet
-from outword.base.terms import UNCALIBRATED, Basis, is_known
+from outword.base.terms import UNCALIBRATED, Basis, Flag, is_known
 from outword.base.wording import counted
 from outword.detector import artifact
 from outword.detector.calibration import calibrate, score_photos
@@ -131,7 +131,7 @@ class Detector:
         return artifact.fingerprint(self._saved())
 
     @property
-    def coverage(self) -> Mapping[str, str]:
+    def coverage(self) -> Mapping[str, Flag]:
         """How well the encoder knows each label; empty when it cannot tell."""
         return self.card.coverage
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from outword._version import __version__
 from outword.base.files import PathLike
 from outword.base.reports import Report, quiet
+from outword.base.terms import Flag
 from outword.detector.card import Card, CorpusCard, EncoderCard, IdImagesCard, MethodCard, MinerCard
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
@@ -222,7 +223,7 @@ def prepare(
 def _positives(
     recipe: Recipe,
     labels: Mapping[str, Label],
-    coverage: Mapping[str, str],
+    coverage: Mapping[str, Flag],
     label_cache: LabelCache | None,
     report: Report,
 ) -> Positives:

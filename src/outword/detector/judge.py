@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.prediction import Prediction, Shares
-from outword.base.terms import IN, OUT, UNCALIBRATED, VerdictName
+from outword.base.terms import IN, OUT, UNCALIBRATED, Flag, VerdictName
 from outword.detector.inputs import check_handed
 from outword.encoders.base import Pixels, Vectors
 from outword.encoders.reading import Chunk
@@ -44,7 +44,7 @@ class Explanation(Prediction):
     """
 
     cut: str
-    coverage: dict[str, str]
+    coverage: dict[str, Flag]
     in_use: dict[str, float]
 
     @property

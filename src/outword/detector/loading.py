@@ -13,7 +13,7 @@ import numpy as np
 from outword.base.checks import number
 from outword.base.files import PathLike
 from outword.base.records import read_record
-from outword.base.terms import familiarity
+from outword.base.terms import read_flag
 from outword.detector import artifact
 from outword.detector.card import Card, EncoderCard
 from outword.detector.detector import ALIKE, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
@@ -185,7 +185,7 @@ def _read_card(stored: Mapping[str, Any]) -> Card:
     card = read_record(Card, known, "the card", "outword fit")
     number("temperature", card.encoder.temperature, above=0, hint="fit it again")
     for flag in card.coverage.values():
-        familiarity(flag)
+        read_flag(flag)
     if len(card.encoder.fingerprint) != 64:
         raise ValueError("the encoder's fingerprint is not whole")
     if stray := card.encoder.options.keys() - {"resize"}:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.reports import Report, quiet
-from outword.base.terms import Familiarity, familiarity, is_known
+from outword.base.terms import Familiarity, Flag, familiarity, is_known, read_flag
 from outword.detector.recipe import Recipe
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
@@ -37,29 +37,29 @@ class Positives:
     vectors: Vectors
 
 
-def mostly_unknown(coverage: Mapping[str, str]) -> bool:
+def mostly_unknown(coverage: Mapping[str, Flag]) -> bool:
     """Whether the encoder does not know half of the labels, or more; without coverage it is taken to know them.
 
-    >>> mostly_unknown({"forest": "unknown", "dog": "known"}), mostly_unknown({})
+    >>> mostly_unknown({"forest": Flag("unknown"), "dog": Flag("known")}), mostly_unknown({})
     (True, False)
     """
     return bool(coverage) and sum(not is_known(flag) for flag in coverage.values()) >= len(coverage) / 2
 
 
-def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, str]:
+def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, Flag]:
     """How well the encoder knows each label, under its best known name or kind by hand; empty where it cannot tell."""
     names = {shown: [*map(nouns().spelled, label.names), *label.kinds] for shown, label in labels.items()}
     told = coverage_of(encoder, [name for some in names.values() for name in some])
-    flags = iter(one.flag for one in told)
+    flags = iter(read_flag(one.flag) for one in told)
     return {shown: min((next(flags) for _ in some), key=_rank) for shown, some in names.items()} if told else {}
 
 
-def _rank(flag: str) -> int:
+def _rank(flag: Flag) -> int:
     return get_args(Familiarity).index(familiarity(flag))
 
 
 def make_positives(
-    recipe: Recipe, labels: Mapping[str, Label], coverage: Mapping[str, str], report: Report = quiet
+    recipe: Recipe, labels: Mapping[str, Label], coverage: Mapping[str, Flag], report: Report = quiet
 ) -> Positives:
     """Find what the labels mean, and encode their names and kinds.
 
@@ -93,7 +93,7 @@ def row_sentences(recipe: Recipe, labels: Mapping[str, Label], meanings: Sequenc
     return found
 
 
-def kinds_in_use(recipe: Recipe, coverage: Mapping[str, str]) -> Kinds:
+def kinds_in_use(recipe: Recipe, coverage: Mapping[str, Flag]) -> Kinds:
     """Which kinds labels are given: "auto" is for the known ones where the encoder tells, else for all.
 
     Where it does not know most of the labels, it is for none: the kinds of the few that it knows would drown the rest.

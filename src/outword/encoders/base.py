@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.base.terms import Familiarity, familiarity
+from outword.base.terms import Familiarity, familiarity, read_flag
 from outword.encoders.loader import Loader
 from outword.encoders.reading import read_photos
 from outword.errors import InputError, ParameterError
@@ -38,7 +38,7 @@ class Coverage:
     @property
     def familiarity(self) -> Familiarity:
         """The same without the parent."""
-        return familiarity(self.flag)
+        return familiarity(read_flag(self.flag))
 
 
 class Encoder(ABC):

@@ -22,7 +22,7 @@ from PIL.ImageFile import ImageFile
 
 from outword.base.extras import EXTRAS, lacking
 from outword.base.files import PathLike, sha256_file
-from outword.errors import ImageError, InputError, LargeImageError, OutwordError
+from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.budget import SMALL, decoding
 from outword.photos.formats import HEAD, format_of
 from outword.photos.headers import (
@@ -78,6 +78,10 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+
+
+class LargeImageError(ImageError):
+    """An image is large, and only small ones were wanted; raised before any of its pixels is decoded."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from outword.base.prediction import BEST, COLUMNS, LABELS, NUMBER, TEXT, TEXTS, WORDS, Form, Prediction
+from outword.base.terms import Basis
 
 FIELDS = 10  # of an object; no request has as many
 Score = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e100, le=1e100)]
@@ -113,7 +114,7 @@ class ScoreAnswer(BaseModel):
 
     detector: str
     threshold: float | None
-    basis: str
+    basis: Basis
     results: list[Result]
 
 

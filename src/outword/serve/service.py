@@ -22,10 +22,9 @@ from outword.client import Info
 from outword.detector.detector import Detector
 from outword.detector.judge import judge, takes_vectors
 from outword.encoders.reading import Chunk, Photo, Span, gathered, read_photo
-from outword.errors import LargeImageError
 from outword.maths.kernels.threads import blas
 from outword.maths.reference import ladder
-from outword.photos.decode import Blob
+from outword.photos.decode import Blob, LargeImageError
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import FEWEST_TOGETHER, Limits

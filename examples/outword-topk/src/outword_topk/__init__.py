@@ -7,9 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from outword.base.checks import whole_number
-from outword.maths.methods.base import VectorDetector
-from outword.maths.numerics import Array
+from outword.plugins import Array, VectorDetector, whole_number
 
 
 @dataclass

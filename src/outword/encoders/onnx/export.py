@@ -22,6 +22,7 @@ from torch import Tensor
 from outword._version import __version__
 from outword.base.extras import quiet_logs, require
 from outword.base.files import PathLike, free_folder, sha256_file, whole_folder
+from outword.base.reports import Say, quiet
 from outword.encoders import bpe
 from outword.encoders.base import Vectors, in_short
 from outword.encoders.onnx import encoder as exported
@@ -44,7 +45,7 @@ def export(
     *,
     precision: str = "fp32",
     force: bool = False,
-    report: Callable[[str], None] = lambda line: None,
+    say: Say = quiet,
 ) -> dict[str, Any]:
     """Write both towers, tokenizer and preprocessing to the folder `path`, and give its card.
 
@@ -66,7 +67,7 @@ def export(
         form = _write_tokenizer(encoder.model, folder / TOKENIZER)
         names = [TOKENIZER]
         for file, tower in ((IMAGE, _image_tower(encoder.model)), (TEXT, _text_tower(encoder.model))):
-            report(f"writing {file}")
+            say(f"writing {file}")
             model = graph.tidy(_traced(tower), tower.shape, encoder.dim)
             model = graph.quantize(model) if precision == "int8" else model
             names += graph.write(model if precision == "fp32" else graph.halve(model), folder / file)
@@ -74,7 +75,7 @@ def export(
         card["files"] = {n: {"sha256": sha256_file(folder / n), "bytes": (folder / n).stat().st_size} for n in names}
         card["fingerprint"] = exported.fingerprint(card)
         _write_card(folder, card)
-        report("comparing with torch")
+        say("comparing with torch")
         card["cosine"] = _compare(encoder, exported.OnnxEncoder(folder, name=encoder.name))
         card["forced"] = _refuse(card["cosine"], precision, force)
         _write_card(folder, card)

@@ -18,6 +18,8 @@ from outword.errors import InputError, NotFittedError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, to_numpy, using
 from outword.maths.kernels.evidence import Evidence, largest
 from outword.maths.kernels.rows import in_blocks
+from outword.maths.methods.given import Classes as Classes  # noqa: PLC0414  # plug-ins have it from here
+from outword.maths.methods.given import given_classes, given_negatives, given_owners, given_rows
 from outword.maths.methods.needs import Need as Need  # noqa: PLC0414  # plug-ins have it from here
 from outword.maths.methods.needs import of_photo
 from outword.maths.methods.requests import FitRequest, Inputs, ScoreRequest
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 SMALLEST_TEMPERATURE = 1e-6
 GIVEN = ("labels", "wild", "owners", "negatives")  # what `fit` was given and `state` has
-Classes = NDArray[np.int64]
 T = TypeVar("T")
 
 
@@ -127,15 +128,15 @@ class VectorDetector(ABC):
         """
         self._fitted = False
         self.check()
-        wants = self.wants()
-        y = None if labels is None and Need.LABELS not in wants else self._rows(Need.LABELS, "labels", labels)
+        wants, method = self.wants(), type(self).__name__
+        y = None if labels is None and Need.LABELS not in wants else given_rows(method, Need.LABELS, "labels", labels)
         dim = None if y is None else y.shape[1]
-        u = self._rows(Need.WILD, "wild", wild, dim) if Need.WILD in wants else None
+        u = given_rows(method, Need.WILD, "wild", wild, dim) if Need.WILD in wants else None
         learns = Need.ID_IMAGES in wants and not self.trains  # else it has learned on the images before
-        x = self._rows(Need.ID_IMAGES, "images", images, dim) if learns else None
-        classes = self._classes(image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
+        x = given_rows(method, Need.ID_IMAGES, "images", images, dim) if learns else None
+        classes = given_classes(method, image_labels, len(x)) if x is not None and Need.ID_LABELS in wants else None
         known = next((rows for rows in (y, u, x) if rows is not None), np.zeros((0, 0)))
-        no = self._negatives(negatives, known) if Need.NEGATIVES in wants else None
+        no = given_negatives(method, negatives, known) if Need.NEGATIVES in wants else None
         self._keep(known[:0] if y is None else y.copy(), None if u is None else u.copy(), owners, no)
         for name in self.learned:
             setattr(self, f"{name}_", None)
@@ -286,37 +287,6 @@ class VectorDetector(ABC):
         if learned is not None and learned[1].shape != (1, len(learned[0])):
             raise InputError("classes must be as many as there are logits", hint="fit it again")
 
-    def _rows(self, need: Need, name: str, values: ArrayLike | None, dim: int | None = None) -> NDArray[np.floating]:
-        """The rows of an input that must be there."""
-        if values is None or np.size(values) == 0:
-            raise InputError(
-                f"{type(self).__name__} needs {need.value}, got none", hint=f"pass {name}= with at least one row"
-            )
-        return matrix(values, name, dim)
-
-    def _negatives(self, values: ArrayLike | None, labels: NDArray[np.floating]) -> NDArray[np.floating]:
-        """As many vectors a set as there are rows of labels."""
-        given = np.zeros(0) if values is None else np.asarray(values)
-        sets = given[None] if given.ndim == 2 else given
-        if sets.ndim != 3 or not len(sets) or sets.shape[1:] != labels.shape:
-            n, dim = labels.shape
-            raise InputError(
-                f"{type(self).__name__} needs {Need.NEGATIVES.value} of shape (n_sets, {n}, {dim}), got "
-                f"{'none' if values is None else given.shape}",
-                hint="pass negatives= with a vector for each row of labels",
-            )
-        return matrix(sets.reshape(-1, sets.shape[2]), "negatives").reshape(sets.shape).copy()
-
-    def _classes(self, image_labels: ArrayLike | None, n_images: int) -> Classes:
-        found = np.asarray([] if image_labels is None else image_labels)
-        if found.shape != (n_images,) or found.dtype.kind not in "iu":
-            raise InputError(
-                f"{type(self).__name__} needs {Need.ID_LABELS.value}: image_labels must be ({n_images},) integers, got "
-                f"{'none' if image_labels is None else f'shape {found.shape}, dtype {found.dtype}'}",
-                hint="pass the class of each row of images",
-            )
-        return found.astype(np.int64)
-
     def _checked(self, images: ArrayLike, *, finite: bool = True) -> NDArray[np.floating]:
         if not self._fitted:
             raise NotFittedError(f"{type(self).__name__} must be fitted before it scores", hint="call fit(...)")
@@ -343,7 +313,7 @@ class VectorDetector(ABC):
                 hint="leave owners (kinds) away",
             )
         self.labels_, self.wild_, self.negatives_ = labels, wild, negatives
-        self.owners_ = None if owners is None else check_owners(owners, len(labels))
+        self.owners_ = None if owners is None else given_owners(owners, len(labels))
         self._banks: dict[tuple[str, Choice, float], Bank] = {}
         self._y = unit_rows(labels, "labels")
         if negatives is not None:
@@ -361,23 +331,6 @@ class VectorDetector(ABC):
     @abstractmethod
     def _score(self, images: Array) -> Array:
         """Score unit image vectors (n_images, dim)."""
-
-
-def check_owners(owners: ArrayLike, n_rows: int) -> NDArray[np.int64]:
-    """`owners` as (n_rows,) integers that go from 0 to the last label without a gap."""
-    found = np.asarray(owners)
-    if found.shape != (n_rows,) or found.dtype.kind not in "iu":
-        raise InputError(
-            f"owners must be ({n_rows},) integers, got shape {found.shape}, dtype {found.dtype}",
-            hint="one label for each row of labels",
-        )
-    found = found.astype(np.int64)
-    steps = np.diff(found, prepend=-1)
-    if not n_rows or steps[0] != 1 or steps.min() < 0 or steps.max() > 1:
-        raise InputError(
-            "owners must begin at 0, not decrease and leave out no label", hint="put the rows of a label side by side"
-        )
-    return found
 
 
 def _problem(kind: Any) -> str:
