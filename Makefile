@@ -62,10 +62,10 @@ $(VENV)/docs: pyproject.toml constraints.txt
 	touch $@ $(VENV)/core
 
 # First what has hashes, the tools that build the package among it, then torch and Triton, whose builds differ by machine
-$(VENV)/dev: pyproject.toml constraints.txt requirements.lock
+$(VENV)/dev: pyproject.toml lab/pyproject.toml constraints.txt requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(if $(LOCKED),$(PIP) install --quiet --no-compile --no-deps --require-hashes --requirement requirements.lock)
-	$(PIP) install --quiet --no-compile $(PINS) $(if $(LOCKED),--no-build-isolation) --editable ".[dev]"
+	$(PIP) install --quiet --no-compile $(PINS) $(if $(LOCKED),--no-build-isolation) --editable ".[dev]" --editable lab
 	touch $@ $(VENV)/core $(VENV)/serve $(VENV)/docs
 
 clean:

@@ -21,16 +21,16 @@ from PIL import Image
 import outword
 from common import table
 from outword.encoders import Encoder, get_encoder
-from outword.learning.no_tower import Course, train_no
 from outword.maths.numerics import unit_rows
 from outword.metrics import auroc
 from outword.vectors.reader import vectors_of
 from outword.vectors.source import find_source
-from outword.world.phrases import captions
-from outword.world.render import render
-from outword.world.scenes import draw
-from outword.world.sets import world_sets
-from outword.world.things import seen
+from outword_lab.learning.no_tower import Course, train_no
+from outword_lab.world.phrases import captions
+from outword_lab.world.render import render
+from outword_lab.world.scenes import draw
+from outword_lab.world.sets import world_sets
+from outword_lab.world.things import seen
 
 ENCODER, SETS, TOGETHER = "world-m", ("id", "near", "other"), 500
 OF_SETS = {400: ("train",), 1_440: ("train", "reference")}  # photos that need not be drawn

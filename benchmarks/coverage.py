@@ -13,9 +13,9 @@ import argparse
 import numpy as np
 
 from common import table
-from outword.benchmark.run.bootstrap import half_widths, interval, resampled, seeds_resampled
 from outword.maths.numerics import Array
 from outword.metrics import auroc
+from outword_lab.benchmark.run.bootstrap import half_widths, interval, resampled, seeds_resampled
 
 METHODS, SEEDS, INSIDE, OUTSIDE, SAMPLES = 5, 5, 120, 200, 200
 GAP = 1.5  # between ID and OOD, in deviations of a score

@@ -62,7 +62,7 @@ def of_photos(args: argparse.Namespace, scratch: Path) -> list[Path]:
 
 def of_world(count: int, scratch: Path) -> list[Path]:
     """Photos of the world, half of them of its labels, as JPEGs."""
-    from outword.world.sets import world_sets
+    from outword_lab.world.sets import world_sets
 
     sets, files = world_sets(), []
     for kind in ("id", "other"):
@@ -83,7 +83,7 @@ def compared(name: str, files: list[Path], detector: str | None, decoders: tuple
     from outword.encoders.loader import Loader
     from outword.encoders.preprocess import Preprocess
     from outword.encoders.torch.feeding import device_loader
-    from outword.world.sets import world_sets
+    from outword_lab.world.sets import world_sets
 
     labels = BROAD.split(", ") if name != "world-m" else sorted(set(filter(None, world_sets()["id"].shown)))
     found = outword.load(detector) if detector else outword.fit(labels, encoder=name)

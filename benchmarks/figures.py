@@ -31,7 +31,7 @@ from PIL import Image
 
 import figure_tables as tables
 from figure_claims import numbered_tables, wrong_claims
-from outword.benchmark.toml import tomllib
+from outword_lab.benchmark.toml import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 REGISTRY = "benchmarks/figures.toml"
@@ -39,7 +39,12 @@ WORK = "build/figures"
 RESULTS = "benchmarks/results"
 # What vectors and rankings in the cache are made by: they are made anew when this changes, and only then.
 # Whole rooms where one takes part: a file that is added or moved inside of them is seen by itself.
-CACHED_BY = ("encoders", "photos", "vectors", "words", "world", "maths/kernels", "maths/mining", "maths/numerics.py")
+PACKAGES = ("src/outword", "lab/src/outword_lab")
+CACHED_BY = (
+    *(f"src/outword/{name}" for name in ("encoders", "photos", "vectors", "words", "maths/kernels", "maths/mining")),
+    "src/outword/maths/numerics.py",
+    *(f"lab/src/outword_lab/{name}" for name in ("encoders", "world")),
+)
 THREADS = "2"  # of figures of quality: a head that is trained (vos) rounds otherwise with another number of them
 APART = ("serve",)  # of the package: no figure of quality is made by it
 NEEDS = {
@@ -205,11 +210,12 @@ class Figures:
 
     def cache(self) -> Path:
         """Vectors and rankings that figures share."""
-        return self.root / WORK / f"cache@{self._hash([self.root / 'src/outword' / name for name in CACHED_BY])}"
+        return self.root / WORK / f"cache@{self._hash(self.root / place for place in CACHED_BY)}"
 
     def _mark(self, figure: Figure) -> str:
         apart = () if figure.kind == "speed" else APART
-        code = [path for path in sorted((self.root / "src/outword").iterdir()) if path.name not in apart]
+        every = [path for package in PACKAGES for path in sorted((self.root / package).iterdir())]
+        code = [path for path in every if path.name not in apart]
         parts = [self._hash(code), self._hash(scripts(figure.command, self.root)), figure.command]
         if "photos" in figure.needs and self.data:
             parts.append(self._hash([self.data]))

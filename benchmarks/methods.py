@@ -22,13 +22,9 @@ import numpy as np
 
 from bench_mini import PARENTS
 from common import OOD_SETS, Bench, parents, read_bench, table
-from outword.benchmark.run.catalogue import own_found
-from outword.benchmark.run.compare import applicable, mean_row, run_cells
-from outword.benchmark.run.measure import Cell, Place
-from outword.benchmark.run.photos import Photos
-from outword.benchmark.run.results import Row
-from outword.benchmark.run.suite import Entry
-from outword.benchmark.run.task import Task
+from outword.choosing.cell import Cell
+from outword.choosing.compare import Row, Tried, applicable, mean_row, run_cells
+from outword.choosing.photos import numbered
 from outword.detector.recipe import Recipe
 from outword.detectors import DETECTORS
 from outword.maths.numerics import Array
@@ -88,14 +84,9 @@ def halves(names: list[str], photos: Array, shown: Array, outside: dict[str, Arr
 
 def recipes(bench: Bench, drawn: Draw, words: Path, tell) -> dict[str, Recipe]:
     """Those of every method that applies, and of its variants; `tell` is told why the others do not."""
-    found = applicable(map(Entry, DETECTORS), bench.encoder, words=words, id_images=drawn.fit_on, tell=tell)
-    variants = (Entry(method, params=params) for method, params in VARIANTS)
+    found = applicable(map(Tried, DETECTORS), bench.encoder, words=words, id_images=drawn.fit_on, tell=tell)
+    variants = (Tried(method, params=params) for method, params in VARIANTS)
     return found | applicable(variants, bench.encoder, id_images=drawn.fit_on)
-
-
-def photos(name: str, vectors: Array) -> Photos:
-    """A set of vectors."""
-    return Photos(own_found(name, []), [str(number) for number in range(len(vectors))], vectors, [])
 
 
 def measure(bench: Bench, make, n_draws: int, words: Path) -> Iterator[list[list[Row]]]:
@@ -106,10 +97,10 @@ def measure(bench: Bench, make, n_draws: int, words: Path) -> Iterator[list[list
         if seed == 0:
             fitted = "no" if drawn.fit_on is None else str(len(drawn.fit_on.vectors))
             print(f"{len(drawn.names)} labels, {fitted} ID photos to fit on, {len(drawn.inside)} to score\n")
-        task = Task(dict.fromkeys(drawn.names, ""), np.arange(len(drawn.inside)), drawn.fit_on)
-        inside, outside = photos("ID", drawn.inside), [photos(name, vectors) for name, vectors in drawn.outside.items()]
-        places = {name: Place("ID", "mini", "", name) for name in found}
-        yield list(run_cells(Cell(places[name], found[name], task, inside, outside) for name in found))
+        labels, rows = dict.fromkeys(drawn.names, ""), np.arange(len(drawn.inside))
+        inside, outside = numbered("ID", drawn.inside), [numbered(*one) for one in drawn.outside.items()]
+        cells = {name: Cell(found[name], labels, inside, rows, outside, drawn.fit_on) for name in found}
+        yield list(run_cells(cells))
 
 
 def show(draws: list[list[list[Row]]], by_set: bool) -> str:
@@ -121,7 +112,7 @@ def show(draws: list[list[list[Row]]], by_set: bool) -> str:
         seconds = np.array([[r.fit_seconds, r.score_seconds] for r in same]).mean(axis=0)
         first = f"{100 * values[:, 0].mean():.2f} ± {100 * values[:, 0].std():.2f}"
         rest = [f"{100 * v:.1f}" for v in values[:, 1:].mean(axis=0)]
-        name = [same[0].entry, same[0].ood] if by_set else [same[0].entry]
+        name = [same[0].method, same[0].ood] if by_set else [same[0].method]
         lines.append((values[:, 0].mean(), [*name, first, *rest, *(f"{s:.2f}" for s in seconds)]))
     lines.sort(key=lambda line: -line[0])
     figures = ["AUROC ± sd", "AUPR (ID)", "AUPR (OOD)", "FPR95 (ID)", "FPR95 (OOD)", "fit s", "score s"]

@@ -28,13 +28,9 @@ import numpy as np
 
 from common import read_bench, table
 from outword.base.processors import usable_cpus
-from outword.benchmark.run.bootstrap import half_widths, resampled, seeds_resampled
-from outword.benchmark.run.catalogue import own_found
-from outword.benchmark.run.compare import applicable
-from outword.benchmark.run.photos import Photos
-from outword.benchmark.run.suite import Entry
-from outword.benchmark.run.tune import OUTSIDE, Tuned, tune_vectors
-from outword.benchmark.show.summary import with_few_errors
+from outword.choosing.compare import Tried, applicable
+from outword.choosing.photos import numbered
+from outword.choosing.tune import OUTSIDE, Tuned, tune_vectors
 from outword.detector.cuts import cut_by_reference
 from outword.encoders import Encoder
 from outword.encoders.base import Coverage, Pixels, Vectors
@@ -46,6 +42,8 @@ from outword.vectors.names import name_vectors
 from outword.vectors.reference import Reference
 from outword.words.labels import check_labels
 from outword.words.prompts import get_prompts
+from outword_lab.benchmark.run.bootstrap import half_widths, resampled, seeds_resampled
+from outword_lab.benchmark.show.summary import with_few_errors
 from tune import drawn, lists
 from verdicts import BROAD, make_task, read_photos
 
@@ -135,8 +133,8 @@ def tuned(
 ) -> Tuned:
     """What the command makes of photos of the classes, with the class of each, and of other things."""
     inside = IdImages(own[0].astype(np.float32), own[1], dict.fromkeys(labels, 1), [])
-    outside = Photos(own_found(OUTSIDE, []), [*map(str, range(len(others)))], others.astype(np.float32), [])
-    recipes = applicable([Entry(method) for method in methods], encoder, id_images=inside)
+    outside = numbered(OUTSIDE, others.astype(np.float32))
+    recipes = applicable([Tried(method) for method in methods], encoder, id_images=inside)
     return tune_vectors(recipes, check_labels(labels), inside, outside, tpr=tpr)
 
 

@@ -20,19 +20,19 @@ import numpy as np
 import torch
 
 from outword.base.extras import require
-from outword.benchmark.run.imagenet import classes
 from outword.detector.fitting import prepare
 from outword.detector.recipe import resolve
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.torch.towers import Towers
 from outword.encoders.torch.transformers import from_parts
-from outword.learning.methods.coop import CoOp
-from outword.learning.prompts import Task, learn
 from outword.maths.methods import DETECTORS, Need
 from outword.vectors.id_images import IdImages
-from outword.world.sets import WorldSet, world_sets
-from outword.world.things import COLOURS, seen
+from outword_lab.benchmark.run.imagenet import classes
+from outword_lab.learning.methods.coop import CoOp
+from outword_lab.learning.prompts import Task, learn
+from outword_lab.world.sets import WorldSet, world_sets
+from outword_lab.world.things import COLOURS, seen
 from perf.clip import MEAN, STD
 from perf.tables import Table, markdown
 

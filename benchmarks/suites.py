@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw
 
 from bench_folder import link
 from common import table
-from outword.world.sets import world_sets
+from outword_lab.world.sets import world_sets
 
 FOLDERS = ["broad", "names", "scenes"]
 SWEEPS = {

@@ -21,10 +21,9 @@ import numpy as np
 
 from bench_mini import PARENTS
 from common import OOD_SETS, Bench, parents, read_bench, table
-from outword.benchmark.run.catalogue import own_found
-from outword.benchmark.run.compare import applicable
-from outword.benchmark.run.photos import Photos
-from outword.benchmark.run.tune import OUTSIDE, Tuned, entries, tune_vectors, unrelated
+from outword.choosing.compare import applicable
+from outword.choosing.photos import Photos, numbered
+from outword.choosing.tune import OUTSIDE, Tuned, entries, tune_vectors, unrelated
 from outword.detector.recipe import METHOD
 from outword.maths.numerics import Array
 from outword.vectors.id_images import IdImages
@@ -104,7 +103,7 @@ def with_others(bench: Bench, one: List, size: int, draws: int) -> Iterator[Outc
     for seed in range(draws):
         rng = np.random.default_rng([seed, size])
         (own, rest), (given, held) = drawn(rng, len(one.inside), size), drawn(rng, len(others), size)
-        photos = Photos(own_found(OUTSIDE, []), [*map(str, given)], others[given], [])
+        photos = numbered(OUTSIDE, others[given])
         yield outcome(bench, one, own, photos, one.inside[rest], others[held])
 
 

@@ -1,6 +1,6 @@
 """Build the list of ImageNet's 1000 classes from registry and WordNet 3.0; a second run gives the same bytes.
 
-    python tools/build_imagenet.py --wordnet /usr/share/wordnet --out src/outword/benchmark/data/imagenet.tsv
+    python tools/build_imagenet.py --wordnet /usr/share/wordnet --out lab/src/outword_lab/benchmark/data/imagenet.tsv
 
 Takes the same inputs as tools/build_mini.py, so it needs what that needs. One line a class, in the order of ILSVRC:
 WordNet id, name, and the subsets of MCM that have it.

@@ -19,6 +19,7 @@ from pathlib import Path
 from generated import keep
 from outword.detectors import DETECTORS, Need, VectorDetector
 
+OURS = ("outword", "outword_lab")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
 INTRO = """\
 # Methods
@@ -52,7 +53,7 @@ def main() -> int:
 
 def build() -> str:
     """The page."""
-    methods = {name: kind for name, kind in DETECTORS.items() if kind.__module__.split(".")[0] == "outword"}
+    methods = {name: kind for name, kind in DETECTORS.items() if kind.__module__.split(".")[0] in OURS}
     needs = "\n".join(f"* **{need.value}**: {need.about}." for need in Need)
     sections = [f"## {name}\n\n{_section(kind)}" for name, kind in methods.items()]
     return "\n".join([INTRO, "## What each needs\n", _table(methods), "", needs, "", "\n\n".join(sections), ""])

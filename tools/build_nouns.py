@@ -34,7 +34,7 @@ from outword.words.forms import squeeze
 from outword.words.nouns import BLOCK, DATA, GLOSSES, NOUNS, gloss_filter
 from wordnet_db import WordNet, read_wordnet
 
-IMAGENET = Path(__file__).parents[1] / "src/outword/benchmark/data/imagenet.tsv"
+IMAGENET = Path(__file__).parents[1] / "lab/src/outword_lab/benchmark/data/imagenet.tsv"
 # What a photo may be said to look like, besides ImageNet's classes: what the concordance tags so often below one of
 # these (persons: far more often, since few of their names are of looks). Names that tell less (device) say too little.
 ROOTS = {

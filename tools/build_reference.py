@@ -6,7 +6,7 @@ BENCH_MINI has the folders imagenet, textures, scenes and flowers; a file's name
 src/outword/encoders/data/reference/KEY.safetensors: `vectors` in float16, and `card`, JSON with the name, the synset
 and the set of each. KEY is the fingerprint of the encoder, so that a stale file is never read.
 
-Names: of ImageNet's classes that of src/outword/benchmark/data/imagenet.tsv; of textures the adjective, without a
+Names: of ImageNet's classes that of `outword_lab.benchmark.run.imagenet`; of textures the adjective, without a
 synset; of scenes and flowers the noun. The synset of a scene is the only sense of its noun that WordNet files under
 objects or artifacts, that of a flower the only one under plants; where there are several ("street") it has none.
 """
@@ -18,12 +18,13 @@ from collections import Counter
 from functools import cache, partial
 from pathlib import Path
 
-from outword.encoders import get_encoder
-from outword.encoders.names import MINI
+from outword.encoders import Encoder, get_encoder
 from outword.vectors.reference import SHIPPED, Named, by_wnid, make_reference, shipped_path, write_reference
+from outword_lab.encoders.mini_float import REFERENCE
 from wordnet_db import WordNet, read_wordnet
 
-IMAGENET = Path(__file__).parents[1] / "src" / "outword" / "benchmark" / "data" / "imagenet.tsv"
+IMAGENET = Path(__file__).parents[1] / "lab" / "src" / "outword_lab" / "benchmark" / "data" / "imagenet.tsv"
+MINI = ("mini", "mini-float")
 FILED = {"scenes": ("noun.object", "noun.artifact"), "flowers": ("noun.plant",)}  # what photos of a set can show
 NOUNS = {"buildings": "building"}  # file names that are no noun of WordNet
 SETS = {"imagenet", "textures", *FILED}
@@ -41,6 +42,11 @@ def named(net: WordNet, classes: dict[str, str], path: str) -> Named:
     return Named(noun, f"n{senses[0]:08d}" if len(senses) == 1 else "", kind)
 
 
+def place(encoder: Encoder) -> Path:
+    """Where the reference of an encoder lies: the lab keeps that of its own."""
+    return encoder.own_reference or shipped_path(encoder.fingerprint)
+
+
 def main() -> None:
     """Build the files, and remove those of earlier encoders."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,13 +59,14 @@ def main() -> None:
     folders = sorted(args.photos / name for name in SETS)
     n_photos = sum(1 for folder in folders for _ in folder.iterdir())
     source = f"bench-mini, the {n_photos:,} photos of this project's benchmark"
+    places = {name: place(get_encoder(name)) for name in MINI}
     SHIPPED.mkdir(exist_ok=True)
-    for old in {*SHIPPED.glob("*.safetensors")} - {shipped_path(get_encoder(name).fingerprint) for name in MINI}:
+    for old in {*SHIPPED.glob("*.safetensors"), *REFERENCE.glob("*.safetensors")} - {*places.values()}:
         old.unlink()
     for name in [args.encoder] if args.encoder else MINI:
         encoder = get_encoder(name)
         made = make_reference(encoder, folders, named=known, source=source, report=lambda *said: print(*said, end="\r"))
-        path, of = shipped_path(encoder.fingerprint), made.reference
+        path, of = places[name], made.reference
         write_reference(path, encoder, of)
         print(f"\n{name}, {path.name}: {len(of)} photos, {path.stat().st_size / 1e6:.1f} MB, {made.n_repeats} repeats")
         print(f"{made.n_unreadable} unreadable", *made.failed, *Counter(of.sets).items())

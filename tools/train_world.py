@@ -26,11 +26,11 @@ from torch.nn import functional
 
 from outword.encoders.bpe import Bpe
 from outword.maths.metrics import auroc
-from outword.world.phrases import captions, corpus, is_positive
-from outword.world.render import render
-from outword.world.scenes import SIDE, Scenes, draw
-from outword.world.sets import world_sets
-from outword.world.things import ID_FAMILIES, seen, things
+from outword_lab.world.phrases import captions, corpus, is_positive
+from outword_lab.world.render import render
+from outword_lab.world.scenes import SIDE, Scenes, draw
+from outword_lab.world.sets import world_sets
+from outword_lab.world.things import ID_FAMILIES, seen, things
 from world_models import CONTEXT, MEAN, SIZES, STD, make_model, tokenizer_layout
 
 POOL = 400_000  # photos to train on, each with several captions

@@ -10,8 +10,8 @@ from typing import Any
 
 from outword.base.extras import require
 from outword.encoders import bpe
-from outword.world.phrases import EMPTY, FRAMES
-from outword.world.things import words
+from outword_lab.world.phrases import EMPTY, FRAMES
+from outword_lab.world.things import words
 
 CONTEXT = 24  # tokens that a text may have
 DIM = 128

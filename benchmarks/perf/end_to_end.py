@@ -185,7 +185,7 @@ def parts_table(by_labels: dict[int, dict[str, Any]]) -> Table:
 def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Seconds and memory by the number of files, both on logarithmic axes."""
     from outword.base.extras import require
-    from outword.benchmark.show.picture import STYLE
+    from outword_lab.benchmark.show.picture import STYLE
 
     matplotlib, plt = require("matplotlib"), require("matplotlib.pyplot")
     files, seconds, peak = ([row[name] for row in rows] for name in ("files", "s", "peak MB"))

@@ -12,6 +12,7 @@ from outword.detector.judge import judge, judge_chunks
 from outword.detectors import Debiased
 from outword.encoders.base import Encoder, Pixels
 from outword.encoders.reading import Chunk, Photo, Span
+from outword.words.kinds import Meaning
 from outword.words.prompts import get_prompts
 from perf.tables import Goal, Table, times
 
@@ -36,10 +37,10 @@ def detector_of(encoder: Encoder) -> Detector:
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    return Detector(scorer, labels, words, card_of(encoder), encoder=lambda: encoder)
+    return Detector(scorer, labels, words, card_of(encoder, labels), encoder=lambda: encoder)
 
 
-def card_of(encoder: Encoder) -> Card:
+def card_of(encoder: Encoder, labels: list[str]) -> Card:
     """What is known of a detector that nobody fitted."""
     return Card(
         method=MethodCard("debiased", {}),
@@ -48,7 +49,7 @@ def card_of(encoder: Encoder) -> Card:
         kinds="off",
         coverage={},
         fpr=None,
-        meanings=(),
+        meanings=tuple(Meaning(label) for label in labels),
     )
 
 

@@ -15,16 +15,19 @@ from outword._version import __version__
 from outword.errors import MissingExtraError, OutwordError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from outword.base.prediction import Prediction
-    from outword.benchmark.run.tune import tune
+    from outword.choosing.tune import tune
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
     from outword.detector.predictions import Predictions
     from outword.functions import embed, export, reference
-    from outword.learning.photo_words import read_words_per_image
     from outword.words.labels import read_labels
+
+    read_words_per_image: Callable[..., Any]
 
 __all__ = [
     "Detector",
@@ -39,7 +42,6 @@ __all__ = [
     "fit",
     "load",
     "read_labels",
-    "read_words_per_image",
     "reference",
     "tune",
 ]
@@ -56,9 +58,8 @@ _HOMES = {
     "fit": "detector.fitting",
     "load": "detector.loading",
     "read_labels": "words.labels",
-    "read_words_per_image": "learning.photo_words",
     "reference": "functions",
-    "tune": "benchmark.run.tune",
+    "tune": "choosing.tune",
 }
 _MODULES = (
     "client",
@@ -84,6 +85,10 @@ def __getattr__(name: str) -> Any:
     """Import what is public when it is first asked for."""
     if name in _HOMES:
         return getattr(import_module(f"outword.{_HOMES[name]}"), name)
+    if name == "read_words_per_image":
+        from outword.base.registry import FUNCTIONS
+
+        return FUNCTIONS[name]
     if name in _MODULES:
         try:
             return import_module(f"outword.{name}")

@@ -1,12 +1,21 @@
 """The methods, under their public name: `from outword.detectors import Debiased`."""
 
-# ruff: noqa: F403, F405  # what is exported is all that comes by the stars
+# ruff: noqa: F403, F405  # what is exported is all that comes by the star
 
-from outword.learning.methods import *
+from typing import Any
+
+from outword.base import lab
 from outword.maths.methods import *
 
 __all__ = [
-    "ASH", "CLIPN", "CSP", "DETECTORS", "EOE", "FA", "GLMCM", "KNN", "LAPT", "LSN", "MCM", "MSP", "NPOS", "ODIN", "SCT",
-    "VOS", "ZOC", "AdaNeg", "CoOp", "Debiased", "Energy", "Entropy", "GradNorm", "Grounded", "LoCoOp", "Mahalanobis",
-    "MaxLogit", "Need", "NegLabel", "NegPrompt", "ReAct", "Var", "VectorDetector", "ViM",
+    "ASH", "CSP", "DETECTORS", "EOE", "GLMCM", "KNN", "MCM", "MSP", "NPOS", "ODIN", "VOS", "AdaNeg", "Debiased",
+    "Energy", "Entropy", "GradNorm", "Grounded", "Mahalanobis", "MaxLogit", "Need", "NegLabel", "ReAct", "Var",
+    "VectorDetector", "ViM",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """The methods that come with `outword-lab`, such as `CoOp`."""
+    if name not in lab.CLASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return DETECTORS[lab.CLASSES[name]]

@@ -10,13 +10,13 @@ import pytest
 
 from outword.base import files
 from outword.base.files import read_lines, read_small, whole_file, whole_folder
-from outword.benchmark.run.suite import read_suite
 from outword.errors import InputError
-from outword.learning.captions import read_captions
-from outword.learning.photo_words import read_words_per_image
 from outword.scoring.marks import read_marks
 from outword.words.corpora import corpus, get_corpus
 from outword.words.label_lists import read_list
+from outword_lab.benchmark.run.suite import read_suite
+from outword_lab.learning.captions import read_captions
+from outword_lab.learning.photo_words import read_words_per_image
 
 
 def test_a_small_file(tmp_path):

@@ -9,8 +9,6 @@ import pytest
 
 import outword
 from outword.base.records import mistyped
-from outword.benchmark.run.results import ROWS, Results
-from outword.benchmark.run.suite import read_suite
 from outword.detector import artifact
 from outword.detector.artifact import Saved
 from outword.detector.judge import judge
@@ -18,6 +16,8 @@ from outword.errors import ArtifactError, InputError, OutwordError
 from outword.maths.thresholds import by_hand, read_threshold
 from outword.scoring.page import Summary
 from outword.words.labels import read_labels
+from outword_lab.benchmark.run.results import ROWS, Results
+from outword_lab.benchmark.run.suite import read_suite
 
 GONE = object()
 NASTY = [None, True, -1, 0.5, float("nan"), 10**400, 10**5000, "x", "\ud800", [], [["a"]], {"a": 1}, GONE]

@@ -21,9 +21,9 @@ from outword.encoders import ENCODERS, get_encoder
 from outword.encoders.loader import Loader
 from outword.encoders.mini.encoder import Mini
 from outword.errors import ImageError
-from outword.learning.captions import encode_captions
 from outword.maths.thresholds import fit_threshold
 from outword.scoring.stream import open_source, score_source
+from outword_lab.learning.captions import encode_captions
 
 GOOD = [str(PHOTOS / f"{name}.jpg") for name in ("cat", "coffee", "rocket", "brick", "clock")]
 DARK = str(PHOTOS / "galaxies.jpg")

@@ -485,7 +485,7 @@ def test_a_method_that_learned_the_classes_names_its_own(method, params, train, 
     told = [made.explain(photo) for photo in (CAT, COFFEE)]
     assert [t.labels[0][0] for t in told] == [LABELS[i] for i in logits.argmax(axis=1)]
     assert sum(share for _, share in told[0].labels) == pytest.approx(1)
-    assert told[0].words == []
+    assert told[0].words == ()
     swapped = [LABELS[1], LABELS[0], *LABELS[2:]]  # the photos do not change, so neither does what they are called
     other = outword.fit(swapped, method=method, id_images=train, **params)
     assert other.explain(CAT).labels[0][0] == told[0].labels[0][0]

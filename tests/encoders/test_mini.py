@@ -11,19 +11,14 @@ import pytest
 from PIL import Image
 
 import outword
-from helpers.cards import changed
 from outword.base.files import sha256_bytes, sha256_file
 from outword.encoders import get_encoder, ort
 from outword.encoders.mini import encoder
-from outword.encoders.mini.encoder import DATA, DATA_FLOAT, PREPROCESSING, TEXT_BATCH, Mini
+from outword.encoders.mini.encoder import DATA, PREPROCESSING, TEXT_BATCH, Mini
 from outword.encoders.names import parse
 from outword.encoders.texts import alike
 from outword.encoders.torch.models import files_of
-from outword.errors import ArtifactError, InputError
 from outword.testing import check_encoder
-from outword.vectors.embed import embed
-from outword.vectors.reference import find_reference
-from outword.vectors.store import open_store
 
 WORDS = [
     "tabby cat",
@@ -38,7 +33,7 @@ WORDS = [
 TEXTS = [f"a photo of a {word}" for word in WORDS]
 
 
-@pytest.fixture(scope="module", params=["mini", "mini-float"])
+@pytest.fixture(scope="module", params=["mini"])
 def mini(request):
     return get_encoder(request.param)
 
@@ -155,7 +150,7 @@ def test_demo_photos_find_their_names(mini):
     assert (images @ texts.T).argmax(axis=1).tolist() == list(range(len(names)))
 
 
-@pytest.mark.parametrize(("name", "folder"), [("mini", DATA), ("mini-float", DATA_FLOAT)])
+@pytest.mark.parametrize(("name", "folder"), [("mini", DATA)])
 def test_fingerprint_is_that_of_the_files(name, folder):
     card = json.loads((folder / "card.json").read_text())
     paths = {file: (folder if file == "image.onnx" else DATA) / file for file in card["files"]}
@@ -165,21 +160,6 @@ def test_fingerprint_is_that_of_the_files(name, folder):
     parts = {"files": card["files"], "preprocessing": card["preprocessing"]}
     assert card["fingerprint"] == sha256_bytes(json.dumps(parts, sort_keys=True).encode())
     assert sum(path.stat().st_size for path in files_of(parse(name))) < 36e6
-
-
-def test_both_have_the_same_texts_and_photos_of_their_own(pixels):
-    both = [get_encoder(name) for name in ("mini", "mini-float")]
-    assert both[0].fingerprint != both[1].fingerprint == both[0].text_fingerprint == both[1].text_fingerprint
-    np.testing.assert_array_equal(*(one.encode_texts(TEXTS) for one in both))
-    photos = sorted((Path(str(files("outword"))) / "demo" / "photos").glob("*.jpg"))
-    quick, slow = (one.encode_images(photos) for one in both)
-    assert 0.99 < np.median((quick * slow).sum(axis=1)) < 1
-
-
-def test_both_have_a_reference_of_the_same_photos():
-    quick, slow = (find_reference(get_encoder(name)) for name in ("mini", "mini-float"))
-    assert (quick.names, quick.wnids, quick.sets) == (slow.names, slow.wnids, slow.sets)
-    assert (quick.vectors != slow.vectors).any(axis=1).all()
 
 
 def test_integers_are_the_same_on_processors_that_add_products_in_16_bits():
@@ -198,31 +178,12 @@ def test_integers_are_the_same_on_processors_that_add_products_in_16_bits():
         assert (255 * np.minimum(pairs, 0).sum(axis=2)).min() >= -32768
 
 
-def test_what_was_made_with_mini_in_float_is_used_with_mini_float(tmp_path):
-    made = outword.fit(["tabby cat", "espresso"], encoder="mini-float")
-    made.card = changed(made.card, "encoder", name="mini")  # as it was called
-    made.save(tmp_path / "old.outword")
-    with pytest.warns(UserWarning, match=r"old\.outword was made with what is called mini-float now.*fit it again"):
-        found = outword.load(tmp_path / "old.outword")
-    assert found.encoder is get_encoder("mini-float")
-    with pytest.raises(ArtifactError, match="was made with the encoder mini-float, and mini is another one"):
-        outword.load(tmp_path / "old.outword", encoder="mini").encoder  # noqa: B018
-
-
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", ["mini", "mini-float"])
+@pytest.mark.parametrize("name", ["mini"])
 def test_a_detector_names_its_own(tmp_path, name):
     outword.fit(["tabby cat", "espresso"], encoder=name).save(tmp_path / "new.outword")
     found = outword.load(tmp_path / "new.outword")
     assert (found.card.encoder.name, found.encoder.name) == (name, name)
-
-
-def test_a_store_of_one_is_none_of_the_other(tmp_path):
-    photos = Path(str(files("outword"))) / "demo" / "photos"
-    embed(get_encoder("mini-float"), [photos / "cat.jpg"], tmp_path / "s")
-    quick = get_encoder("mini")
-    with pytest.raises(InputError, match=r"no embeddings of mini \(.*it has those of mini-float"):
-        open_store(tmp_path / "s", quick.fingerprint, quick.name)
 
 
 def test_towers_are_loaded_when_needed_and_torch_never():

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from helpers.tiny import DIM, open_clip
-from outword.encoders.torch.clipn import to_file
+from outword_lab.encoders.clipn import to_file
 
 CONFIG = {
     "embed_dim": DIM,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from outword.benchmark.run.bootstrap import interval, resampled
-from outword.benchmark.run.results import Outcome, Results, Row, Worst
-from outword.benchmark.run.suite import Entry, Suite
 from outword.metrics import aupr, auroc, fpr_at_tpr
+from outword_lab.benchmark.run.bootstrap import interval, resampled
+from outword_lab.benchmark.run.results import Outcome, Results, Row, Worst
+from outword_lab.benchmark.run.suite import Entry, Suite
 
 MINI = ("folder", "mini", "")
 VERSIONS = {"outword": "0.1", "numpy": "2.0"}

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from outword.world.render import render
-from outword.world.sets import world_sets
-from outword.world.things import ID_FAMILIES, seen
+from outword_lab.world.render import render
+from outword_lab.world.sets import world_sets
+from outword_lab.world.things import ID_FAMILIES, seen
 
 LABELS = list(seen(ID_FAMILIES))
 PROMPTED = [f"a photo of a {label}" for label in LABELS]

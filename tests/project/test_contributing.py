@@ -1,6 +1,10 @@
-"""CONTRIBUTING's guides, tried: the code blocks of "add a method, a source, an encoder, a verb" do what they say."""
+"""CONTRIBUTING's guides, tried: the code blocks of "add a method, a source, an encoder, a column, a verb" hold."""
 
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 import textwrap
 import zipfile
@@ -14,6 +18,7 @@ from click.testing import CliRunner
 import outword
 from conftest import PHOTOS
 from outword import cli
+from outword.base.prediction import ROW
 from outword.detectors import MaxLogit
 from outword.photos.sources import SOURCES
 from outword.testing import check_detector, check_encoder, planted_world
@@ -78,3 +83,73 @@ def test_the_verb_of_the_guide_counts_photos(written, monkeypatch, tmp_path):
     monkeypatch.setattr(cli, "VERBS", (*cli.VERBS, "count"))
     assert invoke("count", PHOTOS) == f"{len(list(PHOTOS.glob('*.jpg')))}\n"
     monkeypatch.delitem(sys.modules, "outword.cli.count_verb")
+
+
+def changed(root, diff):
+    """Apply a diff, given without line numbers, to a copy; gives the names of the files."""
+    names = []
+    for change in diff.split("--- ")[1:]:
+        name, *lines = change.splitlines()
+        before = "\n".join(line[1:] for line in lines if not line.startswith("+"))
+        after = "\n".join(line[1:] for line in lines if not line.startswith("-"))
+        text = (root / name).read_text()
+        assert text.count(before) == 1, name
+        (root / name).unlink()  # which is a link
+        (root / name).write_text(text.replace(before, after))
+        names.append(name)
+    return names
+
+
+COLUMN = """
+import asyncio, csv, json, sys
+import outword
+from outword.client import Result
+from outword.scoring import run
+from outword.serve import schemas
+from outword.serve.app import create_app
+from outword.serve.limits import Limits
+
+photo = sys.argv[1]
+detector = outword.fit(["tabby cat", "espresso"])
+for kind in ("csv", "jsonl"):
+    run(detector, photo, f"rows.{kind}", html="page.html")
+run(detector, photo, "parts/", html="parts.html")
+found = detector.predict(photo)
+found.to_csv("found.csv")
+app = create_app(detector, Limits())
+(columns,) = [route.endpoint for route in app.routes if route.path == "/columns"]
+record = found[0]
+print(json.dumps({
+    "right": record.margin == record.score - record.threshold,
+    "csv": next(csv.DictReader(open("rows.csv")))["margin"] == repr(record.margin),
+    "jsonl": json.loads(open("rows.jsonl").readline())["margin"] == record.margin,
+    "python": next(csv.DictReader(open("found.csv")))["margin"] == repr(record.margin),
+    "pandas": found.to_pandas().margin.tolist() == [record.margin],
+    "notebook": '<th scope="col">margin</th>' in found._repr_html_(),
+    "page": ["margin" in open(page).read() for page in ("page.html", "parts.html")] == [True, True],
+    "schema": "margin" in schemas.ScoreAnswer.model_json_schema()["$defs"]["Result"]["required"],
+    "answer": schemas.result_of(record).margin == record.margin,
+    "client": Result(photo, margin=1.5).margin == 1.5,
+    "export": {"name": "margin", "form": "number"} in asyncio.run(columns()),
+    "explain": detector.explain(photo).margin == record.margin,
+}))
+"""
+
+
+def test_a_column_is_added_in_four_files(tmp_path):
+    """On a copy of the package; the guide promises five at most."""
+    package = Path(outword.__file__).parent
+    shutil.copytree(package, tmp_path / "src" / "outword", copy_function=os.symlink)
+    diff = re.search(r"<!-- column -->\n```diff\n(.*?)```", GUIDE, flags=re.DOTALL).group(1)
+    assert len(set(changed(tmp_path, diff))) == 4
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    command = [sys.executable, "-c", COLUMN, str(PHOTOS / "cat.jpg")]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [what for what, right in json.loads(done.stdout).items() if not right] == []
+
+
+def test_the_page_can_write_every_form():
+    cells = (Path(outword.__file__).parent / "serve" / "static" / "exports.js").read_text()
+    known = re.search(r"const CELLS = \{.*?\n(.*?)\n\};", cells, flags=re.DOTALL).group(1)
+    assert {column.form.name for column in ROW} <= set(re.findall(r"^  (\w+):", known, flags=re.MULTILINE))

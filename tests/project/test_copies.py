@@ -5,6 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import outword
+import outword_lab
 
 FEWEST = 3  # statements, from which on a function is worth a home of its own
 
@@ -26,7 +27,9 @@ def statements(function):
 
 def test_no_function_is_a_copy_of_another():
     seen = defaultdict(list)
-    for path in sorted(Path(outword.__file__).parent.rglob("*.py")):
+    packages = [Path(package.__file__).parent for package in (outword, outword_lab)]
+    every = [path for package in packages for path in sorted(package.rglob("*.py"))]
+    for path in every:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 where = f"{path.name}:{node.lineno} {node.name}"

@@ -16,10 +16,10 @@ from common import Task  # noqa: E402
 from figure_claims import CLAIM, numbered_tables, wrong_claims  # noqa: E402
 from figures import CACHED_BY, NEEDS, Figure, Figures, read_figures, scripts, summary  # noqa: E402
 from fpr95 import differences, nearest_recall_fpr  # noqa: E402
-from outword.benchmark.toml import tomllib  # noqa: E402
 from outword.detectors import Debiased  # noqa: E402
 from outword.metrics import fpr_at_tpr  # noqa: E402
 from outword.testing import planted_world  # noqa: E402
+from outword_lab.benchmark.toml import tomllib  # noqa: E402
 from short_lists import printed  # noqa: E402
 
 PAGES = {
@@ -122,7 +122,7 @@ def test_a_sentence_that_its_table_contradicts(sentence, problem):
 def made(tmp_path):
     """A project of one page with one figure, and its output."""
     for room in CACHED_BY:
-        (tmp_path / "src/outword" / room).mkdir(parents=True)
+        (tmp_path / room).mkdir(parents=True)
     (tmp_path / "benchmarks/results").mkdir(parents=True)
     (tmp_path / "page.md").write_text(PAGE)
     (tmp_path / "output").write_text(OUTPUT)

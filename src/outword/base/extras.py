@@ -37,6 +37,7 @@ EXTRAS = {  # by package: the extra that brings it, and what it is for
     "rawpy": ("raw", "RAW"),
     **dict.fromkeys(("fastapi", "uvicorn", "python_multipart", "prometheus_client"), ("serve", "the service")),
 }
+_OF_LAB = {"lab": "", "bench": "[bench]"}  # extras that are the package outword-lab, with that extra of its own
 _declared: list[Any] = []  # torch forgets a declaration when its Library object is gone
 
 
@@ -77,7 +78,7 @@ def install(extra: str) -> str:
     try:
         origin = json.loads(distribution("outword").read_text("direct_url.json") or "{}")
         return f"pip install {_requirement(origin, extra)}"
-    except (PackageNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+    except (PackageNotFoundError, ValueError, LookupError, TypeError, AttributeError):
         return f'pip install "outword[{extra}]"'
 
 
@@ -85,16 +86,28 @@ def _requirement(origin: dict[str, Any], extra: str) -> str:
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 
-    url = urlsplit(origin["url"])
+    url, of_lab = urlsplit(origin["url"]), _OF_LAB.get(extra)
     if version := origin.get("vcs_info"):
-        return f'"outword[{extra}] @ {version["vcs"]}+{origin["url"]}@{version["commit_id"]}"'
+        place = f"{version['vcs']}+{origin['url']}@{version['commit_id']}"
+        whole = f"outword[{extra}] @ {place}"
+        return f'"{whole}"' if of_lab is None else f'"outword-lab{of_lab} @ {place}#subdirectory=lab"'
     path = Path(url2pathname(url.path))
     if url.scheme != "file" or not path.exists():
         raise KeyError(origin["url"])
+    if of_lab is not None:
+        return _in_clone(path, of_lab)
     if not path.is_dir():
         return f'"outword[{extra}] @ {origin["url"]}"'
     editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
     return f'{editable}"{"." if path == Path.cwd() else path}[{extra}]"'
+
+
+def _in_clone(path: Path, extra: str) -> str:
+    """The lab of a clone, with an extra of its own or without."""
+    if not (path / "lab").is_dir():
+        raise KeyError(path)
+    place = "./lab" if path == Path.cwd() else str(path / "lab")
+    return f'"{place}{extra}"' if extra else place
 
 
 def pyarrow() -> tuple[Any, Any]:

@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-def render(template: str, **values: Any) -> Markup:
-    """The HTML of a template, by its place in the package, such as "scoring/page.html", filled with values."""
+def render(template: str, package: str = "outword", /, **values: Any) -> Markup:
+    """The HTML of a template, by its place in a package, such as "scoring/page.html", filled with values.
+
+    Templates of another package find those of this one, too.
+    """
     from markupsafe import Markup
 
-    return Markup(_environment().get_template(template).render(values))
+    return Markup(_environment(package).get_template(template).render(values))
 
 
 def fill(sentence: str, *values: Any) -> Markup:
@@ -46,11 +49,11 @@ def _shown(value: Any) -> Any:
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def _environment(package: str) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("outword", "."),
+        loader=ChoiceLoader([PackageLoader(name, ".") for name in dict.fromkeys((package, "outword"))]),
         autoescape=True,
         finalize=_shown,
         trim_blocks=True,

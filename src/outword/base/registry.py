@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from threading import RLock
+from types import ModuleType
 from typing import Any, TypeVar
 
-from outword.errors import ParameterError, unknown
+from outword.base import lab
+from outword.errors import OutwordError, unknown
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -23,9 +24,11 @@ class Registry(Mapping[str, T]):
         [project.entry-points."outword.detectors"]
         topk = "outword_topk:TopK"
 
+    An entry point may be a module instead, which registers several itself, under the names that it chooses, when it is
+    imported.
+
     Messages call what a name stands for `kind`, and send to `see`, the command or page that lists the names. `problem`
     gives why a thing of another package cannot be used, "" if it can; `suffix` follows the name of an entry point.
-    `more` is a module of ours that registers some when it is imported, before those of other packages.
     """
 
     def __init__(
@@ -35,9 +38,8 @@ class Registry(Mapping[str, T]):
         see: str,
         problem: Callable[[Any], str] | None = None,
         suffix: str = "",
-        more: str = "",
     ) -> None:
-        self.kind, self.group, self.see, self._suffix, self._more = kind, group, see, suffix, more
+        self.kind, self.group, self.see, self._suffix = kind, group, see, suffix
         self._problem = problem or (lambda thing: "" if callable(thing) else "it is no function")
         self._things: dict[str, T] = {}
         self._about: dict[str, str] = {}
@@ -58,9 +60,9 @@ class Registry(Mapping[str, T]):
         self._load()
         return dict(self._about)
 
-    def unknown(self, name: str) -> ParameterError:
-        """Say that nothing has the name, with the nearest one as a suggestion."""
-        return unknown(self.kind, name, self, self.see)
+    def unknown(self, name: str) -> OutwordError:
+        """Say that nothing has the name, with the nearest one as a suggestion, or which package has it."""
+        return lab.missing(self.group, name) or unknown(self.kind, name, [*self, *lab.names(self.group)], self.see)
 
     def get(self, name: str, default: Any = None) -> Any:
         """What has the name, or `default`."""
@@ -90,14 +92,14 @@ class Registry(Mapping[str, T]):
             if self._loaded:
                 return
             self._loaded = True
-            if self._more:
-                import_module(self._more)
             from importlib.metadata import entry_points  # slow to import, and rarely needed
 
             for point in sorted(entry_points(group=self.group)):
                 name = point.name + self._suffix
                 try:
                     thing = point.load()
+                    if isinstance(thing, ModuleType):
+                        continue
                     taken = self._things.get(name, thing) is not thing
                     problem = f"there is a {self.kind} of that name already" if taken else self._problem(thing)
                 except Exception as error:  # a broken plugin must not take the others with it
@@ -106,3 +108,10 @@ class Registry(Mapping[str, T]):
                     warnings.warn(f"the {self.kind} {name} ({point.value}) is left out: {problem}", stacklevel=2)
                 else:
                     self.register(name)(thing)
+
+
+# Verbs of the command line, and lists of `outword list`, that another package adds.
+VERBS: Registry[Any] = Registry("verb", "outword.verbs", "outword --help")
+LISTS: Registry[Callable[[], list[dict[str, Any]]]] = Registry("list", "outword.lists", "outword list --help")
+# Functions that another package adds to modules of this one, such as `outword.read_words_per_image`.
+FUNCTIONS: Registry[Callable[..., Any]] = Registry("function", "outword.functions", "docs/api.md")

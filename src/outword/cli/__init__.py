@@ -12,16 +12,18 @@ from typing import Any
 import click
 
 from outword._version import __version__
+from outword.base import lab
 from outword.base.ending import WORDS, sign_of, terminable, watched
 from outword.base.extras import lacks_memory
+from outword.base.registry import VERBS as MORE_VERBS
 from outword.base.waiting import show_waits
 from outword.cli.failures import Failure, Group, failing
 from outword.cli.progress import Spinner, say
-from outword.errors import InputError, OutwordError
+from outword.errors import InputError, MissingExtraError, OutwordError
 
 VERBS = (
     "demo", "fit", "score", "filter", "calibrate", "explain", "serve", "tune", "compare",
-    "bench", "data", "embed", "reference", "train-no", "export", "pull", "list", "doctor", "cache", "completion",
+    "embed", "reference", "export", "pull", "list", "doctor", "cache", "completion",
 )  # fmt: skip
 
 
@@ -48,13 +50,18 @@ class Verbs(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs, in the order in which they are used."""
-        return list(VERBS)
+        return [*VERBS, *MORE_VERBS, *lab.names(MORE_VERBS.group, MORE_VERBS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb's command."""
-        if cmd_name not in VERBS:
+        if cmd_name in VERBS:
+            command = import_module(f"outword.cli.{cmd_name.replace('-', '_')}_verb").command
+        elif cmd_name in MORE_VERBS:
+            command = MORE_VERBS[cmd_name]
+        elif lacks := lab.missing(MORE_VERBS.group, cmd_name):
+            command = _missing(cmd_name, lacks)
+        else:
             return None
-        command = import_module(f"outword.cli.{cmd_name.replace('-', '_')}_verb").command
         assert isinstance(command, click.Command)
         return command
 
@@ -78,6 +85,17 @@ class Verbs(Group):
             where = f"{error.filename}: " if error.filename else ""
             told = InputError(f"{where}{error.strerror or error}", hint="check the path and the disk")
             raise Failure(told) from error
+
+
+def _missing(name: str, error: MissingExtraError) -> click.Command:
+    """A verb that is not installed: whatever it is given, it says which command brings it."""
+
+    def tell() -> None:
+        raise error
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    about = f"({lab.PACKAGE}, not installed: {error.hint})"
+    return click.Command(name, callback=tell, help=about, context_settings=anything, add_help_option=False)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from importlib import import_module
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from outword.base.registry import Registry
-from outword.errors import InputError, unknown
+from outword.base import lab
+from outword.base.registry import LISTS, Registry
+from outword.errors import InputError, MissingExtraError, unknown
 
 
 class Named(click.ParamType):  # type: ignore[type-arg]
@@ -22,7 +24,11 @@ class Named(click.ParamType):  # type: ignore[type-arg]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that begin as typed."""
-        return [CompletionItem(name) for name in registry(self.kind) if name.startswith(incomplete)]
+        try:
+            known = registry(self.kind)
+        except MissingExtraError:  # a list of another package
+            known = {}
+        return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
 
 REGISTRIES = {
@@ -31,22 +37,25 @@ REGISTRIES = {
     "methods": "outword.maths.methods:DETECTORS",
     "miners": "outword.maths.mining:MINERS",
 }
-KINDS = [*REGISTRIES, "prompts", "suites"]
+KINDS = [*REGISTRIES, "prompts", *LISTS, *lab.names(LISTS.group, LISTS)]
 
 
 def registry(kind: str) -> dict[str, str]:
     """Names and one line about each."""
     if kind in REGISTRIES:
-        module, _, name = REGISTRIES[kind].partition(":")
-        known: Registry[object] = getattr(import_module(module), name)
-        return known.about()
-    if kind == "suites":
-        from outword.benchmark.run.suite import read_suite, suite_names
+        return the_registry(kind).about()
+    if kind == "prompts":
+        from outword.words.prompts import PROMPTS
 
-        return {name: read_suite(name).title for name in suite_names()}
-    from outword.words.prompts import PROMPTS
+        return {name: prompts.label[0] for name, prompts in PROMPTS.items()}
+    return {row["name"]: row["about"] for row in LISTS[kind]()}
 
-    return {name: prompts.label[0] for name, prompts in PROMPTS.items()}
+
+def the_registry(kind: str) -> Registry[Any]:
+    """Where things of a kind are registered."""
+    module, _, name = REGISTRIES[kind].partition(":")
+    known: Registry[Any] = getattr(import_module(module), name)
+    return known
 
 
 def named(text: str, known: Collection[str], kind: str, see: str) -> list[str]:
@@ -64,5 +73,5 @@ def named(text: str, known: Collection[str], kind: str, see: str) -> list[str]:
         raise InputError("--methods must name at least one method, got none", hint=f'see "{see}"')
     for name in names:
         if name not in known:
-            raise unknown(kind, name, known, see)
+            raise known.unknown(name) if isinstance(known, Registry) else unknown(kind, name, known, see)
     return names

@@ -23,8 +23,7 @@ from outword.cli.options import (
 from outword.cli.progress import Progress, say, show, warn
 
 if TYPE_CHECKING:
-    from outword.benchmark.run.results import Row
-    from outword.benchmark.run.suite import Entry
+    from outword.choosing.compare import Row
 
 TITLES = {
     "method": "method",
@@ -88,7 +87,7 @@ def command(
       outword compare labels.txt --id pets/ --ood textures/ --ood places/ --id-images train/
     """
     import outword
-    from outword.benchmark.run.compare import applicable, compare, open_sets
+    from outword.choosing.compare import applicable, compare, open_sets, taking_part
     from outword.encoders import get_encoder
     from outword.maths.methods import DETECTORS, Need
     from outword.photos.sources.patterns import check_there
@@ -108,7 +107,7 @@ def command(
     photos: dict[str, Any] = {"by_hand": handed}
     if id_images:
         photos |= {"id_images": id_images, "stray": find_stray(used, id_images, [*names])}
-    recipes = applicable(_entries(chosen, kinds), used, corpus=corpus, words=words, sets=sets, tell=_tell, **photos)
+    recipes = applicable(taking_part(chosen, kinds), used, corpus=corpus, words=words, sets=sets, tell=_tell, **photos)
     meter = Progress("items")
     found = compare(recipes, names, sets, id_images=id_images, by_hand=handed, report=meter, tell=_tell)
     shown = {"method": [*recipes], "ood": [*_set_names(outside)] if by_set else []}
@@ -116,17 +115,9 @@ def command(
         show(line)
 
 
-def _entries(methods: Iterable[str], kinds: str | None) -> list[Entry]:
-    """The methods with the kinds that were asked for; those that learn the classes from photos have none."""
-    from outword.benchmark.run.suite import Entry
-    from outword.maths.methods import DETECTORS, Need
-
-    return [Entry(name, kinds=None if Need.ID_LABELS in DETECTORS[name].needs else kinds) for name in methods]
-
-
 def _metered(found: Iterator[list[Row]], meter: Progress, by_set: bool) -> Iterator[Row]:
     """The rows to print; the bar is on the screen only while the next ones are made."""
-    from outword.benchmark.run.compare import mean_row
+    from outword.choosing.compare import mean_row
 
     while True:
         with meter:
@@ -152,7 +143,7 @@ def _lines(kind: str, rows: Iterable[Row], shown: Mapping[str, Sequence[str]]) -
     `shown` has the methods and OOD sets that rows may have, which tell how wide the columns of a table must be.
     """
     names = [name for name in TITLES if name != "ood" or kind in ("csv", "json") or len(shown["ood"]) > 1]
-    found = ([row.entry if name == "method" else getattr(row, name) for name in names] for row in rows)
+    found = ([getattr(row, name) for name in names] for row in rows)
     if kind == "json":
         yield json.dumps([dict(zip(names, values, strict=True)) for values in found], indent=2)
         return

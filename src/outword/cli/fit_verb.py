@@ -363,14 +363,12 @@ def _hint_at_commas(detector: Detector, labels: str) -> None:
 
 
 def _warn_of_unknown(detector: Detector, labels: str) -> None:
-    from outword.encoders.names import WORLD
-
-    encoder, n_labels = detector.card.encoder.name, len(detector.coverage)
+    n_labels = len(detector.coverage)
     if unknown := sum(familiarity(flag) == "unknown" for flag in detector.coverage.values()):
         which = "the label is" if n_labels == 1 else f"{unknown} of {n_labels} labels {be(unknown)}"
         told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."
-        if encoder in WORLD:
-            say(f"{told} {encoder} knows a rendered world and nothing else (docs/world.md)", "red", bold=True)
+        if only := detector.encoder.knows:
+            say(f"{told} {detector.encoder.name} knows {only} and nothing else", "red", bold=True)
             return
         say(f"{told} It is not CLIP; real work wants:", "red", bold=True)
         say(f"  {_with_clip(detector, labels)}", "red", bold=True)

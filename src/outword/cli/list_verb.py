@@ -8,7 +8,10 @@ from typing import Any
 
 import click
 
-from outword.cli.choices import KINDS, registry
+from outword.base import lab
+from outword.base.extras import install
+from outword.base.registry import LISTS
+from outword.cli.choices import KINDS, REGISTRIES, registry, the_registry
 from outword.cli.progress import print_table, show
 
 
@@ -24,8 +27,7 @@ def command(kind: str, long: bool, as_json: bool) -> None:
       outword list methods
       outword list encoders --long
     """
-    more = {"encoders": _encoder, "methods": _method, "miners": _miner, "suites": _suite}.get(kind)
-    rows = [{"name": n, "about": about, **(more(n) if more else {})} for n, about in registry(kind).items()]
+    rows = _rows(kind)
     if as_json:
         show(json.dumps(rows, indent=2))
     elif long:
@@ -33,10 +35,30 @@ def command(kind: str, long: bool, as_json: bool) -> None:
         show("\n\n".join(told))
     else:
         titles = {"methods": ("name", "needs", "about"), "encoders": ("name", *_FACTS)}.get(kind, ("name", "about"))
-        any_model = [row for row in rows if kind == "encoders" and not row["size"]]
-        print_table(titles, [[_listed(row[title]) for title in titles] for row in rows if row not in any_model])
+        any_model = [row for row in rows if "form" in row and not row["size"]]
+        print_table(titles, [[_listed(row.get(title, "")) for title in titles] for row in rows if row not in any_model])
         if any_model:
             show("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in any_model))
+
+
+def _rows(kind: str) -> list[dict[str, Any]]:
+    """What there is of a kind; of what comes with `outword-lab` it is said so, and whether that is installed."""
+    if kind in LISTS or kind not in KINDS[: len(REGISTRIES) + 1]:
+        return LISTS[kind]()
+    more = {"encoders": _encoder, "methods": _method, "miners": _miner}.get(kind)
+    rows = [{"name": name, "about": about, **(more(name) if more else {})} for name, about in registry(kind).items()]
+    if kind not in REGISTRIES:
+        return rows
+    known = the_registry(kind)
+    of_lab = lab.names(known.group)
+    marked = [{**row, "package": lab.PACKAGE, "installed": True} if row["name"] in of_lab else row for row in rows]
+    return marked + [_missing(name) for name in lab.names(known.group, known)]
+
+
+def _missing(name: str) -> dict[str, Any]:
+    """A row for what comes with `outword-lab`, where that is not installed."""
+    how = f"comes with {lab.PACKAGE}: {install('lab')}"
+    return {"name": name, "about": how, "package": lab.PACKAGE, "installed": False}
 
 
 def _listed(value: Any) -> Any:
@@ -66,26 +88,12 @@ def _miner(name: str) -> dict[str, Any]:
     return {"parameters": {field.name: field.default for field in fields(MINERS[name])}}  # type: ignore[arg-type]
 
 
-def _suite(name: str) -> dict[str, Any]:
-    """What a suite runs."""
-    from outword.benchmark.run.suite import read_suite
-
-    suite = read_suite(name)
-    return {
-        "details": suite.about,
-        "parts": list(suite.parts),
-        **({} if suite.parts else {part: list(getattr(suite, part)) for part in ("id", "ood", "encoders", "corpora")}),
-        "methods": [entry.shown for entry in suite.methods],
-        "sweep": {sweep.parameter: list(sweep.values) for sweep in suite.sweep},
-    }
-
-
 _FACTS = ("size", "dim", "input", "temperature", "on this machine")
 
 
 def _encoder(name: str) -> dict[str, Any]:
     """What is known of an encoder without loading it; `on this machine` looks into the hub's cache."""
-    from outword.encoders.names import KNOWN, MINI, PREFIXES, parse
+    from outword.encoders.names import KNOWN, PREFIXES, parse
 
     if name.endswith(":"):  # any model of a library
         form = PREFIXES.get(name, f"{name}NAME")
@@ -95,12 +103,11 @@ def _encoder(name: str) -> dict[str, Any]:
         size, side, here = 4 * known.parameters, known.side, _is_here(known.repo)
     else:  # embedded
         from outword.encoders import get_encoder
-        from outword.encoders.mini.encoder import SIDE
         from outword.encoders.torch.models import files_of
 
         model, here = get_encoder(name), "yes"
         size = sum(path.stat().st_size for path in files_of(parse(name)))
-        side = SIDE if name in MINI else model.preprocess.side
+        side = model.side
     shown = (f"{size / 1e6:.0f} MB", model.dim, f"{side} x {side}", float(f"{model.temperature:.4g}"), here)
     own = {"form": name, "licence": model.licence, "source": model.source}
     return {**dict(zip(_FACTS, shown, strict=True)), **own}

@@ -14,7 +14,7 @@ from outword.cli.options import corpus_option, encoder_options, kinds_option, ow
 from outword.cli.progress import Progress, print_table, say, show, warn
 
 if TYPE_CHECKING:
-    from outword.benchmark.run.tune import Tuned
+    from outword.choosing.tune import Tuned
 
 TITLES = ("method", "AUROC", "TPR %", "TNR %")
 
@@ -79,7 +79,7 @@ def command(
       outword tune labels.txt --id my-photos/ -o best.outword
       outword tune labels.txt --id my-photos/ --ood other-photos/ --tpr 0.95
     """
-    from outword.benchmark.run.tune import tune
+    from outword.choosing.tune import tune
     from outword.detector.artifact import check_target
     from outword.encoders import get_encoder
     from outword.maths.methods import DETECTORS
@@ -112,7 +112,7 @@ def _tell(found: Tuned) -> None:
 
 
 def _facts(found: Tuned) -> dict[str, Any]:
-    from outword.benchmark.run.folds import FOLDS
+    from outword.choosing.folds import FOLDS
     from outword.detector.artifact import finite
 
     detector = found.detector

@@ -385,7 +385,7 @@ class Detector:
         """The same detector with what names words for photos, for the methods that want some (`Need.WORDS`).
 
         `source` is called with a list of photos, each with `name`, `pixels` and `vector`, and gives a list of words for
-        each, or an `ImageError` for a photo that it has none for (`outword.learning.photo_words`). What
+        each, or an `ImageError` for a photo that it has none for (`outword_lab.learning.photo_words`). What
         `outword.read_words_per_image` gives is one, and what `outword.encoders.zoc_decoder` gives. It is not saved.
         """
         if not callable(source):

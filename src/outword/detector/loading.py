@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from outword.base import lab
 from outword.base.checks import number
 from outword.base.files import PathLike
 from outword.base.records import read_record
@@ -109,6 +110,8 @@ def _encoder_name(path: PathLike, made: EncoderCard) -> str:
 def _method(path: PathLike, saved: artifact.Saved, card: Card) -> VectorDetector:
     """The fitted method."""
     name, parameters = card.method.name, card.method.parameters
+    if lacks := lab.missing(DETECTORS.group, name):
+        raise lacks
     if name not in DETECTORS:
         raise ArtifactError(
             f"{path} was made with the method {name}, which is not installed here",

@@ -7,18 +7,16 @@ from dataclasses import replace
 from functools import lru_cache
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from outword.base.extras import require
+from outword.base.registry import FUNCTIONS
 from outword.encoders import hub
 from outword.encoders.base import Coverage, Encoder
-from outword.encoders.names import ENCODERS, KNOWN, MINI, WORLD, canonical, parse
+from outword.encoders.names import ENCODERS, KNOWN, canonical, parse
 from outword.errors import ParameterError
 
-if TYPE_CHECKING:
-    from outword.encoders.torch.zoc_decoder import ZOCDecoder
-
-__all__ = ["ENCODERS", "Coverage", "Encoder", "get_encoder", "zoc_decoder"]
+__all__ = ["ENCODERS", "Coverage", "Encoder", "get_encoder"]
 Resize = Literal["bicubic", "bilinear"]
 Precision = Literal["fp32", "fp16", "bf16"]
 
@@ -36,7 +34,7 @@ def get_encoder(
 
     Args:
         name: see `outword list encoders`: "mini", "clip-vit-b-16", "open_clip:ARCH/TAG", "hf:ORG/NAME", "hf:/path",
-            "onnx:/path", "clipn:/path".
+            "onnx:/path".
         resize: how images are resized; by default as the model's own configuration says. "bilinear" is what the
             paper's released code does with CLIP.
         device: "cpu", "cuda", "cuda:1", "mps"; by default CUDA where there is some, else the CPU. What was exported
@@ -53,25 +51,15 @@ def get_encoder(
     if resize not in (None, "bicubic", "bilinear"):
         raise ParameterError(f"resize must be bicubic or bilinear, got {resize!r}", hint="leave it out")
     name = canonical(name)
-    open_hub = download or parse(name).library in ("mini", "world", "onnx")
+    open_hub = download or parse(name).library in ("mini", "onnx")
     with nullcontext() if open_hub else hub.closed(name):
         return _get(name, resize=resize, device=device, precision=precision, batch_size=batch_size)
 
 
-def zoc_decoder(path: str | Path, tokenizer: str | Path, *, device: str = "cpu") -> ZOCDecoder:
-    """The text decoder of ZOC's authors, from their checkpoint, as a source of words for `Detector.with_words`.
-
-    Args:
-        path: their file, `{"net": BertGenerationDecoder.state_dict(), ...}`, as torch saved it.
-        tokenizer: a folder with its tokenizer, that of `google/bert_for_seq_generation_L-24_bbc_encoder`. Nothing is
-            fetched.
-        device: what it runs on.
-    """
-    for package in ("torch", "transformers"):
-        require(package, "zoc_decoder", "hf")
-    from outword.encoders.torch.zoc_decoder import load
-
-    return load(Path(path), Path(tokenizer), device)
+def __getattr__(name: str) -> Any:
+    if name == "zoc_decoder":  # comes with `outword-lab`
+        return FUNCTIONS[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @lru_cache(maxsize=4)
@@ -85,28 +73,13 @@ def _get(name: str, **options: Any) -> Encoder:
     return make(name, **given)
 
 
+@ENCODERS.register("mini", "embedded, offline; knows ImageNet names, their synonyms and broad parents")
 def _mini(name: str, device: str = "cpu", **options: Any) -> Encoder:
     if device != "cpu" or options:
         raise ParameterError(f"{name} runs on the CPU as it is, without options", hint="leave them out")
-    from outword.encoders.mini.encoder import DATA, DATA_FLOAT, Mini
+    from outword.encoders.mini.encoder import Mini
 
-    return Mini() if name == "mini" else Mini(DATA_FLOAT, DATA)
-
-
-for _name, _about in MINI.items():
-    ENCODERS.register(_name, _about)(_mini)
-
-
-def _world(name: str, *, resize: Resize | None = None, **options: Any) -> Encoder:
-    from outword.encoders.world import World
-
-    if resize not in (None, "bicubic"):
-        raise ParameterError(f"{name} resizes as it was exported, got {resize}", hint="leave --resize out")
-    return World(name, **options)
-
-
-for _name, _about in WORLD.items():
-    ENCODERS.register(_name, _about)(_world)
+    return Mini()
 
 
 def _towers(name: str, *, resize: Resize | None = None, **options: Any) -> Encoder:
@@ -125,14 +98,6 @@ for _known in KNOWN.values():
     ENCODERS.register(_known.name, _known.about)(_towers)
 ENCODERS.register("open_clip:", "any model of open_clip, with the weights of a tag or a file")(_towers)
 ENCODERS.register("hf:", "any image-text model of transformers, from the hub or a folder")(_towers)
-
-
-@ENCODERS.register("clipn:", 'a CLIP with a second text tower that says no: a checkpoint of CLIPN, or of "train-no"')
-def _clipn(name: str, **options: Any) -> Encoder:
-    require("torch", name)
-    from outword.encoders.torch.clipn import load
-
-    return load(name, Path(parse(name).what), **options)
 
 
 @ENCODERS.register("onnx:", 'what "outword export" wrote')

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -62,6 +63,9 @@ class Encoder(ABC):
     decoder: str = "pillow"  # what decodes plain JPEGs for it: Pillow, or one that gives nearly the same pixels
     callers: int = 1  # threads that may encode pixels at the same time, where that is quicker than one after the other
     feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
+    side: int = 0  # pixels of a side of what the image tower reads, where that is told
+    knows: str = ""  # what alone it knows, in words, if that is little
+    own_reference: Path | None = None  # the file of its reference, where the package that brings it has one
     # what it gives besides vectors, of those in `outword.encoders.offers`
     offers: tuple[str, ...] = ()
 
@@ -102,6 +106,10 @@ class Encoder(ABC):
         """Texts to unit vectors (n, dim) of a second tower, which says that an image is not of them."""
         hint = 'a checkpoint of CLIPN, or what "outword train-no" wrote, is an encoder that can: clipn:FILE'
         raise ParameterError(f"{self.name} cannot say no", hint=hint)
+
+    def files(self) -> list[Path]:
+        """Its files on this machine, for an encoder of another package that has a name of its own."""
+        return []
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """How well each label is known; empty when the encoder cannot tell."""

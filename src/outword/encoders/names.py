@@ -14,23 +14,14 @@ if TYPE_CHECKING:
     from outword.encoders.base import Encoder
 
 # What makes an encoder, by its name or by how its name begins: called with the whole name, and with those options of
-# `get_encoder` that were given. The entry point `mine` of another package makes what is called `mine:...`.
+# `get_encoder` that were given. The entry point `mine` of another package makes what is called `mine:...`; one that
+# is a module registers names as they are.
 ENCODERS = Registry[Callable[..., "Encoder"]]("encoder", "outword.encoders", "outword list encoders", suffix=":")
-MINI = {
-    "mini": "embedded, offline; knows ImageNet names, their synonyms and broad parents",
-    "mini-float": "the same in float32: mini as it was up to 0.1; slower, and another encoder to detectors and stores",
-}
 _MINI_FLOAT = "bcc8a22f6722f2bcff9491bd38e4d566587b04fc4a4ddf5429638e1faf7def64"
-WORLD = {  # embedded, too: they see the small rendered world (docs/world.md) and nothing else
-    "world-s": "embedded, for tests of methods: a small CLIP that sees a rendered world and nothing else",
-    "world-m": "the same, larger",
-    "world-m-96": "the same, at 96 x 96 pixels",
-}
 PREFIXES = {  # the general forms, as they are written
     "open_clip:": "open_clip:ARCH/TAG, open_clip:ARCH@/path/weights.safetensors or open_clip:ARCH/TAG@/path",
     "hf:": "hf:ORG/NAME or hf:/path/to/folder",
     "onnx:": "onnx:/path/to/folder",
-    "clipn:": "clipn:/path/to/file",
 }
 
 
@@ -69,7 +60,7 @@ KNOWN = {row[0]: _openai(*row) for row in _OPENAI}
 
 @dataclass(frozen=True)
 class Parsed:
-    """A name taken apart: `library` is mini, world, open_clip, hf, onnx, clipn or another package's.
+    """A name taken apart: `library` is mini, open_clip, hf, onnx or another package's; one without a colon is itself.
 
     `what` is a model or a path. `tag` and `file` belong to open_clip: which weights, by tag, by path, or a tag's
     weights that lie at a path.
@@ -111,13 +102,11 @@ def parse(name: str) -> Parsed:
     >>> parse("hf:google/siglip-base-patch16-224")
     Parsed(library='hf', what='google/siglip-base-patch16-224', tag='', file='')
     """
-    if name in MINI:
-        return Parsed("mini", name)
-    if name in WORLD:
-        return Parsed("world", name.removeprefix("world-"))
     library, colon, what = (KNOWN[name].stands_for if name in KNOWN else name).partition(":")
-    if not colon or f"{library}:" not in ENCODERS:
-        raise ENCODERS.unknown(name)
+    if library + colon not in ENCODERS:
+        raise ENCODERS.unknown(library + colon)
+    if not colon:
+        return Parsed(library)
     model, at, file = what.partition("@")
     arch, _, tag = model.partition("/")
     if not what or (library == "open_clip" and not (arch and (file if at else tag))):

@@ -44,10 +44,9 @@ from outword.photos.decode import read_bytes, with_image
 from outword.photos.formats import FORMATS, HEAD, SUFFIXES, format_of
 from outword.photos.quality import Fingerprint, fingerprint
 from outword.photos.sources import tar
-from outword.photos.sources.base import PART, Files, Item, Piece
+from outword.photos.sources.base import PART, Files, Item, Piece, unfiled
 from outword.photos.sources.filesystems import Link, fetched, is_remote
 from outword.photos.sources.patterns import check_there
-from outword.photos.sources.rendered import is_rendered
 from outword.photos.twins import Twins
 from outword.scoring import runs
 from outword.scoring.page import Borderline, card_of_row
@@ -106,7 +105,7 @@ def filter(
     check_there(given)
     if how == "link":
         for path in given:
-            if is_remote(path) or is_rendered(path) or tar.KIND.takes(path):  # a table may hold paths
+            if is_remote(path) or unfiled(path) or tar.KIND.takes(path):  # a table may hold paths
                 raise _not_linked(path)
     engine_there = runs.engine_of(engine, address, options or {}, say)
     with claimed(folder):
@@ -290,7 +289,7 @@ class Images:
     def link(self, row: Row) -> None:
         """Link to the photo of a row; `ImageError` if it is gone, `InputError` if it is no file of its own."""
         if not os.path.lexists(row["path"]):
-            if is_remote(row["path"]) or is_rendered(row["path"]) or _is_packed(row["path"]):
+            if is_remote(row["path"]) or unfiled(row["path"]) or _is_packed(row["path"]):
                 raise _not_linked(row["path"])
             raise ImageError("no such file")
         place, target = Path("".join(self._place(row))), str(Path(row["path"]).absolute())

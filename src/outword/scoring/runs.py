@@ -25,9 +25,9 @@ from outword.encoders.packed import decoder_on_nodes
 from outword.errors import ArtifactError, ImageError, InputError, unknown
 from outword.photos.budget import decoding
 from outword.photos.sources import read_items
+from outword.photos.sources.base import unfiled
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import braced, check_there
-from outword.photos.sources.rendered import is_rendered
 from outword.photos.twins import Twins
 from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_row, thumbnails, write_page
 from outword.scoring.parts import Begun, Parts, left_over
@@ -334,7 +334,7 @@ def check_apart(folder: Path, given: Iterable[str]) -> None:
     """Raise if the output lies in the source, and so would become part of it."""
     target = folder.resolve()
     for path in chain.from_iterable(map(braced, given)):
-        if not is_remote(path) and not is_rendered(path) and _finds(path, target):
+        if not is_remote(path) and not unfiled(path) and _finds(path, target):
             message = f"{folder} lies in {path}, and would be taken for more of the source"
             raise InputError(message, hint="choose a folder elsewhere")
 

@@ -125,7 +125,9 @@ def find_reference(encoder: Encoder) -> Reference | None:
     warning says so.
     """
     of = [encoder.fingerprint, *([encoder.exported_from] if encoder.exported_from else [])]
-    places = ((whose, path) for whose in of for path in (kept_path(whose), shipped_path(whose)))
+    places = [(whose, path) for whose in of for path in (kept_path(whose), shipped_path(whose))]
+    if encoder.own_reference:
+        places.insert(1, (encoder.fingerprint, encoder.own_reference))
     found = (_read(path, whose, encoder.dim) for whose, path in places)
     return next((one for one in found if one is not None), None)
 
@@ -235,7 +237,7 @@ def _together(kept: Sequence[_Kept], named: Callable[[str], Named], source: str)
 def _read(path: Path, fingerprint: str, dim: int) -> Reference | None:
     """The reference in a file; None if there is no file, or with a warning if it is none."""
     try:
-        arrays = load_file(path) if path.parent == SHIPPED else checked_arrays(path)
+        arrays = checked_arrays(path) if path == kept_path(fingerprint) else load_file(path)
         card = parse_json(arrays["card"].tobytes())
         if wrong := next(_wrong(card, arrays["vectors"], fingerprint, dim), ""):
             raise ValueError(wrong)

@@ -21,9 +21,8 @@ from outword.encoders.reading import Photo
 from outword.errors import ImageError, InputError
 from outword.photos import sources as photos
 from outword.photos.passed_over import PassedOver
-from outword.photos.sources.base import Item, Piece
+from outword.photos.sources.base import Item, Piece, unfiled
 from outword.photos.sources.filesystems import is_remote
-from outword.photos.sources.rendered import is_rendered
 from outword.vectors.listing import Listing
 from outword.vectors.store import Store, any_paths, is_store, open_store
 
@@ -187,11 +186,11 @@ def find_names(given: Iterable[PathLike], *, column: str | None = None) -> Itera
 
 
 def _is_store(path: PathLike) -> bool:
-    return not is_rendered(os.fspath(path)) and is_store(path)
+    return not unfiled(os.fspath(path)) and is_store(path)
 
 
 def _hangs_on_folder(path: str) -> bool:
-    return not is_remote(path) and not is_rendered(path) and not Path(path).is_absolute()
+    return not is_remote(path) and not unfiled(path) and not Path(path).is_absolute()
 
 
 def _stored(path: str, encoder: Encoder | Identity, otherwise: Callable[[], Encoder] | None) -> Stored:

@@ -2,8 +2,7 @@
 
 It knows ImageNet names, their synonyms and broad parents, and little else; `coverage` says so label by label. How the
 two networks come to share a space is in `head`, what is known of words in `lexicon`; the files are made by
-`tools/build_mini.py`. There are two encoders, which differ in the image tower alone: that of `mini` computes in 8-bit
-integers (`tools/mini_int8.py`), that of `mini-float` in float32.
+`tools/build_mini.py`. Its image tower computes in 8-bit integers (`tools/mini_int8.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from outword.encoders.ort import ImageTower, never_alone, session, threads
 from outword.encoders.texts import alike
 
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
-DATA_FLOAT = DATA.with_name("mini-float")  # what differs: the image tower and the card
 SIDE = 260  # pixels that go into the image tower
 CROP = 260 / 292  # share of the shorter side that the central crop keeps
 MAX_TOKENS = 128  # what the text tower was trained with; a longer text is cut
@@ -42,6 +40,8 @@ class Mini(Encoder):
     >>> Mini().encode_texts(["a photo of a tabby cat"]).shape
     (1, 512)
     """
+
+    side = SIDE
 
     def __init__(self, folder: Path = DATA, shared: Path | None = None) -> None:
         """`folder` has the card and the image tower, `shared` all else; by default that is the same folder."""

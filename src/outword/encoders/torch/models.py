@@ -29,21 +29,14 @@ WEIGHTS = {  # in the order in which the libraries themselves look for them
 def files_of(parsed: Parsed) -> list[Path]:
     """The files of a model, fetched from the hub where they are not on this machine yet."""
     if parsed.library == "mini":
-        from outword.encoders.mini.encoder import DATA, DATA_FLOAT
+        from outword.encoders.mini.encoder import DATA
 
-        own = {path.name: path for path in DATA_FLOAT.iterdir()} if parsed.what == "mini-float" else {}
-        return sorted(({path.name: path for path in DATA.iterdir()} | own).values())
-    if parsed.library == "world":
-        from outword.encoders.world import DATA as WORLD
-
-        return sorted((WORLD / parsed.what).iterdir())
+        return sorted(DATA.iterdir())
     if parsed.library == "onnx":
         from outword.encoders.onnx.encoder import CARD, read_card
 
         folder = Path(parsed.what)
         return [folder / name for name in (CARD, *read_card(folder)["files"])]
-    if parsed.library == "clipn":
-        return [Path(parsed.what)]
     if parsed.library == "open_clip":
         require("open_clip", f"open_clip:{parsed.what}")
         from outword.encoders.torch import open_clip
@@ -52,7 +45,7 @@ def files_of(parsed: Parsed) -> list[Path]:
         tokens = open_clip.vocabulary(parsed.what)
         return [place.weights, *(sorted(tokens.iterdir()) if tokens else [])]
     if parsed.library != "hf":
-        raise InputError(f"{parsed.library}: looks after its own files", hint="see the package that brings it")
+        return _files_of_another(parsed)
     folder, _ = _folder(parsed.what)
     small = {path for pattern in hub.SMALL for path in folder.glob(pattern)}
     if kind_of(folder) == "open_clip":
@@ -63,6 +56,16 @@ def files_of(parsed: Parsed) -> list[Path]:
     if not (weights := weights_of(folder)):
         raise InputError(f"{folder} has no weights ({WEIGHTS['transformers'][0]})", hint=AGAIN)
     return sorted(small | set(weights))
+
+
+def _files_of_another(parsed: Parsed) -> list[Path]:
+    """The files of an encoder of another package, where it has a name of its own and says them."""
+    from outword.encoders import get_encoder
+
+    files = [] if parsed.what else get_encoder(parsed.library).files()
+    if not files:
+        raise InputError(f"{parsed.library} looks after its own files", hint="see the package that brings it")
+    return files
 
 
 def check_here(name: str) -> None:

@@ -343,6 +343,4 @@ def _problem(kind: Any) -> str:
     return "" if getattr(kind, "summary", "") else "it has no summary"
 
 
-DETECTORS: Registry[type[VectorDetector]] = Registry(
-    "method", "outword.detectors", "outword list methods", _problem, more="outword.learning.methods"
-)
+DETECTORS: Registry[type[VectorDetector]] = Registry("method", "outword.detectors", "outword list methods", _problem)

@@ -1,4 +1,4 @@
-"""Where photos come from: files, folders, lists, tars, tables and datasets, here or behind URLs; and a rendered world.
+"""Where photos come from: files, folders, lists, tars, tables and datasets, here or behind URLs.
 
 What an archive calls its photos is not trusted. Such a name only ever becomes the part of an item's name that follows
 the archive's own path: it is cleaned (`base.inner`), never joined to a folder and never opened. Paths that are listed,
@@ -18,18 +18,26 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 
 from outword.base.files import PathLike
-from outword.base.registry import Registry
 from outword.errors import ImageError
 from outword.photos.decode import read_bytes
 from outword.photos.passed_over import PassedOver
-from outword.photos.sources import filesystems, folder, huggingface, listing, rendered, tables, tar
-from outword.photos.sources.base import PART, Files, Item, Kind, Piece, TableOptions, UnreadableSource
+from outword.photos.sources import filesystems, folder, huggingface, listing, tables, tar
+from outword.photos.sources.base import (
+    PART,
+    SOURCES,
+    Files,
+    Item,
+    Kind,
+    Piece,
+    TableOptions,
+    UnreadableSource,
+    unfiled,
+)
 from outword.photos.sources.patterns import matches
 
 __all__ = ["Files", "Item", "find_items", "find_names", "find_pieces", "is_source", "read_items", "without_suffix"]
 
 KINDS: tuple[Kind, ...] = (
-    rendered.KIND,
     tar.KIND,
     tables.PARQUET,
     tables.ARROW,
@@ -38,12 +46,6 @@ KINDS: tuple[Kind, ...] = (
     folder.KIND,
 )
 """The kinds of sources; the first that takes a path is the one that reads it."""
-
-
-SOURCES: Registry[Kind] = Registry(
-    "source", "outword.sources", "docs/scale.md", lambda kind: "" if isinstance(kind, Kind) else "it is no Kind"
-)
-"""The kinds of other packages, asked before the last of ours, which takes any path."""
 
 ARCHIVES = tuple(suffix for kind in KINDS for suffix in kind.suffixes)
 _is_archive = filesystems.named(ARCHIVES)
@@ -59,8 +61,7 @@ def find_pieces(
     - A `.txt`, `.lst` or `.list` file gives what it lists: a path or URL a line, of a photo or an archive.
     - Any other folder gives the image files and the Parquet files below it; no tars, which often lie beside what was
       unpacked from them.
-    - `world:SET`, such as `world:near`, gives photos of the small rendered world, `world:SET/THING` those of a thing.
-      What begins so is never a file; one of that name is read by its absolute path.
+    - What a kind of another package takes, `SOURCES`, gives what that reads: `world:near` photos of a rendered world.
     - Braces, `{00..99}` and `{a,b}`, and glob patterns are expanded where no file has that very name.
 
     All of this may be behind a URL. What cannot be read becomes an item with an error; a remote place that does not
@@ -112,7 +113,7 @@ def read_items(names: Iterable[str], *, column: str | None = None) -> Iterator[t
     inside: defaultdict[str, set[str]] = defaultdict(set)
     is_file = cache(filesystems.is_file)  # many names have the same archive
     for name in dict.fromkeys(names):
-        archive = _set_of(name) if rendered.is_rendered(name) else _archive_of(name, is_file)
+        archive = _set_of(name) if unfiled(name) else _archive_of(name, is_file)
         inside[archive].add(name) if archive else plain.append(name)
     for name, item in zip(plain, Files(tuple(plain)).items(), strict=True):
         yield name, _content(item)
@@ -145,7 +146,7 @@ def _resolved(given: Iterable[PathLike], options: TableOptions) -> Iterator[str 
 
 def _entries(path: str, options: TableOptions) -> Iterator[str | Piece]:
     for entry in _kind(path).pieces(path, options):
-        if not isinstance(entry, str) or not (_is_archive(entry) or rendered.is_rendered(entry)):
+        if not isinstance(entry, str) or not (_is_archive(entry) or unfiled(entry)):
             yield entry
         else:  # in a list or a folder
             yield from _kind(entry).pieces(entry, replace(options, strict=False))
@@ -164,7 +165,7 @@ def _gathered(entries: Iterable[str | Piece]) -> Iterator[Piece]:
 
 
 def _set_of(name: str) -> str:
-    """The set of the world that a photo is of."""
+    """The set that a photo is of which lies in no file: "world:near" of "world:near/turtle/000.png"."""
     return name.partition("/")[0]
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from outword.base import lab
 from outword.base.files import sha256_bytes
+from outword.base.registry import Registry
 from outword.errors import ImageError
 from outword.photos.decode import Blob
 from outword.photos.passed_over import PassedOver
@@ -150,6 +152,23 @@ class Kind(NamedTuple):
     takes: Callable[[str], bool]  # whether a path, which need not exist, is of this kind
     pieces: Callable[[str, TableOptions], Iterable[str | Piece]]  # behind the path, lazily and in a stable order
     suffixes: tuple[str, ...] = ()  # for archives, how their names end, in lower case
+    prefix: str = ""  # how paths begin that are no files, "world:"; a file of such a name is read by its absolute path
+
+
+SOURCES: Registry[Kind] = Registry(
+    "source", "outword.sources", "docs/scale.md", lambda kind: "" if isinstance(kind, Kind) else "it is no Kind"
+)
+"""The kinds of other packages, asked before the last of ours, which takes any path."""
+
+
+def unfiled(path: str) -> Kind | None:
+    """The kind of a path that is no file, as its prefix tells; None for any other path, whatever is there."""
+    head, colon, _ = path.partition(":")
+    if not colon:
+        return None
+    if lacks := lab.missing(SOURCES.group, f"{head}:"):
+        raise lacks
+    return next((kind for kind in SOURCES.values() if kind.prefix == f"{head}:"), None)
 
 
 def at(path: str, contents: bool = True) -> Item | Link:

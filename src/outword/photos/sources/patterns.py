@@ -15,9 +15,8 @@ from pathlib import Path, PurePosixPath
 from outword.errors import ImageError, InputError
 from outword.photos.formats import SUFFIXES
 from outword.photos.sources import filesystems
-from outword.photos.sources.base import Piece, UnreadableSource
+from outword.photos.sources.base import Piece, TableOptions, UnreadableSource, unfiled
 from outword.photos.sources.folder import below
-from outword.photos.sources.rendered import is_rendered, rendered
 from outword.photos.walk import expand, glob_parts, tree
 
 MOST = 1_000_000  # paths that one with braces may stand for
@@ -40,12 +39,13 @@ def matches(path: str) -> Iterator[str | Piece]:
 def is_there(path: str) -> bool:
     """Whether there is anything of this machine behind a path or pattern; of what is remote that is not asked.
 
-    A set of the world that is unknown is an `InputError`, which names those that there are.
+    What lies in no file is asked of its kind, which says what is wrong (`unfiled`).
     """
     if filesystems.is_remote(path):
         return True
-    if is_rendered(path):
-        return all(isinstance(match, str) and rendered(match) for match in matches(path))
+    if kind := unfiled(path):
+        strict = TableOptions(strict=True)
+        return all([*kind.pieces(match, strict)] for match in matches(path) if isinstance(match, str))
     return any(os.path.lexists(match) for match in matches(path) if isinstance(match, str))
 
 

@@ -1,4 +1,4 @@
-"""The words that wild labels are drawn from: sets of WordNet's lemmas, or of a rendered world, or any text file."""
+"""The words that wild labels are drawn from: sets of WordNet's lemmas, or any text file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from outword.base.registry import Registry
 from outword.errors import InputError, ParameterError
 from outword.words.corpora.corpus import Corpus, conjugate, make_corpus, read_corpus
 from outword.words.corpora.wordnet import LEXFILES, SETS, named_corpus
-from outword.words.corpora.world import WORLD, world_corpus
 
 __all__ = ["CORPORA", "LEXFILES", "Corpus", "get_corpus", "is_named", "make_corpus"]
 
@@ -20,8 +19,6 @@ CONJUGATED = "conjugated:"
 CORPORA: Registry[Callable[[], Corpus]] = Registry("corpus", "outword.corpora", "outword list corpora")
 for _name, _set in SETS.items():
     CORPORA.register(_name, _set.about)(partial(named_corpus, _name))
-for _name, _words in WORLD.items():
-    CORPORA.register(_name, _words.about)(partial(world_corpus, _name))
 
 
 def get_corpus(name_or_path: PathLike, *, exclude_files: Iterable[str] | None = None) -> Corpus:
