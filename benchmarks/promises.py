@@ -76,9 +76,9 @@ def p_rows() -> Iterator[list[str]]:
             given, scores = photos.part(half), task.scores[task.outside & ~half]
             named, nameless = (cut_by_reference(task.detector, one) for one in (given, _nameless(given)))
             ways = {
-                "named": named.p_values(scores),
-                "without names": nameless.p_values(scores),
-                "without names, look-alikes left out": p_values(scores, nameless.reference_scores),
+                "named": named.thresholds.p_values(scores),
+                "without names": nameless.thresholds.p_values(scores),
+                "without names, look-alikes left out": p_values(scores, nameless.thresholds.reference_scores),
             }
             for way, p in ways.items():
                 found.setdefault(way, []).append([float((p <= level).mean()) for level in LEVELS])

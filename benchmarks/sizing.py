@@ -26,7 +26,6 @@ import numpy as np
 
 import outword
 from outword.base.prediction import Prediction
-from outword.detector.detector import Detector
 from outword.detector.judge import judge_chunks
 from outword.detectors import Debiased
 from outword.encoders.loader import Loader
@@ -39,7 +38,7 @@ from outword.vectors.source import Job
 from perf import facts
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
-from perf.judging import card_of, chunk_of
+from perf.judging import chunk_of, made_of
 
 LABELS, WORDS, A_TAR = 1000, 12_000, 500
 BILLION = 1e9
@@ -114,7 +113,7 @@ def score(model: str):
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    detector = Detector(vectors, labels, words, card_of(encoder, labels), encoder=lambda: encoder)
+    detector = made_of(vectors, labels, words, encoder)
     side = 260 if model == "mini" else 224
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
     chunk = chunk_of(pixels)

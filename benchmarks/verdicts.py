@@ -94,8 +94,8 @@ def make_task(photos: Photos, labels: Sequence[str], method: str, own: Array | N
     detector = prepare(resolve(encoder, method, {}, **options), list(labels)).fit()
     names = readable_names(encoder)
     vectors = name_vectors(encoder, get_prompts(encoder.prompts), names).astype(np.float16)
-    detector = detector.with_vocabulary(Vocabulary(names, vectors))
-    below = np.array(are_below(photos.reference.wnids, detector.meanings))
+    detector = replace(detector, vocabulary=Vocabulary(names, vectors))
+    below = np.array(are_below(photos.reference.wnids, detector.card.meanings))
     inside = below & (photos.sets == "imagenet") if own is None else own
     scores = detector.scorer.score(photos.reference.vectors.astype(np.float32))
     return Task(detector, inside, ~below & ~inside, scores)

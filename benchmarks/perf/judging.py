@@ -9,10 +9,9 @@ import numpy as np
 from outword.detector.card import Card, EncoderCard, MethodCard
 from outword.detector.detector import Detector
 from outword.detector.judge import judge, judge_chunks
-from outword.detectors import Debiased
+from outword.detectors import Debiased, VectorDetector
 from outword.encoders.base import Encoder, Pixels
 from outword.encoders.reading import Chunk, Photo, Span
-from outword.words.kinds import Meaning
 from outword.words.prompts import get_prompts
 from perf.tables import Goal, Table, times
 
@@ -37,20 +36,21 @@ def detector_of(encoder: Encoder) -> Detector:
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    return Detector(scorer, labels, words, card_of(encoder, labels), encoder=lambda: encoder)
+    return made_of(scorer, labels, words, encoder)
 
 
-def card_of(encoder: Encoder, labels: list[str]) -> Card:
-    """What is known of a detector that nobody fitted."""
-    return Card(
+def made_of(scorer: VectorDetector, labels: list[str], words: list[str], encoder: Encoder) -> Detector:
+    """A detector that nobody fitted to names."""
+    card = Card(
         method=MethodCard("debiased", {}),
         encoder=EncoderCard(encoder.name, encoder.fingerprint, encoder.temperature),
         prompts=get_prompts(encoder.prompts),
         kinds="off",
         coverage={},
         fpr=None,
-        meanings=tuple(Meaning(label) for label in labels),
+        meanings=(),
     )
+    return Detector(scorer=scorer, labels=labels, rows=labels, wild=words, card=card, find_encoder=lambda: encoder)
 
 
 def chunk_of(pixels: Pixels) -> Chunk:

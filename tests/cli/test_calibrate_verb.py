@@ -7,6 +7,7 @@ import pytest
 
 import outword
 from conftest import PHOTOS, call, rows_of
+from outword.detector.saving import zipped
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +70,10 @@ def test_sides_that_contradict_each_other(saved, mine, tmp_path):
 
 
 def test_photos_that_look_like_none_of_the_classes(saved, mine, detector):
-    strange = int((detector.p_values(detector.score(mine)) > 0.05).sum())
+    strange = int((detector.thresholds.p_values(detector.score(mine)) > 0.05).sum())
     result = call("calibrate", saved, *mine, "--tpr", "1", "--json")
     assert strange > 1 and f"warning: {strange} of your 6 photos look like none of your classes" in result.stderr
-    found, known = json.loads(result.stdout), detector.reference_scores
+    found, known = json.loads(result.stdout), detector.thresholds.reference_scores
     assert (found["fpr"], found["n_reference"]) == ((known >= found["value"]).mean(), len(known))
     assert f"it lets in {found['fpr']:.0%} of {len(known):,} unrelated photos" in result.stderr
     told = call("calibrate", saved, *mine, "--tpr", "0.1", "--json")  # one of them is a cat
@@ -102,7 +103,7 @@ def test_marks_say_which_photos_are_of_the_classes_and_which_are_not(saved, mine
     monkeypatch.chdir(PHOTOS)  # the marks say more of the path than `./cat.jpg` does
     assert call("calibrate", saved, ".", "--marks", file, *given).stdout == by_hand
     packed = tmp_path / "d.zip"
-    packed.write_bytes(outword.load(saved).zipped("d.outword"))
+    packed.write_bytes(zipped(outword.load(saved), "d.outword"))
     told = call("calibrate", packed, PHOTOS, "--marks", file, code=2).stderr
     assert "d.zip stays as it is" in told and "-o NAME.outword" in told
     assert call("calibrate", packed, PHOTOS, "--marks", file, *given, "-o", tmp_path / "e.outword").stdout == by_hand

@@ -18,6 +18,7 @@ from helpers.archives import write_tar
 from helpers.bad_images import make_bad_images
 from outword.base.extras import install
 from outword.cli import VERBS
+from outword.detector.cuts import with_cut
 from outword.detectors import DETECTORS, Need
 from outword.errors import ParameterError
 from outword.maths.thresholds import fit_reference
@@ -206,7 +207,7 @@ def test_explain(saved):
 
 def test_explain_says_how_well_it_fits_and_what_it_looks_like(detector, tmp_path):
     names = ["tabby", "brick wall"]
-    whole = detector.with_cut(fit_reference(np.arange(124) / 100, fpr=0.05), np.arange(124) / 100)
+    whole = with_cut(detector, fit_reference(np.arange(124) / 100, fpr=0.05), np.arange(124) / 100)
     whole.vocabulary = Vocabulary(names, detector.encoder.encode_texts(names).astype(np.float16))
     whole.save(tmp_path / "d")
     photos = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
@@ -221,7 +222,7 @@ def test_explain_says_how_well_it_fits_and_what_it_looks_like(detector, tmp_path
     assert (told["p"], told["fits"], told["looks_like"]) == (1 / 125, fits, names)
     row = rows_of(call("score", tmp_path / "d", photos[1]).stdout)[0]
     assert (row["verdict"], row["basis"], row["looks_like"]) == ("out", "reference", "brick wall")
-    assert float(row["p"]) == whole.p_values([float(row["score"])])[0]
+    assert float(row["p"]) == whole.thresholds.p_values([float(row["score"])])[0]
 
 
 def test_explain_takes_what_score_takes(saved, tmp_path):

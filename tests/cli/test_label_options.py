@@ -10,6 +10,7 @@ import outword
 from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 from outword.cli import main
 from outword.detector import cached
+from outword.detector.saving import zipped
 
 TYPED = ", ".join(LABELS)
 
@@ -175,7 +176,7 @@ def test_where_the_detector_was_forgotten_the_hint_is_what_was_meant(tmp_path, m
 
 def test_a_zip_file_of_a_detector_is_a_detector_too(saved, tmp_path):
     packed = tmp_path / "d.outword.zip"
-    packed.write_bytes(outword.load(saved).zipped("d.outword"))
+    packed.write_bytes(zipped(outword.load(saved), "d.outword"))
     assert "got both" in call("score", "--labels", "cat, dog", packed, PHOTOS / "cat.jpg", code=2).stderr
     assert call("score", packed, PHOTOS / "cat.jpg").stdout == call("score", saved, PHOTOS / "cat.jpg").stdout
     packed.write_bytes(b"PK")

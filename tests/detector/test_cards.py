@@ -11,6 +11,7 @@ import outword
 from outword.base.records import mistyped
 from outword.detector import artifact
 from outword.detector.artifact import Saved
+from outword.detector.audit import audit
 from outword.detector.judge import judge
 from outword.errors import ArtifactError, InputError, OutwordError
 from outword.maths.thresholds import by_hand, read_threshold
@@ -69,7 +70,7 @@ def use_detector(path):
     found = outword.load(path)
     list(judge(found, np.eye(2, 512, dtype=np.float32)))
     assert found.encoder.name == "mini"
-    assert all([repr(found), Summary.of(found), found.fingerprint]) and found.audit() == []
+    assert all([repr(found), Summary.of(found), found.fingerprint]) and audit(found) == []
     assert found.card.corpus is None or ", ".join(found.card.corpus.left_out) in ("", "x")
     found.coverage.items()
 

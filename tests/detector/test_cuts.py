@@ -14,9 +14,11 @@ from conftest import PHOTOS
 from helpers.cards import a_card, a_meaning
 from outword.detector import artifact
 from outword.detector.artifact import Saved
-from outword.detector.cuts import cut_by_batch, cut_by_reference, pseudo_id
+from outword.detector.cuts import cut_by_batch, cut_by_reference, pseudo_id, with_cut
 from outword.detector.detector import Detector
 from outword.detector.judge import judge
+from outword.detector.saving import saved_form
+from outword.detector.thresholds import estimated_thresholds
 from outword.detectors import MCM, Grounded, MaxLogit
 from outword.encoders import get_encoder
 from outword.errors import ArtifactError, InputError, MissingExtraError
@@ -52,7 +54,9 @@ class Lifted(MCM):
 def made(scorer=None, **options):
     card = a_card("lifted", {"lift": 10.0}, temperature=0.5, meanings=options.pop("meanings", ()))
     scorer = scorer or Lifted(temperature=0.5).fit(EYE)
-    return Detector(scorer, ["cat", "dog", "cow"], [], card, encoder=None, **options)
+    labels = ["cat", "dog", "cow"]
+    options = {"labels": labels, "rows": labels, "wild": [], **options}
+    return Detector(scorer=scorer, card=card, find_encoder=None, **options)
 
 
 def test_the_order_of_cuts():
@@ -60,21 +64,21 @@ def test_the_order_of_cuts():
     plain = made()
     assert (plain.cut, plain.basis, plain.threshold) == (None, "formula", 0.5)
     assert plain.verdict(0.6) == "in (uncalibrated)" and plain.verdict(0.4) == "out (uncalibrated)"
-    cut = plain.with_cut(batch, [10.1])
+    cut = with_cut(plain, batch, [10.1])
     assert (cut.basis, cut.threshold, plain.basis) == ("batch", batch.value, "formula")
-    fitted = made(cut=reference, reference_scores=[10.2, 10.0])
+    fitted = with_cut(plain, reference, [10.2, 10.0])
     assert (fitted.basis, fitted.threshold) == ("reference", reference.value)
     assert (fitted.verdict(99.0), fitted.verdict(0.0)) == ("in", "out")
     chosen = fitted.with_threshold(by_hand(10.5))
-    assert (chosen.basis, chosen.threshold, chosen.cut_) == ("calibrated", 10.5, reference)
+    assert (chosen.basis, chosen.threshold, chosen.thresholds.estimated) == ("calibrated", 10.5, reference)
     assert made(MCM().fit(EYE)).verdict(0.5) == "uncalibrated"
 
 
 def test_the_whole_method_scores_as_soon_as_there_is_a_cut():
     plain = made()
     alone = judge(plain, EYE).scores
-    np.testing.assert_array_equal(judge(plain.whole(), EYE).scores, alone + 10)
-    np.testing.assert_array_equal(judge(plain.with_cut(fit_reference([10.0]), [10.0]), EYE).scores, alone + 10)
+    np.testing.assert_array_equal(judge(replace(plain, by_whole_method=True), EYE).scores, alone + 10)
+    np.testing.assert_array_equal(judge(with_cut(plain, fit_reference([10.0]), [10.0]), EYE).scores, alone + 10)
     by_marks = plain.with_threshold(by_hand(0.7))  # on the scores that the page shows
     np.testing.assert_array_equal(judge(by_marks, EYE).scores, alone)
     assert by_marks.card.method.parameters["lift"] == 0 and plain.card.method.parameters["lift"] == 10
@@ -83,14 +87,15 @@ def test_the_whole_method_scores_as_soon_as_there_is_a_cut():
 
 def test_p_values_against_a_slow_twin():
     reference = [10.3, 10.1, 10.1, 10.2]
-    detector = made().with_cut(fit_reference(reference), reference)
+    detector = with_cut(made(), fit_reference(reference), reference)
     scores = np.array([9.0, 10.1, 10.15, 10.3, 11.0])
     slow = [(1 + sum(r >= s for r in reference)) / 5 for s in scores]
-    assert detector.p_values(scores).tolist() == slow
-    assert made().p_values(scores) is None
-    assert made(reference_scores=reference).p_values(scores) is None  # the part in force has other scores
+    assert detector.thresholds.p_values(scores).tolist() == slow
+    assert made().thresholds.p_values(scores) is None
+    uncut = estimated_thresholds(None, reference)
+    assert made(thresholds=uncut).thresholds.p_values(scores) is None  # the part in force has other scores
     found = list(judge(detector, EYE))
-    assert [one.p for one in found] == detector.p_values([one.score for one in found]).tolist()
+    assert [one.p for one in found] == detector.thresholds.p_values([one.score for one in found]).tolist()
 
 
 def test_kinds_are_named_and_own_names_are_not():
@@ -135,7 +140,7 @@ def whole(words_file):
     detector = outword.fit(["tabby cat", "pizza"], corpus=words_file, method="debiased", n_groups=3)
     names = ["cat", "wall"]
     detector.vocabulary = Vocabulary(names, detector.encoder.encode_texts(names).astype(np.float16))
-    return detector.with_cut(fit_reference([0.5, 0.1, 0.2]), [0.5, 0.1, 0.2])
+    return with_cut(detector, fit_reference([0.5, 0.1, 0.2]), [0.5, 0.1, 0.2])
 
 
 def test_all_of_it_is_saved(whole, tmp_path):
@@ -143,14 +148,14 @@ def test_all_of_it_is_saved(whole, tmp_path):
     back = outword.load(tmp_path / "d")
     assert (back.basis, back.cut, back.rows) == ("reference", whole.cut, whole.rows)
     assert back.card.meanings == whole.card.meanings
-    assert back.reference_scores.tolist() == [0.1, 0.2, 0.5]
+    assert back.thresholds.reference_scores.tolist() == [0.1, 0.2, 0.5]
     assert back.vocabulary.names == ["cat", "wall"]
     assert back.fingerprint == whole.fingerprint
     assert back.explain(CAT) == whole.explain(CAT)
 
 
 def test_what_does_not_agree_is_refused(whole, tmp_path):
-    saved = whole._saved()
+    saved = saved_form(whole)
     change = lambda **new: replace(saved, **new)  # noqa: E731
     arrays = saved.arrays
     for wrong in (
@@ -232,9 +237,9 @@ def test_one_more_label_is_a_refit_with_it_and_without_its_kin_among_the_words(r
 def test_the_cut_leaves_out_what_shows_a_label(reference):
     dog = outword.fit(["dog"])
     cut = cut_by_reference(dog, reference)
-    shown = np.array(are_below(reference.wnids, dog.meanings))
+    shown = np.array(are_below(reference.wnids, dog.card.meanings))
     scores = dog.scorer.score(reference.vectors[~shown].astype(np.float32))
-    assert shown.sum() > 5 and cut.reference_scores.tolist() == np.sort(scores).tolist()
+    assert shown.sum() > 5 and cut.thresholds.reference_scores.tolist() == np.sort(scores).tolist()
     assert (cut.basis, cut.cut.n_reference, cut.cut.target_fpr) == ("reference", (~shown).sum(), None)
     assert cut.cut.tpr == pytest.approx(1 - cut.cut.fpr, abs=0.03)  # both errors are balanced
     asked = cut_by_reference(dog, reference, 0.1).cut
@@ -242,7 +247,7 @@ def test_the_cut_leaves_out_what_shows_a_label(reference):
     strange = outword.fit(["forest", "sea", "dog"])  # most are unknown: nothing is known of their photos
     assert strange.cut.target_fpr == 0.05 and strange.rows == strange.labels
     few = Reference(*(of[:90] for of in (reference.vectors, reference.names, reference.wnids, reference.sets)), "few")
-    assert cut_by_reference(dog, few).cut_ is dog.cut_  # too few: the detector as it was
+    assert cut_by_reference(dog, few).cut is dog.cut  # too few: the detector as it was
 
 
 # photos that nobody named
@@ -274,9 +279,10 @@ def test_p_holds_where_nobody_named_the_reference(strange):
     for _ in range(20):
         cut = cut_by_reference(strange, nameless(anything(200, rng)))
         scores = cut.scorer.score(anything(200, rng))
-        assert len(cut.reference_scores) + len(cut.alike_scores) == 200 and 5 < len(cut.alike_scores) < 60
-        before.append((np.array([p_values(scores, cut.reference_scores)]) <= 0.05).mean())
-        shares.append([(cut.p_values(scores) <= share).mean() for share in (0.01, 0.05, 0.1)])
+        named, alike = cut.thresholds.reference_scores, cut.thresholds.alike_scores
+        assert len(named) + len(alike) == 200 and 5 < len(alike) < 60
+        before.append((np.array([p_values(scores, cut.thresholds.reference_scores)]) <= 0.05).mean())
+        shares.append([(cut.thresholds.p_values(scores) <= share).mean() for share in (0.01, 0.05, 0.1)])
     assert (np.mean(shares, axis=0) <= [0.02, 0.06, 0.11]).all()
     assert np.mean(before) > 0.1
 
@@ -288,45 +294,45 @@ def test_a_share_that_was_asked_for_holds_without_names(strange):
         cut = cut_by_reference(strange, nameless(anything(200, rng)), 0.05)
         let_in.append((cut.scorer.score(anything(200, rng)) >= cut.threshold).mean())
     assert np.mean(let_in) < 0.06
-    assert cut.cut_told.endswith(
-        f"200 unrelated photos, with {len(cut.alike_scores)} without names that look like the labels"
+    assert cut.how_cut.endswith(
+        f"200 unrelated photos, with {len(cut.thresholds.alike_scores)} without names that look like the labels"
     )
     rule = cut_by_reference(strange, nameless(anything(200, rng)))
-    assert f", apart from {len(rule.alike_scores)} without names" in rule.cut_told
-    assert rule.with_threshold(by_hand(1.0)).cut_told == "set by hand"
+    assert f", apart from {len(rule.thresholds.alike_scores)} without names" in rule.how_cut
+    assert rule.with_threshold(by_hand(1.0)).how_cut == "set by hand"
 
 
 def test_names_leave_nobody_out_by_looks(strange):
     vectors = anything(200, np.random.default_rng(0))
     named = Reference(vectors, ("brick",) * 200, ("",) * 200, ("",) * 200, "all are bricks")
     cut = cut_by_reference(strange, named)
-    assert cut.alike_scores is None and len(cut.reference_scores) == 200
-    assert cut.counted_scores is cut.reference_scores
+    assert cut.thresholds.alike_scores is None and len(cut.thresholds.reference_scores) == 200
+    assert cut.thresholds.counted_scores is cut.thresholds.reference_scores
 
 
 def test_a_batch_has_no_p(strange):
     cut, like = cut_by_batch(strange, anything(300, np.random.default_rng(0)))
     assert 0 < like < 0.5 and cut.basis == "batch"
-    assert cut.p_values([0.0, 9.0]) is None and cut.reference_scores is None
+    assert cut.thresholds.p_values([0.0, 9.0]) is None and cut.thresholds.reference_scores is None
     assert [one.p for one in judge(cut, anything(3, np.random.default_rng(1)))] == [None] * 3
-    assert cut.cut.fpr is None and cut.cut_told.endswith("how many unrelated photos get in is not known")
+    assert cut.cut.fpr is None and cut.how_cut.endswith("how many unrelated photos get in is not known")
 
 
 def test_photos_without_names_are_saved(whole, tmp_path):
-    cut = whole.with_cut(fit_reference([0.5, 0.1, 0.2]), [0.5, 0.1, 0.2], [0.9, 0.7])
-    assert cut.p_values([0.6]).tolist() == [0.5] and whole.p_values([0.6]).tolist() == [0.25]
+    cut = with_cut(whole, fit_reference([0.5, 0.1, 0.2]), [0.5, 0.1, 0.2], [0.9, 0.7])
+    assert cut.thresholds.p_values([0.6]).tolist() == [0.5] and whole.thresholds.p_values([0.6]).tolist() == [0.25]
     cut.save(tmp_path / "d")
     back = outword.load(tmp_path / "d")
-    assert back.alike_scores.tolist() == [0.7, 0.9] and back.fingerprint == cut.fingerprint
-    assert back.p_values([0.6]).tolist() == [0.5]
+    assert back.thresholds.alike_scores.tolist() == [0.7, 0.9] and back.fingerprint == cut.fingerprint
+    assert back.thresholds.p_values([0.6]).tolist() == [0.5]
 
 
 def test_a_batch_that_an_older_version_saved_has_no_p_any_more(whole, tmp_path):
     old = {**asdict(fit_reference([0.5, 0.1, 0.2], method="batch")), "fpr": 0.05}
-    saved = whole._saved()
+    saved = saved_form(whole)
     artifact.save(tmp_path / "d", replace(saved, card={**saved.card, "cut": old}))
     back = outword.load(tmp_path / "d")
-    assert (back.basis, back.threshold) == ("batch", old["value"]) and back.p_values([0.6]) is None
+    assert (back.basis, back.threshold) == ("batch", old["value"]) and back.thresholds.p_values([0.6]) is None
     back.save(tmp_path / "again")
     assert outword.load(tmp_path / "again").cut == back.cut
 
@@ -335,6 +341,6 @@ def test_words_that_compete_are_no_kin_of_a_label():
     made = outword.fit(["dog", "poodle"])
     assert not {"dog", "beagle", "toy poodle", "canine", "carnivore"} & set(made.wild[:1500])
     assert "wolf" in made.wild and len(made.wild) == 12_000
-    meanings = {meaning.label: meaning for meaning in made.meanings}
+    meanings = {meaning.label: meaning for meaning in made.card.meanings}
     assert "toy poodle" in meanings["poodle"].kinds and "toy poodle" not in meanings["dog"].kinds
     assert [made.labels[i] for i in made.scorer.owners_[:2]] == ["dog", "dog"]

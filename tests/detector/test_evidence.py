@@ -20,7 +20,8 @@ def detector(vectors, temperature=0.05):
     """A detector around fitted vectors; labels are called y0, y1, ... and words u0, u1, ..."""
     wild = [] if vectors.wild_ is None else [f"u{i}" for i in range(len(vectors.wild_))]
     labels = [f"y{i}" for i in range(len(vectors.labels_))]
-    return Detector(vectors, labels, wild, a_card(temperature=temperature), encoder=lambda: None)
+    made = {"scorer": vectors, "labels": labels, "rows": labels, "wild": wild}
+    return Detector(**made, card=a_card(temperature=temperature), find_encoder=lambda: None)
 
 
 def twin(labels, wild, groups, temperature, image):

@@ -21,8 +21,9 @@ from helpers.cards import changed
 from outword.base.cache import cache_dir
 from outword.base.files import sha256_file
 from outword.detector import artifact
+from outword.detector.audit import audit
 from outword.detector.card import IdImagesCard
-from outword.detector.detector import FITTED_ON
+from outword.detector.saving import FITTED_ON, zipped
 from outword.detectors import DETECTORS, Need
 from outword.encoders import get_encoder
 from outword.errors import ArtifactError, ImageError, InputError, ParameterError
@@ -181,7 +182,7 @@ def test_every_method_saves_loads_scores_explains_and_calibrates(method, tmp_pat
     told = again.explain(CAT, top=100)
     n_groups = made.scorer.params().get("n_groups", 1)
     assert sum(s for _, s in told.labels) + sum(s for _, s in told.words) / n_groups == pytest.approx(1, rel=1e-5)
-    assert bool(again.audit()) == (Need.WILD in DETECTORS[method].needs)
+    assert bool(audit(again)) == (Need.WILD in DETECTORS[method].needs)
 
 
 def test_a_probe_from_a_store_and_from_python_is_the_same(train, tiny, words_file):
@@ -318,15 +319,15 @@ def test_explain_names_the_label_and_the_words(detector):
     assert told.labels[0][0] == "tabby cat"
     assert told.labels[0][1] > 0.3
     assert (told.verdict, told.basis, told.kind, told.looks_like[0]) == ("in", "reference", "", "Egyptian cat")
-    assert told.p == 1 / (len(detector.reference_scores) + 1)
-    assert told.threshold == detector.cut_.value
+    assert told.p == 1 / (len(detector.thresholds.reference_scores) + 1)
+    assert told.threshold == detector.thresholds.estimated.value
     assert told.coverage["tabby cat"] == "known"
     far = detector.explain(GRAVEL)
     assert far.words[0][1] > far.labels[0][1]
 
 
 def test_audit_lists_the_words_nearest_to_a_label(detector):
-    rows = detector.audit(10)
+    rows = audit(detector, 10)
     cosines = [c for _, _, c in rows]
     assert cosines == sorted(cosines, reverse=True)
     assert all(label in LABELS for _, label, _ in rows)
@@ -559,9 +560,9 @@ def test_another_threshold_leaves_the_detector_as_it_is(detector):
 def test_a_zip_file_holds_what_save_writes(detector, tmp_path):
     moved = detector.with_threshold(by_hand(3.0))
     moved.save(tmp_path / "pets.outword")
-    with zipfile.ZipFile(io.BytesIO(moved.zipped("pets.outword"))) as file:
+    with zipfile.ZipFile(io.BytesIO(zipped(moved, "pets.outword"))) as file:
         assert {name: file.read(name) for name in file.namelist()} == {
             f"pets.outword/{path.name}": path.read_bytes() for path in (tmp_path / "pets.outword").iterdir()
         }
-    assert moved.zipped() == moved.zipped()
+    assert zipped(moved) == zipped(moved)
     assert outword.load(tmp_path / "pets.outword").calibration_ == by_hand(3.0)

@@ -9,6 +9,7 @@ from conftest import PHOTOS, call
 from helpers.cards import changed
 from helpers.tiny import open_clip_folder
 from outword.detector import artifact
+from outword.detector.saving import saved_form
 from outword.encoders import get_encoder
 from outword.encoders.torch.models import check_here
 from outword.errors import InputError
@@ -21,7 +22,7 @@ UNREACHED = "hub cannot be reached"  # as it is for tests: it was asked for
 def foreign(request, detector, tmp_path, monkeypatch):
     """A detector that names an encoder which is not here, and the name."""
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    saved = artifact.load(artifact.save(tmp_path / "d", detector._saved()))
+    saved = artifact.load(artifact.save(tmp_path / "d", saved_form(detector)))
     saved.card["encoder"]["name"] = request.param
     artifact.save(tmp_path / "d", saved)
     return tmp_path / "d", request.param

@@ -10,8 +10,8 @@ from outword.vectors.store import make_store
 def uncut(detector):
     """The same detector as if its encoder had no reference."""
     names, encoder = detector.vocabulary, detector.encoder
-    options = {"encoder": lambda: encoder, "rows": detector.rows, "vocabulary": names}
-    return Detector(detector.scorer, detector.labels, detector.wild, detector.card, **options)
+    made = {"scorer": detector.scorer, "labels": detector.labels, "rows": detector.rows, "wild": detector.wild}
+    return Detector(**made, card=detector.card, find_encoder=lambda: encoder, vocabulary=names)
 
 
 def write_store(folder, detector, n, like=0.2, seed=0):

@@ -7,7 +7,6 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import fsspec
 import numpy as np
@@ -23,7 +22,7 @@ from helpers.bad_images import encoded, picture
 from helpers.pages import HOSTILE, Page
 from outword.base.files import _machine
 from outword.base.prediction import Prediction, row_label
-from outword.detector.detector import Detector
+from outword.detector.label_rows import LabelRows
 from outword.encoders.reading import Span
 from outword.errors import InputError
 from outword.photos.sources import filesystems
@@ -680,12 +679,8 @@ TEXT = st.text("ab ()", max_size=8)
 def test_the_label_of_a_row_can_always_be_looked_up(kinds):
     labels = list(kinds)
     pairs = [(label, kind) for label in labels for kind in kinds[label]]
-    made = SimpleNamespace(
-        labels=labels,
-        _owners=[labels.index(label) for label, _ in pairs],
-        _named=lambda row: Prediction("", label=pairs[row][0], kind=pairs[row][1]).named,
-    )
-    known = Detector.label_texts.func(made)
+    owners = [labels.index(label) for label, _ in pairs]
+    known = LabelRows(labels, owners, [kind for _, kind in pairs]).texts
     assert list(dict.fromkeys(known.values())) == labels
     for label, kind in pairs:
         assert known[row_label(Prediction("", label=label, kind=kind), known)] == label

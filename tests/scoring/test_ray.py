@@ -20,6 +20,8 @@ from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
 from helpers.uncut import uncut, write_store
+from outword.detector.cuts import with_cut
+from outword.detector.saving import zipped
 from outword.encoders.packed import VARIABLE, Packed, Packer
 from outword.maths.thresholds import fit_reference
 from outword.scoring import parts
@@ -175,10 +177,10 @@ def test_a_cut_from_the_batch_goes_along(detector, monkeypatch):
     monkeypatch.setenv(VARIABLE, "pillow")  # which the model sets for its process
 
     scores = [0.3, 0.1, 0.2]
-    here = detector.with_cut(fit_reference(scores, method="batch"))
-    there = Model(here.zipped(FOLDER), {}, "pillow").load()
+    here = with_cut(detector, fit_reference(scores, method="batch"))
+    there = Model(zipped(here, FOLDER), {}, "pillow").load()
     assert (there.basis, there.cut, there.fingerprint) == ("batch", here.cut, here.fingerprint)
-    assert there.p_values([0.25]) is None
+    assert there.thresholds.p_values([0.25]) is None
 
 
 def test_files_that_a_device_is_to_decode_stay_packed_on_the_way(tmp_path, monkeypatch):

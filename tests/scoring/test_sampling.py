@@ -1,6 +1,7 @@
 """Photos as their own reference: which are looked at, what is cut, and that every way to run it agrees."""
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
@@ -14,7 +15,7 @@ from helpers.stopped import stopped
 from helpers.uncut import uncut, write_store
 from outword import scoring
 from outword.detector.batches import Batch, Smallest, is_wanted, look, read_batch
-from outword.detector.cuts import named_like_labels
+from outword.detector.cuts import named_like_labels, with_cut
 from outword.detector.detector import Detector
 from outword.detectors import MCM
 from outword.encoders import Encoder
@@ -65,7 +66,8 @@ def made(encoder=None, scorer=None):
     card = a_card("grounded", **of_encoder, meanings=(a_meaning("cat"),))
     names = Vocabulary([*AXES], axes.astype(np.float16))
     wild = [] if scorer.wild_ is None else ["brick", "tree"]
-    return Detector(scorer, ["cat"], wild, card, encoder=lambda: encoder, vocabulary=names)
+    made = {"scorer": scorer, "labels": ["cat"], "rows": ["cat"], "wild": wild, "card": card}
+    return Detector(**made, find_encoder=lambda: encoder, vocabulary=names)
 
 
 def colours(axis, n, seed=0):
@@ -131,11 +133,11 @@ def test_few_photos_are_judged_by_the_natural_cut(tmp_path):
 
 def test_a_cut_that_is_known_stays(tmp_path):
     photos = paint(tmp_path / "photos", brick=100)
-    for detector in (made().with_threshold(by_hand(1.0)), made().with_cut(fit_reference([1.0]), [1.0])):
+    for detector in (made().with_threshold(by_hand(1.0)), with_cut(made(), fit_reference([1.0]), [1.0])):
         assert not is_wanted(detector)
         written(detector, photos, tmp_path / "a.csv")
         assert detector.encoder.seen == 100
-    assert not is_wanted(made()._with(vocabulary=None))
+    assert not is_wanted(replace(made(), vocabulary=None))
 
 
 def test_where_the_rule_bends():

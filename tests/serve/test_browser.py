@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from outword.detector.cuts import with_cut
+
 pytest.importorskip("fastapi", reason="the service needs outword[serve]")
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 from selenium import webdriver
@@ -391,7 +393,7 @@ def test_a_click_shows_the_photo_large_with_everything_known_about_it(page, dete
 
 def test_what_it_looks_like_and_how_well_it_fits_are_said(browser, detector):
     names, reference = ["tabby", "brick wall"], np.arange(124) / 100
-    whole = detector.with_cut(fit_reference(reference, fpr=0.05), reference)
+    whole = with_cut(detector, fit_reference(reference, fpr=0.05), reference)
     whole.vocabulary = Vocabulary(names, detector.encoder.encode_texts(names).astype(np.float16))
     with served.in_thread(whole) as address:
         page = Page(browser[0], f"{address}/", browser[1]).open().ready()
@@ -585,7 +587,7 @@ def test_the_line_is_moved_by_keys_and_by_pointer(page, detector):
 def test_marks_move_the_threshold_and_come_with_the_download(page, detector, tmp_path):
     before = page.choose("cat", "raccoon", "clock").settled().cards()
     mine, other = detector.score([PHOTOS / "raccoon.jpg", PHOTOS / "clock.jpg"])
-    fitted = measured(fit_marks([mine], [other], detector.threshold), detector.reference_scores)
+    fitted = measured(fit_marks([mine], [other], detector.threshold), detector.thresholds.reference_scores)
     page.mark("raccoon.jpg", "inside")
     page.mark("clock.jpg", "outside")
     page.wait(lambda: "1 of other things" in page["threshold-text"].text)

@@ -136,7 +136,7 @@ def test_the_detector_tells_of_itself(address, detector):
     assert answer["coverage"]["pizza"] == "known"
     assert answer["typed"] == LABELS
     p, scores = zip(*answer["ladder"], strict=True)
-    assert list(p) == detector.p_values(scores).tolist() == sorted(p, reverse=True)
+    assert list(p) == detector.thresholds.p_values(scores).tolist() == sorted(p, reverse=True)
     assert len(p) > 20
 
 
@@ -250,7 +250,7 @@ def test_marks_move_the_threshold_and_the_download_has_it(address, detector, tmp
 
 
 def test_marks_that_let_much_in_are_said_to(address, detector, tmp_path):
-    key, known = told(ask(address, "GET", "/v1/detector"))["id"], detector.reference_scores
+    key, known = told(ask(address, "GET", "/v1/detector"))["id"], detector.thresholds.reference_scores
     marks = {"inside": [float(np.median(known))], "outside": [-99.0]}
     found = told(ask(address, "POST", f"/v1/detectors/{key}/threshold", marks))
     share = (known >= found["threshold"]).mean()

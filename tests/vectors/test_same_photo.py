@@ -12,7 +12,7 @@ from PIL import Image
 import outword
 from conftest import LABELS, PHOTOS, call
 from outword.detector import artifact
-from outword.detector.detector import FITTED_ON
+from outword.detector.saving import FITTED_ON
 from outword.encoders import get_encoder
 from outword.encoders.loader import Loader
 from outword.encoders.reading import read_photos

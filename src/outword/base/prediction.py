@@ -207,7 +207,7 @@ def cells(record: Prediction) -> dict[str, Cell]:
 def row_label(record: Prediction, known: Mapping[str, str]) -> str:
     """The label of a row in a file, with the kind that matched: `dog (beagle)`.
 
-    `known` has the label of each text that may be meant (`Detector.label_texts`): the kind is left out where both
+    `known` has the label of each text that may be meant (`LabelRows.texts`): the kind is left out where both
     together would be taken for another label.
 
     >>> known = {"cat": "cat", "cat (tabby)": "cat (tabby)", "cat (lynx)": "cat"}

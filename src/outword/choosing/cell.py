@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -94,8 +94,8 @@ class Cell:
         started = time.perf_counter()
         detector = prepared.fit()
         fit_seconds = time.perf_counter() - started + prepared.seconds
-        for need, given in self.by_hand.items():
-            detector = detector.handed(need, given)
+        if self.by_hand:
+            detector = replace(detector, by_hand=self.by_hand)
         return Measured(detector, *self._score(detector), self.rows, fit_seconds)
 
     def _score(self, detector: Detector) -> tuple[Scores, dict[str, float]]:

@@ -97,7 +97,7 @@ def applicable(
     The name says which parameters were set, also those by which a method that looks at pixels is content with vectors.
     Nothing is encoded. `corpus` is for the methods that take any words, `words` for those that want a list of the
     user's, `id_images` and `stray` (see `missing_inputs`) for those that look at ID images, `by_hand` what was
-    handed over for photos (`Detector.handed`); `sets` are to be scored.
+    handed over for photos (`Detector.by_hand`); `sets` are to be scored.
     """
     found: dict[str, Recipe] = {}
     for one in methods:
@@ -129,7 +129,7 @@ class Comparison:
     labels: Mapping[str, Label]
     sets: Sequence[Opened]  # the ID set, then the OOD sets
     id_images: Sequence[PathLike]
-    by_hand: Mapping[Need, Any]  # what was handed over for photos (`Detector.handed`)
+    by_hand: Mapping[Need, Any]  # what was handed over for photos (`Detector.by_hand`)
     report: Report
     tell: Say
 

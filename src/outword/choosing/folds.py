@@ -196,8 +196,9 @@ class Dealt:
             detector = made.finish(report=report)
             in_the_end = detector.scorer.score(self._outside.vectors)
         inside, outside = (scores.tolist() for scores in unseen)
-        threshold, warnings = threshold_from_scores(inside, outside, tpr, "quantile", detector.reference_scores)
-        detector.calibration_ = threshold
+        reference = detector.thresholds.reference_scores
+        threshold, warnings = threshold_from_scores(inside, outside, tpr, "quantile", reference)
+        detector.thresholds = replace(detector.thresholds, calibrated=threshold)
         told = [warning for warning in warnings if warning != threshold.warning]
         return detector, Final(*unseen, in_the_end, threshold.value), told
 
@@ -205,8 +206,9 @@ class Dealt:
 def promised(detector: Detector, tpr: Share) -> str:
     """Give the threshold the interval of its TPR that counts the choice of the method, too; returns its warning."""
     assert detector.calibration_ is not None
-    detector.calibration_ = replace(detector.calibration_, low=tpr.low, high=tpr.high)
-    return detector.calibration_.warning
+    threshold = replace(detector.calibration_, low=tpr.low, high=tpr.high)
+    detector.thresholds = replace(detector.thresholds, calibrated=threshold)
+    return threshold.warning
 
 
 def _dealt(order: Indices, hands: int) -> Indices:

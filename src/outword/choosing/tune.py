@@ -169,10 +169,10 @@ def _strange(detector: Detector, labels: Mapping[str, Label], own: IdImages) -> 
     if Need.LABELS in detector.scorer.wants() or own.classes is not None:
         return  # what the calibration tells is by the names, or the folders tell
     by_names = fit(labels, encoder=detector.encoder)
-    if by_names.reference_scores is None:
+    if by_names.thresholds.reference_scores is None:
         return
     verdicts = [*judge(by_names, own.vectors, 1)]
-    strange = int(look_unrelated([one.score for one in verdicts], by_names.reference_scores).sum())
+    strange = int(look_unrelated([one.score for one in verdicts], by_names.thresholds.reference_scores).sum())
     if strange > STRANGE * len(verdicts):
         yield f"{strange:,} of your {len(verdicts):,} photos look like none of your classes"
     shown = {one.label for one in verdicts if one.verdict == "in"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +98,7 @@ def command(
         which = "of --not" if others else "that is marked out"
         raise InputError(f"no photo {which} can be read", hint="name photos of other things, or leave it away")
     threshold, warnings = calibrate(found, inside, outside, tpr, method)
-    before, found.calibration_ = found.threshold, threshold
+    before, found.thresholds = found.threshold, replace(found.thresholds, calibrated=threshold)
     found.save(output or detector)
     _tell_cut(output or detector, threshold.value, before, inside.once)
     if outside.once:

@@ -46,6 +46,6 @@ def command(html: str) -> None:
     print_table(titles, cells, colour=lambda title, cell: COLOURS.get(cell) if title == "verdict" else None)
     write_page(Path(html), sample, title="outword demo", summary=Summary.of(detector))
     say(f"labels: {', '.join(detector.labels)}")
-    say(f"the cut {detector.cut_told}; unrelated photos show none of the labels")
+    say(f"the cut {detector.how_cut}; unrelated photos show none of the labels")
     say(f"page: {Path(html).resolve()}")
     say('next, with yours: outword score --labels "cat, dog" PHOTOS --html page.html')

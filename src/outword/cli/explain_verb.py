@@ -102,8 +102,10 @@ def _explain(detector: Detector, photo: Photo, value: Any, top: int) -> Explanat
     """The explanation of a photo, decoded or encoded, or what is wrong with it."""
     if photo.error:
         return photo.error
+    from outword.detector.judge import explain
+
     try:
-        told = detector.explain_values(value, top, name=photo.name)
+        told = explain(detector, value, top, name=photo.name)
     except ImageError as error:  # nobody has words for it
         return error
     return replace(told, notes=photo.look.notes)
@@ -140,7 +142,9 @@ def _tell(told: Explanation, by_names: bool) -> None:
 
 
 def _audit(detector: Detector, top: int, as_json: bool) -> None:
-    rows = detector.audit(top)
+    from outword.detector.audit import audit
+
+    rows = audit(detector, top)
     if as_json:
         show(json.dumps([{"word": w, "label": y, "cosine": c} for w, y, c in rows]))
         return

@@ -120,7 +120,7 @@ def _made(path: Path, names: Mapping[str, Label], labels: str, options: Mapping[
     found = load(path, **without_encoder(options))
     prompts = {name: label.prompt for name, label in names.items() if label.prompt}
     typed = [label.text for label in names.values()]  # its kinds too
-    made_for = found.labels, found.card.label_prompts, [meaning.text for meaning in found.meanings]
+    made_for = found.labels, found.card.label_prompts, [meaning.text for meaning in found.card.meanings]
     if made_for != (list(names), prompts, typed):
         raise InputError(f"{path} was made for other labels than those of {labels}", hint="choose another folder")
     encoder = options.get("encoder")

@@ -285,11 +285,11 @@ def tell(detector: Detector, labels: str) -> None:
     from outword.maths.methods import Need
 
     by_photos = Need.ID_LABELS in detector.scorer.wants()  # then no sense of a name matters
-    for meaning in () if by_photos else detector.meanings[:NAMED]:
+    for meaning in () if by_photos else detector.card.meanings[:NAMED]:
         for line in _told(meaning):
             say(line)
-    if len(detector.meanings) > NAMED and not by_photos:
-        say(f"and {len(detector.meanings) - NAMED:,} more labels (--json tells all)")
+    if len(detector.card.meanings) > NAMED and not by_photos:
+        say(f"and {len(detector.card.meanings) - NAMED:,} more labels (--json tells all)")
     _tell_coverage(detector, labels)
     if detector.card.kinds == "auto" and mostly_unknown(detector.coverage):
         say("labels stand for themselves, without kinds, since half of them or more are not known as such")
@@ -324,17 +324,17 @@ def _expected(detector: Detector) -> str:
     """What the cut is expected to do, as far as that is known."""
     from outword.maths.reference import share_let_in
 
-    cut, known = detector.cut, detector.counted_scores
+    cut, known = detector.cut, detector.thresholds.counted_scores
     assert cut is not None and known is not None
     unknown = [label for label, flag in detector.coverage.items() if not is_known(flag)]
     out = 100 * (1 - share_let_in(known, cut.value))
     told = f"expected: {out:.0f} % of unrelated photos out"
-    if detector.alike_scores is not None:  # each of them may be unrelated, or may not
+    if detector.thresholds.alike_scores is not None:  # each of them may be unrelated, or may not
         told = f"expected: at least {math.floor(out)} % of unrelated photos out"
     if cut.tpr is None:
-        return f"{told}; how many of yours are in is not known ({detector.cut_told})"
+        return f"{told}; how many of yours are in is not known ({detector.how_cut})"
     whose = f", unknown for {', '.join(unknown[:3])}" if unknown else ""
-    return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {detector.cut_told})"
+    return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {detector.how_cut})"
 
 
 def _tell_coverage(detector: Detector, labels: str, *, in_short: bool = False) -> None:
@@ -379,7 +379,7 @@ def _with_clip(detector: Detector, labels: str) -> str:
     """The command that runs, with another encoder; labels of standard input are gone, so that they are typed."""
     verb = click.get_current_context().info_name
     if labels == STDIN:
-        typed = [meaning.text for meaning in detector.meanings]
+        typed = [meaning.text for meaning in detector.card.meanings]
         labels = ", ".join(typed) if len(typed) <= SHOWN else "labels.txt"
     given = f"{'' if verb == 'fit' else '--labels '}{shlex.quote(labels)}"
     return f"outword {verb} {given} --encoder clip-vit-b-16{'' if verb in ('fit', 'serve') else ' ...'}"

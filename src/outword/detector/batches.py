@@ -14,7 +14,7 @@ from outword.base.files import sha256_bytes
 from outword.base.reports import Report, quiet
 from outword.base.wording import counted
 from outword.detector.artifact import finite
-from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch
+from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch, with_cut
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.encoders.reading import read_photos
@@ -42,7 +42,7 @@ class Batch:
 
     def applied(self, detector: Detector) -> Detector:
         """The detector with the cut, if one was found."""
-        return detector.with_cut(self.cut) if self.cut else detector
+        return with_cut(detector, self.cut) if self.cut else detector
 
     def told(self, encoder: str) -> str:
         """What was found, in words."""
@@ -95,7 +95,7 @@ def look(detector: Detector, vectors: NDArray[np.floating]) -> Batch:
     if len(vectors) < FEWEST:
         return Batch(len(vectors), 0.0)
     cut, like = cut_by_batch(detector, vectors)
-    return Batch(len(vectors), like, cut.cut_)
+    return Batch(len(vectors), like, cut.thresholds.estimated)
 
 
 class Smallest(Generic[Value]):

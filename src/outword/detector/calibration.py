@@ -7,8 +7,9 @@ marked, and calls `threshold_from_marks`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -54,8 +55,8 @@ def score_photos(detector: Detector, chunks: Iterable[Chunk], check: Callable[[C
     `check` is called with each chunk, and raises or says what is wrong with the photos that could not be scored; the
     others are scored without them. A method that learns from what it scores forgets it afterwards.
     """
-    whole, found = detector.whole(), Scores()
-    with detector.isolated():
+    whole, found = replace(detector, by_whole_method=True), Scores()
+    with _isolated(detector):
         for unjudged in chunks:
             chunk, judged = judge_chunk(whole, unjudged, top=0)
             check(chunk)
@@ -68,6 +69,16 @@ def score_photos(detector: Detector, chunks: Iterable[Chunk], check: Callable[[C
     return found
 
 
+@contextmanager
+def _isolated(detector: Detector) -> Iterator[None]:
+    """A block in which a method that learns from what it scores starts anew; what it learns there is forgotten."""
+    detector.reset()
+    try:
+        yield
+    finally:
+        detector.reset()
+
+
 def calibrate(
     detector: Detector, inside: Scores, outside: Scores, tpr: float | None, method: CalibrationMethod
 ) -> tuple[Threshold, list[str]]:
@@ -78,7 +89,7 @@ def calibrate(
     """
     check_unfitted(detector, inside)
     check_disjoint(inside.hashes, outside.hashes)
-    return threshold_from_scores(inside.once, outside.once, tpr, method, detector.reference_scores)
+    return threshold_from_scores(inside.once, outside.once, tpr, method, detector.thresholds.reference_scores)
 
 
 def threshold_from_scores(
@@ -107,7 +118,7 @@ def threshold_from_scores(
 
 def threshold_from_marks(detector: Detector, inside: ArrayLike, outside: ArrayLike) -> Threshold:
     """The threshold that fits the scores of marked photos best (`outword.maths.thresholds.fit_marks`)."""
-    return measured(fit_marks(inside, outside, detector.threshold), detector.reference_scores)
+    return measured(fit_marks(inside, outside, detector.threshold), detector.thresholds.reference_scores)
 
 
 def check_unfitted(detector: Detector, photos: Scores) -> None:

@@ -6,18 +6,20 @@ docs/verdicts.md tells how these rules were found, and on which photos.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from outword.detector.positives import mostly_unknown
+from outword.detector.thresholds import estimated_thresholds
 from outword.errors import InputError
 from outword.maths.kernels import Choice, chosen
 from outword.maths.methods.grounded import Grounded
 from outword.maths.methods.needs import of_photo
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
-from outword.maths.thresholds import fit_reference
+from outword.maths.thresholds import Threshold, fit_reference
 from outword.vectors.names import rival_names
 from outword.vectors.reference import Reference
 from outword.words.forms import fold
@@ -39,6 +41,21 @@ def can_be_cut(detector: Detector) -> bool:
     return not (detector.scorer.sees_order or of_photo(detector.scorer.wants()))
 
 
+def with_cut(
+    detector: Detector,
+    threshold: Threshold,
+    reference_scores: ArrayLike | None = None,
+    alike_scores: ArrayLike | None = None,
+) -> Detector:
+    """The detector with a cut from photos that show none of its labels, and their scores by its whole method.
+
+    Without such scores there are no p-values. A calibrated threshold stays before the cut.
+    """
+    calibrated = detector.thresholds.calibrated
+    thresholds = estimated_thresholds(threshold, reference_scores, alike_scores, calibrated)
+    return replace(detector, thresholds=thresholds)
+
+
 def cut_by_reference(
     detector: Detector, reference: Reference, fpr: float | None = None, *, unrelated: Flags | None = None
 ) -> Detector:
@@ -50,8 +67,8 @@ def cut_by_reference(
     in twenty of the rest gets in. `unrelated` says which photos may stand for unrelated ones, (n,), by default all.
 
     Photos without names that look like a label may be unrelated all the same, and then they are those with the highest
-    scores. So p-values count them (`Detector.counted_scores`), and so does `fpr`: no more than that share gets in. One
-    in twenty of the rest is no such promise, but a rule that keeps photos of the labels in.
+    scores. So p-values count them (`Thresholds.counted_scores`), and so does `fpr`: no more than that share gets in.
+    One in twenty of the rest is no such promise, but a rule that keeps photos of the labels in.
     """
     if not can_be_cut(detector):
         return detector
@@ -77,7 +94,7 @@ def cut_by_reference(
         pseudo = pseudo_id(detector, vectors[rest], np.array(reference.wnids)[rest].tolist(), masses)
     alike_scores = scorer.score(vectors[alike & allowed])
     kept_out = scores if fpr is None else np.concatenate([scores, alike_scores])
-    return detector.with_cut(fit_reference(kept_out, pseudo, fpr), scores, alike_scores)
+    return with_cut(detector, fit_reference(kept_out, pseudo, fpr), scores, alike_scores)
 
 
 def cut_by_batch(detector: Detector, vectors: NDArray[np.floating]) -> tuple[Detector, float]:
@@ -94,14 +111,14 @@ def cut_by_batch(detector: Detector, vectors: NDArray[np.floating]) -> tuple[Det
     if len(vectors) < FEWEST or (~like).sum() < UNRELATED or not can_be_cut(detector):
         return detector, float(like.mean())
     scores = detector.scorer.score(vectors)[~like]
-    return detector.with_cut(fit_reference(scores, method="batch")), float(like.mean())
+    return with_cut(detector, fit_reference(scores, method="batch")), float(like.mean())
 
 
 def named_like_labels(detector: Detector, vectors: NDArray[np.floating]) -> Flags:
     """Which photos look more like a label or a kind of one than like any other readable name."""
     if detector.vocabulary is None:
         return np.zeros(len(vectors), bool)
-    kin = np.array(is_kind(detector.vocabulary.names, detector.meanings))
+    kin = np.array(is_kind(detector.vocabulary.names, detector.card.meanings))
     labels, names = unit_rows(detector.scorer.labels_).T, unit_rows(detector.vocabulary.vectors).T
     found = [np.zeros(0, bool)]
     for start in range(0, len(vectors), BLOCK):
@@ -114,7 +131,7 @@ def named_like_labels(detector: Detector, vectors: NDArray[np.floating]) -> Flag
 def named_in(detector: Detector, reference: Reference) -> Flags:
     """Which photos of a reference show a label by their name."""
     rows = set(map(fold, detector.rows))
-    below = np.array(are_below(reference.wnids, detector.meanings), dtype=bool)
+    below = np.array(are_below(reference.wnids, detector.card.meanings), dtype=bool)
     same = np.array([bool(name) and fold(name) in rows for name in reference.names], dtype=bool)
     return np.asarray(below | same)
 

@@ -53,13 +53,13 @@ class Prepared:
         """Fit the method; there is neither a cut yet nor a vocabulary."""
         encoder, fitted = self.recipe.encoder, self.recipe.make_scorer().fit(**self.given)
         return Detector(
-            fitted,
-            self.labels,
-            self.wild,
-            self.card,
-            encoder=lambda: encoder,
-            fitted_on=self.fitted_on,
+            scorer=fitted,
+            labels=self.labels,
             rows=self.rows,
+            wild=self.wild,
+            card=self.card,
+            find_encoder=lambda: encoder,
+            fitted_on=self.fitted_on,
         )
 
     def finish(self, fpr: float | None = None, report: Report = quiet) -> Detector:
@@ -68,7 +68,7 @@ class Prepared:
         names = readable_names(encoder)
         vectors = name_vectors(encoder, get_prompts(encoder.prompts), names, report).astype(np.float16)
         made = replace(self, card=replace(self.card, fpr=fpr))
-        detector = made.fit().with_vocabulary(Vocabulary(names, vectors))
+        detector = replace(made.fit(), vocabulary=Vocabulary(names, vectors))
         reference = find_reference(encoder)
         if fpr is not None and (reference is None or not can_be_cut(detector)):
             whose = encoder.name if reference is None else detector.method

@@ -5,6 +5,7 @@ One more product, with a readable vocabulary, says what an image looks like; it 
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from outword.errors import ImageError
 from outword.maths.kernels import to_numpy
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.needs import from_pixels
+from outword.maths.methods.requests import ScoreRequest
 from outword.maths.numerics import Array
 from outword.photos.twins import Twins
 
@@ -92,8 +94,8 @@ class Verdicts(Iterable[Prediction]):
         labels, threshold = detector.labels, detector.threshold
         words = [detector.wild] * len(scores) if self.own_words is None else self.own_words
         names = detector.vocabulary.names if detector.vocabulary else ()
-        kinds = detector.kinds_of(evidence)
-        p_values = detector.p_values(scores)
+        kinds = detector.label_rows.kinds_of(evidence)
+        p_values = detector.thresholds.p_values(scores)
         ps = [None] * len(scores) if p_values is None else p_values.tolist()
         near, fired = (evidence.labels, evidence.label_shares), (evidence.words, evidence.word_shares)
         columns = (column.tolist() for column in (scores, *near, *fired, self.named()))
@@ -135,7 +137,7 @@ def judge(
     words for is an `ImageError`, or, if that is to be `lenient`, one of the `errors` of what is returned. Wild words
     with a share below `least` are not named.
     """
-    scorer, request = detector.in_force, detector.score_request(images, names)
+    scorer, request = detector.in_force, _request(detector, images, names)
     temperature = detector.card.encoder.temperature
     if scores is not None:
         vectors, known = request.vectors, partial(_known, scores, scorer.evidence(request.vectors, top, temperature))
@@ -150,6 +152,37 @@ def judge(
     found = scorer.begin(top=top, temperature=temperature, **given)
     paths = [name for name, error in zip(request.names, errors, strict=True) if error is None]
     return Verdicts(detector, found, _seen(detector, vectors, top), vectors, paths, named, errors, least)
+
+
+def explain(detector: Detector, values: NDArray[Any], top: int = 5, *, name: str = "") -> Explanation:
+    """What is said of an image, and why; see `Detector.explain`.
+
+    It was decoded, (height, width, 3) as the encoder wants it, or encoded, (dim,). Its name is its path, and for the
+    methods that want words per image.
+    """
+    apart = replace(detector, scorer=copy.deepcopy(detector.scorer)) if detector.scorer.sees_order else detector
+    (found,) = judge(apart, values[None], top, names=[name], least=0.0)
+    coverage = detector.coverage
+    return Explanation(
+        **vars(found),
+        cut=detector.how_cut,
+        coverage={label: coverage[label] for label, _ in found.labels if label in coverage},
+        in_use=detector.in_force.in_use(),
+    )
+
+
+def _request(detector: Detector, images: Any, names: Sequence[str] | None) -> ScoreRequest:
+    """What the method is asked with to score photos, pixels (n, height, width, 3) or vectors (n, dim)."""
+    return ScoreRequest(
+        find_encoder=lambda: detector.encoder,
+        images=images,
+        names=[""] * len(images) if names is None else names,
+        labels=detector.labels,
+        rows=detector.rows,
+        find_prompts=lambda: detector.card.prompts,
+        by_hand=detector.by_hand,
+        memo=detector.memo,
+    )
 
 
 def judge_chunk(detector: Detector, chunk: Chunk, top: int = 3) -> tuple[Chunk, Verdicts | None]:

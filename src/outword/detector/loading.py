@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from outword.base.records import read_record
 from outword.base.terms import read_flag
 from outword.detector import artifact
 from outword.detector.card import Card, EncoderCard
-from outword.detector.detector import ALIKE, FITTED_ON, NOTHING, REFERENCE, VOCABULARY, Detector
+from outword.detector.detector import NOTHING, Detector
 from outword.detector.recipe import checked_params
+from outword.detector.saving import ALIKE, FITTED_ON, REFERENCE, VOCABULARY
+from outword.detector.thresholds import estimated_thresholds
 from outword.encoders import Precision, get_encoder
 from outword.encoders.names import canonical, named_now, parse
 from outword.encoders.offers import versions
@@ -74,20 +76,18 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
     by_batch = cut is not None and cut.basis == "batch"
     if (cut is None) != (REFERENCE not in saved.arrays) and not by_batch:
         raise ValueError(f"a cut and {REFERENCE} come together")
+    known, alike = (None if by_batch else _scores(saved, name) for name in (REFERENCE, ALIKE))  # some kept a batch's
     return Detector(
-        vectors,
-        saved.labels,
-        saved.wild,
-        card,
-        calibration,
-        encoder=partial(get_encoder, used, **options),
-        encoder_override=encoder is not None,
-        fitted_on=_fitted_on(saved, card),
+        scorer=vectors,
+        labels=saved.labels,
         rows=saved.rows,
-        cut=cut,
-        reference_scores=None if by_batch else _scores(saved, REFERENCE),  # older versions kept scores of a batch
-        alike_scores=None if by_batch else _scores(saved, ALIKE),
+        wild=saved.wild,
+        card=card,
+        find_encoder=cache(partial(get_encoder, used, **options)),
+        thresholds=estimated_thresholds(cut, known, alike, calibration),
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
+        fitted_on=_fitted_on(saved, card),
+        encoder_override=encoder is not None,
     )
 
 

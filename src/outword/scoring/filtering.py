@@ -114,7 +114,7 @@ def filter(
         opened = open_source(judge, given, column=column)
         scoring = Scoring(judge, opened, engine_there, options or {}, False, report, say)
         about = {**scoring.about(), **({"drop_duplicates": True} if drop_duplicates else {})}
-        with Parts(folder / SCORES, "csv", about, judge.label_texts, raw_csv=raw_csv, find=scoring.look) as parts:
+        with Parts(folder / SCORES, "csv", about, judge.label_rows.texts, raw_csv=raw_csv, find=scoring.look) as parts:
             scoring = scoring.settled(parts.found)
             check_cut(scoring.detector)
             scoring.fill(parts)
@@ -191,7 +191,7 @@ def _keep(scoring: Scoring, parts: Judged, folder: Path, how: str) -> int:
     """Copy or link the photos, and say which cannot be; gives the number of these."""
     if how == "list":
         return 0
-    images, missed = Images(folder / IMAGES, scoring.detector.label_texts), 0
+    images, missed = Images(folder / IMAGES, scoring.detector.label_rows.texts), 0
     done = copy_kept(scoring.source, parts, images) if how == "copy" else link_kept(parts, images)
     for number, (row, error) in enumerate(done, start=1):
         scoring.report(how, number, None)
@@ -204,7 +204,7 @@ def _keep(scoring: Scoring, parts: Judged, folder: Path, how: str) -> int:
 
 def _count(scoring: Scoring, parts: Judged, folder: Path, *, missed: int) -> Tally:
     """Write the list and the page, and count."""
-    tally, sample, unlisted = Tally(scoring.detector.label_texts, missed=missed), Borderline(), 0
+    tally, sample, unlisted = Tally(scoring.detector.label_rows.texts, missed=missed), Borderline(), 0
     total = parts.written.totals().rows
     with whole_file(folder / LIST) as temporary, temporary.open("wb") as file:
         for row in parts.rows():
@@ -255,7 +255,7 @@ def _hash(text: str) -> str:
 class Images:
     """The folder of the photos that are kept, made when the first one comes; one process writes to it at a time.
 
-    `known` has the label of each text that rows have for one (`Detector.label_texts`).
+    `known` has the label of each text that rows have for one (`LabelRows.texts`).
     """
 
     def __init__(self, folder: Path, known: Mapping[str, str]) -> None:

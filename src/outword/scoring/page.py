@@ -60,7 +60,7 @@ class Card:
 
 def card_of(detector: Detector, record: Prediction, pixels: Pixels | None = None) -> Card:
     """What the page shows of a record."""
-    row = {**row_of(record, detector.label_texts), "words": record.words}
+    row = {**row_of(record, detector.label_rows.texts), "words": record.words}
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
     return replace(card_of_row(detector, row), thumbnail=view)
 
@@ -70,7 +70,7 @@ def card_of_row(detector: Detector, row: Row) -> Card:
     card = Card(row)
     if card.seen[1] != row["label"]:
         return card
-    label = detector.label_texts.get(row["label"], "")
+    label = detector.label_rows.texts.get(row["label"], "")
     return replace(card, remark=detector.coverage.get(label, ""))
 
 
@@ -97,7 +97,7 @@ class Summary:
     @classmethod
     def of(cls, detector: Detector) -> Summary:
         """What there is to say of a detector."""
-        how = detector.cut_told if detector.cut else ""
+        how = detector.how_cut if detector.cut else ""
         return cls(detector.labels, detector.card.encoder.name, detector.method, detector.threshold, how)
 
 

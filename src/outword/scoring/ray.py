@@ -36,6 +36,7 @@ from outword.base.processors import usable_cpus
 from outword.detector.detector import Detector
 from outword.detector.judge import Said, judge_chunks
 from outword.detector.loading import load
+from outword.detector.saving import zipped
 from outword.encoders.loader import Loader
 from outword.encoders.packed import VARIABLE, decoder_on_nodes
 from outword.encoders.reading import Chunk, gathered
@@ -95,7 +96,7 @@ def score_source(
     with _cluster(address), tempfile.TemporaryDirectory() as scratch:
         plan = Path(scratch) / "plan"
         threading.Thread(target=_write_plan, args=(plan, left_over(source.pieces(), progress)), daemon=True).start()
-        model = Model(detector.zipped(FOLDER), {**options, "trust_encoder": True}, decoder_on_nodes())
+        model = Model(zipped(detector, FOLDER), {**options, "trust_encoder": True}, decoder_on_nodes())
         yield from _run(model, source, plan)
 
 

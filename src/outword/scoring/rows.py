@@ -69,7 +69,7 @@ def row_of(record: Prediction, known: Mapping[str, str]) -> Row:
 def writing(file: IO[bytes], kind: str, known: Mapping[str, str], *, raw_csv: bool = False) -> Iterator[Writer]:
     """What writes records to `file` as csv, raw or not, jsonl or parquet; all of them are there when the block ends.
 
-    `known` is `Detector.label_texts`. As "records" they are whole, for `read_records`.
+    `known` is `LabelRows.texts`. As "records" they are whole, for `read_records`.
     """
     with _csv(file, known, raw_csv) if kind == "csv" else _WRITERS[kind](file, known) as put:
         yield Writer(put)

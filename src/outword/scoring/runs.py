@@ -94,7 +94,7 @@ def run(
     found = open_source(detector, given, column=column)
     engine_there = engine_of(engine, address, options or {}, say)
     scoring = Scoring(detector, found, engine_there, options or {}, strict, report, say)
-    known = detector.label_texts
+    known = detector.label_rows.texts
     opened = partial(_opened, output, kind, known, raw_csv)
     if engine_there is None and not in_parts:
         return _to_file(scoring.settled(scoring.look()), opened, html)
@@ -112,7 +112,7 @@ def _cut_told(detector: Detector) -> str:
     if detector.threshold is None:
         return f"no verdicts: {detector.method} has no threshold before it is calibrated"
     note = "uncalibrated: " if detector.basis == "formula" else ""
-    return f"{note}{_in_from(detector)}: {detector.cut_told}"
+    return f"{note}{_in_from(detector)}: {detector.how_cut}"
 
 
 def _in_from(detector: Detector) -> str:

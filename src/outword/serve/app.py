@@ -23,6 +23,7 @@ from outword.client import Info, ThresholdInfo
 from outword.detector.calibration import threshold_from_marks
 from outword.detector.detector import Detector
 from outword.detector.judge import takes_vectors
+from outword.detector.saving import zipped
 from outword.errors import OutwordError
 from outword.maths.thresholds import Threshold, by_hand, measured
 from outword.photos.decode import Blob
@@ -172,7 +173,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
         """The detector as a zip file of the folder that `outword score` takes, with a threshold; nothing is kept."""
         found, given = wanted
         chosen = found.with_threshold(await service.in_thread(partial(_chosen, found, given)))
-        data = await service.in_thread(chosen.zipped)
+        data = await service.in_thread(partial(zipped, chosen))
         named = 'attachment; filename="detector.outword.zip"'
         headers = {"content-disposition": named, "content-length": str(len(data))}
         return StreamingResponse(_pieces(data), headers=headers, media_type="application/zip")
@@ -261,7 +262,7 @@ def _chosen(detector: Detector, given: schemas.ArtifactRequest) -> Threshold | N
         return threshold_from_marks(detector, given.inside, given.outside)
     if given.threshold is None:
         return detector.calibration_
-    return measured(by_hand(given.threshold), detector.reference_scores)
+    return measured(by_hand(given.threshold), detector.thresholds.reference_scores)
 
 
 async def _pieces(data: bytes) -> AsyncIterator[bytes]:

@@ -147,12 +147,12 @@ class Service:
 
     def info(self, key: str, detector: Detector) -> Info:
         """What is said of a detector."""
-        known = detector.counted_scores if detector.cut else None
+        known = detector.thresholds.counted_scores if detector.cut else None
         return Info(
             id=key,
             labels=tuple(detector.labels),
-            typed=tuple(meaning.text for meaning in detector.meanings),
-            kinds={meaning.label: meaning.kinds for meaning in detector.meanings if meaning.kinds},
+            typed=tuple(meaning.text for meaning in detector.card.meanings),
+            kinds={meaning.label: meaning.kinds for meaning in detector.card.meanings if meaning.kinds},
             prompts=detector.card.label_prompts,
             coverage=detector.coverage,
             method=detector.method,
@@ -161,7 +161,7 @@ class Service:
             wild_words=len(detector.wild),
             threshold=finite_or_none(detector.threshold),
             basis=detector.basis,
-            calibration=detector.cut_told if detector.cut else "",
+            calibration=detector.how_cut if detector.cut else "",
             ladder=() if known is None else ladder(known),
             takes_embeddings=takes_vectors(detector),
             limits=self.limits,

@@ -83,7 +83,7 @@ class ScoreRequest:
         names: what each photo is called; "" where it has no name.
         labels, rows: the labels, and the names of the rows of their vectors.
         find_prompts: gives the prompts, by which words become sentences as labels do.
-        by_hand: what somebody handed over for the method, by what it is (`Detector.handed`).
+        by_hand: what somebody handed over for the method, by what it is (`Detector.by_hand`).
         memo: a place for what is worth keeping until the next request to the same detector.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,7 +40,7 @@ def _fitted(lab: Lab, given: List, method: str = "grounded", **options: Any) -> 
     recipe = resolve(lab.encoder, method, {}, corpus=CORPUS, prompts=PROMPTS, **options)
     names = readable_names(lab.encoder)
     vectors = name_vectors(lab.encoder, get_prompts(PROMPTS), names).astype(np.float16)
-    return prepare(recipe, list(given.labels)).fit().with_vocabulary(Vocabulary(names, vectors))
+    return replace(prepare(recipe, list(given.labels)).fit(), vocabulary=Vocabulary(names, vectors))
 
 
 def _weighed(detector: Detector, b: float) -> Scorer:
