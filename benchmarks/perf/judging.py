@@ -49,7 +49,7 @@ def card_of(encoder: Encoder, labels: list[str]) -> Card:
         kinds="off",
         coverage={},
         fpr=None,
-        meanings=tuple(Meaning(label) for label in labels),
+        meanings=tuple(Meaning(label, label, (), "", "", 0, (), False, ()) for label in labels),
     )
 
 
