@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+from outword.base.checks import unknown
 from outword.base.files import PathLike, check_outputs, whole_file
 from outword.base.prediction import Prediction
 from outword.base.reports import Report, Say, quiet
@@ -22,7 +23,7 @@ from outword.detector import batches
 from outword.detector.detector import Detector
 from outword.detector.judge import Said, with_twins
 from outword.encoders.packed import decoder_on_nodes
-from outword.errors import ArtifactError, ImageError, InputError, unknown
+from outword.errors import ArtifactError, ImageError, InputError
 from outword.photos.budget import decoding
 from outword.photos.sources import read_items
 from outword.photos.sources.base import unfiled
