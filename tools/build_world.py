@@ -23,7 +23,7 @@ from outword_lab.encoders.world import DATA
 from world_models import CONTEXT, END, MEAN, SIZES, START, STD, make_model, tokenizer_layout
 
 LICENCE = "apache-2.0"
-SOURCE = "comes with outword: trained by tools/train_world.py (docs/world.md)"
+SOURCE = "comes with outword: trained by tools/train_world.py (lab/docs/world.md)"
 
 
 def build(name: str, trained: Path, folder: Path) -> None:
@@ -79,7 +79,7 @@ Text tower: {size.text_layers} layers of {size.text_width}, {CONTEXT} tokens. Tr
 photos and captions that it renders itself: no data of anyone's.
 
 Zero-shot accuracy among the 25 labels of the benchmark: {measured["accuracy"]} %, on photos that training never showed
-(`train.jsonl` beside this folder has the log). docs/world.md tells what it is for.
+(`train.jsonl` beside this folder has the log). lab/docs/world.md tells what it is for.
 """
 
 
