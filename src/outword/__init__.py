@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from outword.base.prediction import Prediction
+    from outword.choosing.compare import compare
     from outword.choosing.tune import tune
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
@@ -37,6 +38,7 @@ __all__ = [
     "Prediction",
     "Predictions",
     "__version__",
+    "compare",
     "embed",
     "export",
     "fit",
@@ -53,6 +55,7 @@ _HOMES = {
     "Guarded": "detector.guarding",
     "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
+    "compare": "choosing.compare",
     "embed": "functions",
     "export": "functions",
     "fit": "detector.fitting",

@@ -1,12 +1,14 @@
 """`outword.embed` and the others, which the verbs of the same names call too."""
 
+import csv
+
 import numpy as np
 import pytest
 
 import outword
 from conftest import PHOTOS, call
 from outword.encoders import get_encoder
-from outword.errors import ImageError
+from outword.errors import ImageError, ParameterError
 from outword.vectors import reference
 from outword.vectors.reference import find_reference
 
@@ -22,6 +24,24 @@ def test_embed_keeps_vectors_and_says_what_cannot_be_read(tmp_path):
     again = outword.embed(PHOTOS / "coffee.jpg", store, encoder=get_encoder("mini"))
     assert [*again.paths()] == sorted(map(str, [*given, PHOTOS / "coffee.jpg"]))
     assert call("embed", PHOTOS / "coffee.jpg", "-o", store).stderr.startswith("1 image: 0 encoded, 1 reused")
+
+
+def test_compare_gives_the_rows_of_the_verb():
+    mine, other = [PHOTOS / "cat.jpg", PHOTOS / "coffee.jpg"], [PHOTOS / "brick.jpg", PHOTOS / "gravel.jpg"]
+    told = []
+    found = outword.compare(["cat", "coffee"], mine, other, methods=["maxlogit", "mcm", "knn"], tell=told.append)
+    assert told == ["left out: knn: knn needs ID images: pass --id-images FOLDER"]
+    rows = [*found]
+    sets = [option for path in other for option in ("--ood", path)]
+    ids = [option for path in mine for option in ("--id", path)]
+    verb = call("compare", "cat, coffee", *ids, *sets, "--methods", "maxlogit,mcm", "--format", "csv").stdout
+    kept = [{"method": row["method"], "auroc": float(row["auroc"])} for row in csv.DictReader(verb.splitlines())]
+    assert kept == [{"method": row.method, "auroc": row.auroc} for row in rows]
+    assert [row.ood for row in next(found.by_set())] == ["brick.jpg", "gravel.jpg"]
+    with pytest.raises(ParameterError, match='unknown method "mmc"'):
+        outword.compare(["cat"], mine, other, methods=["mmc"])
+    with pytest.raises(outword.errors.InputError, match="must be a method that applies"):
+        outword.compare(["cat"], mine, other, methods=["knn"])
 
 
 def test_reference_is_what_fit_finds_from_then_on(tmp_path, monkeypatch):

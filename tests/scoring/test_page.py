@@ -58,6 +58,13 @@ def test_the_page_holds_everything_and_asks_nobody(tmp_path):
     assert {target.removeprefix("#") for target in targets} == ids == {"in", "out", "error"}
 
 
+def test_words_that_were_read_from_a_file_are_a_text(tmp_path):
+    words = (("teapot", 0.25), ("saucer", 0.04))
+    read = Card(row_of(Prediction("tea.jpg", score=0.1, verdict="out", label="cat", words=words), {}))
+    text, page = page_of(tmp_path, [read])
+    assert "teapot 0.25; saucer 0.04" in " ".join(page.texts) and '<ul class="words">' not in text
+
+
 def test_hostile_text_stays_text(tmp_path):
     told = {"label": HOSTILE, "words": ((HOSTILE, 0.5),), "remark": HOSTILE, "notes": (HOSTILE,)}
     rows = [

@@ -191,8 +191,9 @@ class Prediction:
 
 
 COLUMNS = tuple(Column(one.name, **one.metadata) for one in fields(Prediction))
-TABLE = tuple(column for column in COLUMNS if column.name != "labels")  # of pandas and notebooks: `label` is the first
-ROW = tuple(column for column in TABLE if column.name != "kind")  # of files: the kind stands behind the label
+# Tables of Python have the nearest label alone, and in files its kind stands behind it.
+TABLE_COLUMNS = tuple(column for column in COLUMNS if column.name != "labels")
+ROW_COLUMNS = tuple(column for column in TABLE_COLUMNS if column.name != "kind")
 
 
 def cells(record: Prediction) -> dict[str, Cell]:
@@ -201,7 +202,7 @@ def cells(record: Prediction) -> dict[str, Cell]:
     >>> cells(Prediction("a.jpg", words=(("raccoon", 0.412), ("coati", 0.2))))["words"]
     'raccoon 0.41; coati 0.20'
     """
-    return {column.name: column.flat(record) for column in TABLE}
+    return {column.name: column.flat(record) for column in TABLE_COLUMNS}
 
 
 def row_label(record: Prediction, known: Mapping[str, str]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,17 @@ from outword.choosing.photos import Photos
 from outword.detector.fitting import LabelCache
 from outword.detector.inputs import check_store, missing_inputs, not_handed
 from outword.detector.recipe import Recipe, resolve
-from outword.encoders import Encoder
+from outword.encoders import Encoder, get_encoder
 from outword.errors import InputError, OutwordError
 from outword.maths.methods import DETECTORS, Need
 from outword.maths.methods.needs import from_pixels
-from outword.vectors.id_images import read_id_images
+from outword.photos.sources.patterns import check_there
+from outword.vectors.id_images import find_stray, read_id_images
 from outword.vectors.reader import vectors_of
 from outword.vectors.same_photo import any_of
 from outword.vectors.source import Source, find_source
-from outword.words.labels import Label
+from outword.words.corpora import get_corpus
+from outword.words.labels import Given, Label, check_labels
 
 INSIDE = "ID"  # what the ID set is called
 SEED = 0  # of all that is drawn by chance
@@ -71,11 +75,6 @@ def taking_part(methods: Iterable[str], kinds: str | None) -> list[Tried]:
     return [Tried(name, None if learns[name] else kinds) for name in learns]
 
 
-def open_sets(encoder: Encoder, inside: Sequence[PathLike], outside: Mapping[str, PathLike]) -> list[Opened]:
-    """The ID set, then the OOD sets, each from all that `outword score` takes; nothing is decoded yet."""
-    return [opened(encoder, INSIDE, inside), *(opened(encoder, name, [path]) for name, path in outside.items())]
-
-
 def opened(encoder: Encoder, name: str, given: Sequence[PathLike]) -> Opened:
     """A set from all that `outword score` takes; nothing is decoded yet."""
     return Opened(name, given, find_source(given, encoder))
@@ -118,22 +117,92 @@ def applicable(
     return dict(sorted(found.items(), key=lambda item: _slowness(item[1])))
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Methods and sets, all of them checked; the photos are encoded when rows are asked for.
+
+    Iterating gives a row for each method as soon as it is ready, the mean over the OOD sets; `by_set` gives a row for
+    each of them.
+    """
+
+    recipes: Mapping[str, Recipe]  # of the methods that apply, by what their rows are called, the quick ones first
+    labels: Mapping[str, Label]
+    sets: Sequence[Opened]  # the ID set, then the OOD sets
+    id_images: Sequence[PathLike]
+    by_hand: Mapping[Need, Any]  # what was handed over for photos (`Detector.handed`)
+    report: Report
+    tell: Say
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(mean_row, self.by_set())
+
+    def by_set(self) -> Iterator[list[Row]]:
+        """Encode the photos, then give the rows of each method, one for each OOD set, as soon as they are ready."""
+        encoder, fit_on = next(iter(self.recipes.values())).encoder, None
+        if any(Need.ID_IMAGES in recipe.wants for recipe in self.recipes.values()):
+            names = [*self.labels]
+            fit_on = read_id_images(encoder, self.id_images, names, with_classes=False, report=self.report)
+        inside, *outside = read_sets(encoder, self.sets, self.report, self.tell)
+        if fit_on and any_of(chain(*inside.known), fit_on.hashes):
+            self.tell(
+                "warning: --id and --id-images share photos: the methods that are fitted on them look better than they "
+                "are"
+            )
+        rows = np.arange(len(inside.paths))
+        given: dict[str, Any] = {"id_images": fit_on, "by_hand": self.by_hand, "seed": SEED}
+        cells = {
+            name: Cell(recipe, self.labels, inside, rows, outside, **given) for name, recipe in self.recipes.items()
+        }
+        yield from run_cells(cells, report=self.report, tell=self.tell)
+
+
 def compare(
-    recipes: Mapping[str, Recipe],
-    labels: Mapping[str, Label],
-    sets: Sequence[Opened],
+    labels: Given,
+    inside: PathLike | Iterable[PathLike],
+    outside: PathLike | Iterable[PathLike] | Mapping[str, PathLike],
     *,
-    id_images: Sequence[PathLike] = (),
-    by_hand: Mapping[Need, Any] | None = None,
+    encoder: str | Encoder = "mini",
+    methods: Iterable[str] | None = None,
+    id_images: PathLike | Iterable[PathLike] = (),
+    corpus: str | None = None,
+    words: PathLike | None = None,
+    words_per_image: Any = None,
+    kinds: str | None = None,
     report: Report = quiet,
     tell: Say = quiet,
-) -> Iterator[list[Row]]:
-    """Encode the photos, then give the rows of each method, one for each OOD set, as soon as they are ready.
+) -> Comparison:
+    """Compare methods on photos of yours: each photo is encoded once and scored by all of them.
 
-    All recipes have the same encoder; labels come with their own prompts, if they have any. `id_images` are photos of
-    the classes, for the methods that look at some, and `by_hand` is what was handed over for photos
-    (`Detector.handed`), which are known there by name and vector alone.
+    Args:
+        labels: the class names, as for `outword.fit`.
+        inside: photos that show the classes, all that `outword.scoring.run` takes.
+        outside: sets of photos that show none of them: a path each, or paths by name.
+        encoder: a name, or what `get_encoder` gave.
+        methods: their names; by default all. Those that cannot be used here are left out, and `tell` says why.
+        id_images: photos of the classes, for the methods that are fitted on some.
+        corpus: where wild words come from, by name or a text file; by default what each method was published with.
+        words: a word list of yours, for the methods that want one.
+        words_per_image: what `outword.read_words_per_image` gave, for the methods that want it.
+        kinds: whether labels stand for their kinds, as for `outword.fit`.
+        report: called with (task, done, total) during long work.
+        tell: called with a line for what is left out, and for what is odd.
+
+    Returns:
+        A `Comparison`. Iterating it encodes and scores, and gives a row for each method with `method`, `auroc`,
+        `aupr_id`, `aupr_ood`, `fpr95_id`, `fpr95_ood`, `fit_seconds` and `score_seconds`; shares are fractions.
     """
+    typed, taking = check_labels(labels), taking_part(DETECTORS if methods is None else methods, kinds)
+    own_paths, fit_paths, others = there(inside), there(id_images), named_sets(outside)
+    for words_of in (corpus, words):
+        if words_of is not None:
+            get_corpus(words_of)
+    used = encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
+    sets = [opened(used, INSIDE, own_paths), *(opened(used, name, [path]) for name, path in others.items())]
+    by_hand = {Need.WORDS: words_per_image} if words_per_image else {}
+    photos: dict[str, Any] = {}
+    if fit_paths:
+        photos = {"id_images": fit_paths, "stray": find_stray(used, fit_paths, [*typed])}
+    recipes = applicable(taking, used, corpus=corpus, words=words, sets=sets, by_hand=by_hand, tell=tell, **photos)
     if not recipes:
         raise none_applies()
     for name, recipe in recipes.items():
@@ -142,18 +211,27 @@ def compare(
                 f"{name} learns from the images that it scores: ID and OOD images come as one stream, shuffled by the "
                 f"seed {SEED}, afresh for each OOD set"
             )
-    encoder, fit_on = next(iter(recipes.values())).encoder, None
-    if any(Need.ID_IMAGES in recipe.wants for recipe in recipes.values()):
-        fit_on = read_id_images(encoder, id_images, [*labels], with_classes=False, report=report)
-    inside, *outside = read_sets(encoder, sets, report, tell)
-    if fit_on and any_of(chain(*inside.known), fit_on.hashes):
-        tell(
-            "warning: --id and --id-images share photos: the methods that are fitted on them look better than they are"
-        )
-    rows = np.arange(len(inside.paths))
-    given: dict[str, Any] = {"id_images": fit_on, "by_hand": by_hand or {}, "seed": SEED}
-    cells = {name: Cell(recipe, labels, inside, rows, outside, **given) for name, recipe in recipes.items()}
-    yield from run_cells(cells, report=report, tell=tell)
+    return Comparison(recipes, typed, sets, fit_paths, by_hand, report, tell)
+
+
+def there(paths: PathLike | Iterable[PathLike]) -> list[str]:
+    """The paths, one or several, at each of which there must be something."""
+    given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    check_there(given)
+    return given
+
+
+def named_sets(given: PathLike | Iterable[PathLike] | Mapping[str, PathLike]) -> dict[str, str]:
+    """Sets by name: by the last part of their path, or by the whole of it where two would be called the same.
+
+    >>> named_sets({"textures": "/tmp"})
+    {'textures': '/tmp'}
+    """
+    if isinstance(given, Mapping):
+        return dict(zip(given, there(given.values()), strict=True))
+    paths = there(given)
+    last = [Path(path).absolute().name for path in paths]
+    return {name if last.count(name) == 1 else path: path for name, path in zip(last, paths, strict=True)}
 
 
 def _slowness(recipe: Recipe) -> tuple[bool, ...]:

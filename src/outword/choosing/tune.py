@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +11,7 @@ from outword.base.checks import number
 from outword.base.files import PathLike
 from outword.base.reports import Report, Say, quiet
 from outword.base.wording import a_few
-from outword.choosing.compare import Tried, applicable, none_applies, opened, read_sets, taking_part
+from outword.choosing.compare import Tried, applicable, none_applies, opened, read_sets, taking_part, there
 from outword.choosing.folds import FOLDS, Candidate, Dealt, Share, best_of, expected, promised
 from outword.choosing.photos import Indices, Photos
 from outword.detector.calibration import STRANGE, check_disjoint
@@ -27,7 +26,6 @@ from outword.errors import InputError
 from outword.maths.methods import DETECTORS, Need
 from outword.maths.methods.needs import of_photo
 from outword.maths.reference import look_unrelated
-from outword.photos.sources.patterns import check_there
 from outword.vectors.id_images import IdImages, find_stray, read_id_images
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.same_photo import different
@@ -109,7 +107,7 @@ def tune(
     """
     if tpr is not None:
         number("tpr", tpr, above=0, most=1, hint="0.95 is usual")
-    own_paths, other_paths = _there(inside), _there(outside)
+    own_paths, other_paths = there(inside), there(outside)
     typed, used = check_labels(labels), encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
     names = [*typed]
     stray = find_stray(used, own_paths, names)
@@ -180,13 +178,6 @@ def _strange(detector: Detector, labels: Mapping[str, Label], own: IdImages) -> 
     shown = {one.label for one in verdicts if one.verdict == "in"}
     if lacking := [label for label in labels if label not in shown]:
         yield f"no photo of yours shows {a_few(lacking)}: what is chosen here, and told of it, may not hold there"
-
-
-def _there(paths: PathLike | Iterable[PathLike]) -> list[str]:
-    """The paths, one or several, at each of which there must be something."""
-    given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    check_there(given)
-    return given
 
 
 def entries(methods: Iterable[str] | None = None, kinds: str | None = None, tell: Say = quiet) -> list[Tried]:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -87,54 +86,46 @@ def command(
       outword compare labels.txt --id pets/ --ood textures/ --ood places/ --id-images train/
     """
     import outword
-    from outword.choosing.compare import applicable, compare, open_sets, taking_part
     from outword.encoders import get_encoder
-    from outword.maths.methods import DETECTORS, Need
-    from outword.photos.sources.patterns import check_there
-    from outword.vectors.id_images import find_stray
-    from outword.words.corpora import get_corpus
+    from outword.maths.methods import DETECTORS
     from outword.words.labels import read_labels
 
     names = read_labels(labels, column=label_column, say=say)
-    chosen = list(DETECTORS) if methods is None else named(methods, DETECTORS, "method", "outword list methods")
-    check_there((*inside, *outside, *id_images))
-    for given in filter(None, (corpus, words)):
-        get_corpus(given)
+    chosen = None if methods is None else named(methods, DETECTORS, "method", "outword list methods")
     named_words = outword.read_words_per_image(words_per_image) if words_per_image else None
-    used = get_encoder(encoder, **runtime)
-    sets = open_sets(used, inside, _set_names(outside))
-    handed = {Need.WORDS: named_words} if named_words else {}
-    photos: dict[str, Any] = {"by_hand": handed}
-    if id_images:
-        photos |= {"id_images": id_images, "stray": find_stray(used, id_images, [*names])}
-    recipes = applicable(taking_part(chosen, kinds), used, corpus=corpus, words=words, sets=sets, tell=_tell, **photos)
     meter = Progress("items")
-    found = compare(recipes, names, sets, id_images=id_images, by_hand=handed, report=meter, tell=_tell)
-    shown = {"method": [*recipes], "ood": [*_set_names(outside)] if by_set else []}
-    for line in _lines("json" if as_json else kind, _metered(found, meter, by_set), shown):
+    found = outword.compare(
+        names,
+        inside,
+        outside,
+        encoder=get_encoder(encoder, **runtime),
+        methods=chosen,
+        id_images=id_images,
+        corpus=corpus,
+        words=words,
+        words_per_image=named_words,
+        kinds=kinds,
+        report=meter,
+        tell=_tell,
+    )
+    rows = _metered(found.by_set() if by_set else ([row] for row in found), meter)
+    shown = {"method": [*found.recipes], "ood": [one.name for one in found.sets[1:]] if by_set else []}
+    for line in _lines("json" if as_json else kind, rows, shown):
         show(line)
 
 
-def _metered(found: Iterator[list[Row]], meter: Progress, by_set: bool) -> Iterator[Row]:
+def _metered(found: Iterator[list[Row]], meter: Progress) -> Iterator[Row]:
     """The rows to print; the bar is on the screen only while the next ones are made."""
-    from outword.choosing.compare import mean_row
-
     while True:
         with meter:
             rows = next(found, None)
         if rows is None:
             return
-        yield from rows if by_set else [mean_row(rows)]
+        yield from rows
 
 
 def _tell(line: str) -> None:
     (warn if line.startswith("warning") else say)(line)
-
-
-def _set_names(paths: Sequence[str]) -> dict[str, str]:
-    """OOD sets by the last part of their path; by the whole of it where two would be called the same."""
-    last = [Path(path).absolute().name for path in paths]
-    return {name if last.count(name) == 1 else path: path for name, path in zip(last, paths, strict=True)}
 
 
 def _lines(kind: str, rows: Iterable[Row], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -16,11 +16,11 @@ from typing import IO, Any
 
 from outword.base.cells import csv_line, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
-from outword.base.prediction import COLUMNS, NUMBER, ROW, Prediction, row_label
+from outword.base.prediction import COLUMNS, NUMBER, ROW_COLUMNS, Prediction, row_label
 
 ROWS_A_GROUP = 10_000
 LONGEST = 1 << 30  # characters of a cell that is read back
-HEADER = [column.name for column in ROW]
+HEADER = [column.name for column in ROW_COLUMNS]
 Row = dict[str, Any]  # a text, or a number or None, by column
 Put = Callable[[Prediction], object]
 
@@ -60,7 +60,7 @@ class Writer:
 
 def row_of(record: Prediction, known: Mapping[str, str]) -> Row:
     """A record as a row: label and kind are one text, as `outword.base.prediction.row_label` has it."""
-    row: Row = {column.name: column.flat(record) for column in ROW}
+    row: Row = {column.name: column.flat(record) for column in ROW_COLUMNS}
     row["label"] = row_label(record, known)
     return row
 
@@ -101,7 +101,7 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
         next(lines)
         for line in lines:
             row: Row = {}
-            for column, cell in zip(ROW, line, strict=True):
+            for column, cell in zip(ROW_COLUMNS, line, strict=True):
                 if column.form is NUMBER:
                     row[column.name] = float(cell) if cell else None
                 else:
@@ -112,7 +112,7 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
 @contextmanager
 def _jsonl(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
     def put(record: Prediction) -> None:
-        values = {column.name: column.row(record) for column in ROW}
+        values = {column.name: column.row(record) for column in ROW_COLUMNS}
         values["label"] = row_label(record, known)
         file.write(json.dumps(_portable(values)).encode() + b"\n")
 
@@ -131,13 +131,14 @@ def _portable(value: Any) -> Any:
 def _read_jsonl(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
         for values in map(json.loads, file):
-            yield {column.name: column.form.flat(values[column.name]) for column in ROW}
+            yield {column.name: column.form.flat(values[column.name]) for column in ROW_COLUMNS}
 
 
 @contextmanager
 def _parquet(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
     pa, parquet = pyarrow()
-    schema = pa.schema([(column.name, pa.float64() if column.form is NUMBER else pa.string()) for column in ROW])
+    kinds = [pa.float64() if column.form is NUMBER else pa.string() for column in ROW_COLUMNS]
+    schema = pa.schema(list(zip(HEADER, kinds, strict=True)))
     rows: list[Row] = []
     with parquet.ParquetWriter(file, schema) as writer:
 
