@@ -52,7 +52,7 @@ def build(name: str, trained: Path, folder: Path) -> None:
     (folder / "README.md").write_text(_card(name, measured), encoding="utf-8")
     with tempfile.TemporaryDirectory() as scratch:
         exported = Path(scratch) / "onnx"
-        export(get_encoder(f"hf:{folder}", device="cpu", precision="fp32"), exported, precision="fp16", report=print)
+        export(get_encoder(f"hf:{folder}", device="cpu", precision="fp32"), exported, precision="fp16", say=print)
         for path in exported.iterdir():
             shutil.copyfile(path, folder / path.name)
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))

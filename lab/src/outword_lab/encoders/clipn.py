@@ -62,9 +62,7 @@ class No:
 class SaysNo(Encoder):
     """An encoder with a second text tower; all else is the encoder's own."""
 
-    def __init__(
-        self, inner: Encoder, no: TextTower, *, name: str, fingerprint: str, source: str, path: Path
-    ) -> None:
+    def __init__(self, inner: Encoder, no: TextTower, *, name: str, fingerprint: str, source: str, path: Path) -> None:
         self.inner, self.name, self.fingerprint, self.source = inner, name, fingerprint, source
         self.dim, self.temperature, self.prompts = inner.dim, inner.temperature, inner.prompts
         self.options, self.licence, self.exported_from = inner.options, inner.licence, inner.fingerprint
