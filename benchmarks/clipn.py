@@ -70,7 +70,7 @@ def main() -> None:
     """Print the table."""
     encoder, labels = get_encoder(ENCODER), list(world_sets()["id"].things)
     photos = {
-        name: np.concatenate([some.vectors for some in vectors_of(encoder, find_source([f"world:{name}"], encoder))])
+        name: np.concatenate([some.values for some in vectors_of(encoder, find_source([f"world:{name}"], encoder))])
         for name in SETS
     }
 

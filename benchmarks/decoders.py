@@ -80,7 +80,7 @@ def compared(name: str, files: list[Path], detector: str | None, decoders: tuple
     import outword
     from outword.detector.judge import judge
     from outword.encoders import get_encoder
-    from outword.encoders.base import Loader
+    from outword.encoders.loader import Loader
     from outword.encoders.preprocess import Preprocess
     from outword.encoders.torch.feeding import device_loader
     from outword_lab.world.sets import world_sets

@@ -203,7 +203,7 @@ def library(photos: Path, seconds: float) -> dict[str, Any]:
     detector = outword.fit(read_labels(LABELS))
     blobs, chunk = [Blob(path.name, path.read_bytes()) for path in find_images([photos])], detector.encoder.chunk
     jobs = score_jobs(detector, [Job(0, InMemory(tuple(blobs)))], photos=True)
-    rows, done = (row for scored in jobs for row in scored.rows), 0
+    rows, done = (row for _, some in jobs for row in some), 0
     for _ in islice(rows, 2 * chunk):
         pass
     began, used = time.monotonic(), time.process_time()

@@ -26,22 +26,20 @@ import numpy as np
 
 import outword
 from outword.base.prediction import Prediction
-from outword.detector.card import Card, EncoderCard, MethodCard
 from outword.detector.detector import Detector
+from outword.detector.judge import judge_chunks
 from outword.detectors import Debiased
-from outword.encoders.base import Loader
+from outword.encoders.loader import Loader
 from outword.encoders.preprocess import Preprocess
+from outword.encoders.reading import Span
 from outword.photos.sources import find_pieces
 from outword.scoring.parts import Parts
-from outword.scoring.stream import Scored, score_chunk
-from outword.vectors.reader import Span
 from outword.vectors.reader import read as read_jobs
 from outword.vectors.source import Job
-from outword.words.prompts import get_prompts
 from perf import facts
 from perf.clip import MEAN, STD, towers, transformers_clip
 from perf.jpegs import write_jpegs
-from perf.judging import chunk_of
+from perf.judging import card_of, chunk_of
 
 LABELS, WORDS, A_TAR = 1000, 12_000, 500
 BILLION = 1e9
@@ -116,21 +114,13 @@ def score(model: str):
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    card = Card(
-        method=MethodCard("debiased", {}),
-        encoder=EncoderCard(encoder.name, encoder.fingerprint, encoder.temperature),
-        prompts=get_prompts(encoder.prompts),
-        kinds="off",
-        coverage={},
-        fpr=None,
-        meanings=(),
-    )
-    detector = Detector(vectors, labels, words, card, encoder=lambda: encoder)
+    detector = Detector(vectors, labels, words, card_of(encoder, labels), encoder=lambda: encoder)
     side = 260 if model == "mini" else 224
     pixels = rng.integers(256, size=(encoder.chunk, side, side, 3), dtype=np.uint8)
     chunk = chunk_of(pixels)
     while True:
-        yield len(score_chunk(detector, chunk).rows)
+        ((_, rows),) = judge_chunks(detector, [chunk])
+        yield len(rows)
 
 
 def write():
@@ -139,8 +129,8 @@ def write():
     rows = [Prediction(f"shard.tar/{n:08d}.jpg", score=n / 7, **said) for n in range(1024)]
     with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}, {}) as parts:
         for first in count(0, len(rows)):
-            data = pickle.dumps(Scored(Span(0, "shard.tar", "", first, False), rows))
-            parts.add(pickle.loads(data))
+            data = pickle.dumps((Span(0, "shard.tar", "", first, False), rows))
+            parts.add(*pickle.loads(data))
             yield len(rows)
 
 

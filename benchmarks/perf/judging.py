@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from outword.detector.card import Card, EncoderCard, MethodCard
 from outword.detector.detector import Detector
-from outword.detector.judge import judge
+from outword.detector.judge import judge, judge_chunks
 from outword.detectors import Debiased
 from outword.encoders.base import Encoder, Pixels
-from outword.photos.quality import UNSEEN
-from outword.scoring.stream import score_chunk, score_chunks
-from outword.vectors.reader import Chunk, Span
+from outword.encoders.reading import Chunk, Photo, Span
+from outword.words.kinds import Meaning
+from outword.words.prompts import get_prompts
 from perf.tables import Goal, Table, times
 
 MODELS = ["ViT-B-16", "ViT-L-14"]
@@ -35,16 +36,26 @@ def detector_of(encoder: Encoder) -> Detector:
     scorer = Debiased(temperature=encoder.temperature, sigma=0.0).fit(
         rng.normal(size=(LABELS, encoder.dim)), rng.normal(size=(WORDS, encoder.dim))
     )
-    about = {"name": "benchmark", "temperature": encoder.temperature, "fingerprint": encoder.fingerprint}
     labels, words = [f"label {n}" for n in range(LABELS)], [f"word {n}" for n in range(WORDS)]
-    return Detector(scorer, labels, words, {"encoder": about}, encoder=lambda: encoder)
+    return Detector(scorer, labels, words, card_of(encoder, labels), encoder=lambda: encoder)
+
+
+def card_of(encoder: Encoder, labels: list[str]) -> Card:
+    """What is known of a detector that nobody fitted."""
+    return Card(
+        method=MethodCard("debiased", {}),
+        encoder=EncoderCard(encoder.name, encoder.fingerprint, encoder.temperature),
+        prompts=get_prompts(encoder.prompts),
+        kinds="off",
+        coverage={},
+        fpr=None,
+        meanings=tuple(Meaning(label, label, (), "", "", 0, (), False, ()) for label in labels),
+    )
 
 
 def chunk_of(pixels: Pixels) -> Chunk:
     """Pixels as the reader hands them on, with nothing wrong and nothing noted."""
-    size = len(pixels)
-    paths = [f"shard.tar/{n:08d}.jpg" for n in range(size)]
-    return Chunk(Span(0, "", "", 0, False), paths, [""] * size, pixels, [b""] * size, [UNSEEN] * size)
+    return Chunk(Span(), [Photo(f"shard.tar/{n:08d}.jpg", n) for n in range(len(pixels))], pixels)
 
 
 def judging(name: str) -> Table:
@@ -64,8 +75,8 @@ def judging(name: str) -> Table:
             "encoder alone, chunk by chunk": lambda: [encoder.encode_pixels(part) for part in parts],
             "encoder and scores, chunk by chunk": lambda: [judge(detector, part, 0).scores for part in parts],
             "encoder, scores, labels and words, as arrays": lambda: [judge(detector, part).scores for part in parts],
-            "the same as rows, chunk by chunk": lambda: [score_chunk(detector, chunk) for chunk in chunks],
-            ROWS: lambda: list(score_chunks(detector, chunks)),
+            "the same as rows, chunk by chunk": lambda: [list(judge_chunks(detector, [chunk])) for chunk in chunks],
+            ROWS: lambda: list(judge_chunks(detector, chunks)),
             "from vectors on the device to arrays": lambda: [judge(detector, part).scores for part in vectors],
         },
         ROUNDS,

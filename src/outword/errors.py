@@ -12,8 +12,6 @@ OutwordError                 anything that outword raises on purpose
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from typing import TypeVar
 
 __all__ = [
@@ -25,7 +23,6 @@ __all__ = [
     "OutwordError",
     "ParameterError",
     "UnreachableError",
-    "unknown",
 ]
 
 Self = TypeVar("Self", bound="OutwordError")
@@ -70,14 +67,3 @@ class ArtifactError(OutwordError):
 
 class MissingExtraError(OutwordError, ImportError):
     """An optional dependency is not installed."""
-
-
-def unknown(kind: str, name: str, choices: Iterable[str], see: str) -> ParameterError:
-    """Say that `name` is not among `choices`, with the nearest one as a suggestion.
-
-    >>> unknown("method", "neglable", ["mcm", "neglabel"], "outword list methods").hint
-    'did you mean "neglabel"? see "outword list methods"'
-    """
-    near = difflib.get_close_matches(str(name), list(choices), n=1)
-    guess = f'did you mean "{near[0]}"? ' if near else ""
-    return ParameterError(f'unknown {kind} "{name}"', hint=f'{guess}see "{see}"')

@@ -47,8 +47,8 @@ def test_lines(tmp_path, monkeypatch):
     ],
 )
 def test_what_has_no_end_is_refused(tmp_path, monkeypatch, device, read):
-    for place in ("words.label_lists", "scoring.marks", "benchmark.run.suite"):
-        monkeypatch.setattr(f"outword.{place}.LARGEST", 1 << 16)
+    for place in ("outword.words.label_lists", "outword.scoring.marks", "outword_lab.benchmark.run.suite"):
+        monkeypatch.setattr(f"{place}.LARGEST", 1 << 16)
     monkeypatch.setattr(corpus, "LARGEST", 1 << 16)
     monkeypatch.setattr(files, "LONGEST_LINE", 1 << 16)
     path = tmp_path / "endless.toml"

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from conftest import PHOTOS
-from outword.detector.calibration import calibrated, check_disjoint
+from outword.detector.calibration import check_disjoint, threshold_from_scores
 from outword.errors import InputError
 
 REFERENCE = np.arange(1000.0)
@@ -17,21 +17,21 @@ MINE = [PHOTOS / f"{name}.jpg" for name in ("cat", "coffee", "rocket", "raccoon"
 
 def test_photos_that_look_unrelated_by_hand():
     mine = [*[949.0] * 2, *[2000.0] * 298]  # 51 of 1,000 unrelated photos score 949 or more
-    assert calibrated(mine, [], 0.95, "quantile", REFERENCE)[1] == []
+    assert threshold_from_scores(mine, [], 0.95, "quantile", REFERENCE)[1] == []
     mine = [*[949.0] * 298, *[2000.0] * 2]
-    _, told = calibrated(mine, [], 0.95, "quantile", REFERENCE)
+    _, told = threshold_from_scores(mine, [], 0.95, "quantile", REFERENCE)
     assert told == ["298 of your 300 photos look like none of your classes"]
     mine = [*[951.0] * 298, *[2000.0] * 2]  # p = 50 / 1,001
-    assert calibrated(mine, [], 0.95, "quantile", REFERENCE)[1] == []
+    assert threshold_from_scores(mine, [], 0.95, "quantile", REFERENCE)[1] == []
 
 
 def test_a_threshold_that_lets_much_in_is_said_to():
     mine = np.linspace(800.0, 2000.0, 300)
-    found, told = calibrated(mine, [], 1.0, "quantile", REFERENCE)
+    found, told = threshold_from_scores(mine, [], 1.0, "quantile", REFERENCE)
     assert (found.fpr, found.n_reference) == (0.201, 1000)  # a little under 800: its margin
     assert told == ["it lets in 20% of 1,000 unrelated photos"]
-    assert calibrated(mine, [], 0.9, "quantile", REFERENCE)[1] == []
-    found, told = calibrated(mine, [], 1.0, "quantile", None)
+    assert threshold_from_scores(mine, [], 0.9, "quantile", REFERENCE)[1] == []
+    found, told = threshold_from_scores(mine, [], 1.0, "quantile", None)
     assert (found.fpr, found.n_reference, told) == (None, 0, [])
 
 

@@ -18,7 +18,7 @@ from helpers.served import ask, form, in_thread
 from outword import cli
 from outword.detector.batches import vectors_of_readable
 from outword.encoders import ENCODERS, get_encoder
-from outword.encoders.base import Loader
+from outword.encoders.loader import Loader
 from outword.encoders.mini.encoder import Mini
 from outword.errors import ImageError
 from outword.maths.thresholds import fit_threshold

@@ -443,7 +443,7 @@ def test_bad_options(options, message, hint):
 def test_bad_images(detector):
     with pytest.raises(ImageError, match=r"'nowhere\.jpg': no such file"):
         detector.score(["nowhere.jpg"])
-    with pytest.raises(ImageError, match=r"^not an image"):
+    with pytest.raises(ImageError, match=r"^'photos\[0\]': not an image"):
         detector.score([b"junk"])
     for single in ("a.jpg", b"bytes", CAT, Image.new("RGB", (5, 5))):
         with pytest.raises(InputError, match="images must be a list"):

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from conftest import PHOTOS
 from outword.base.files import sha256_bytes
 from outword.encoders import get_encoder
-from outword.encoders.base import Loader
+from outword.encoders.loader import Loader
 from outword.encoders.preprocess import Preprocess
 from outword.photos.decode import open_image
 from outword.photos.quality import Fingerprint, fingerprint

@@ -24,6 +24,7 @@ from helpers.pages import HOSTILE, Page
 from outword.base.files import _machine
 from outword.base.prediction import Prediction, row_label
 from outword.detector.detector import Detector
+from outword.encoders.reading import Span
 from outword.errors import InputError
 from outword.photos.sources import filesystems
 from outword.photos.sources.tar import Tar
@@ -34,8 +35,6 @@ from outword.scoring.filtering import Images, Judged, Tally, claimed, copy_kept,
 from outword.scoring.page import Borderline, Card, StreamingHistogram, Summary, write_page
 from outword.scoring.parts import Parts
 from outword.scoring.rows import row_of
-from outword.scoring.stream import Scored
-from outword.vectors.reader import Span
 from outword.vectors.source import Source
 
 CHOSEN = ["cat", "coffee", "raccoon", "rocket", "gravel"]  # of the demo; the first two are in, the others out
@@ -139,7 +138,7 @@ def test_second_run_makes_nothing_again(photos, fitted, tmp_path, monkeypatch):
     labels.write_text("\n".join(LABELS))
     before, places = tree(kept), {path: path.stat().st_ino for path in (kept / "images").rglob("*.jpg")}
     monkeypatch.setattr("outword.detector.fitting.fit", None)
-    monkeypatch.setattr("outword.scoring.stream.score_chunk", lambda detector, chunk: pytest.fail())
+    monkeypatch.setattr("outword.scoring.stream.judge_chunks", lambda detector, chunks: [pytest.fail() for _ in chunks])
     second = call("filter", photos, "--labels", labels, "-o", kept)
     assert second.stdout == first.stdout and tree(kept) == before
     assert {path: path.stat().st_ino for path in places} == places
@@ -465,7 +464,7 @@ def fill(folder, source, record_of):
         number = -1
         for number, piece in enumerate(source.pieces()):
             rows = [record_of(os.fspath(item)) for item in piece.items(contents=False)]
-            parts.add(Scored(Span(number, piece.name, piece.version(), 0, True), rows))
+            parts.add(Span(number, piece.name, piece.version(), 0, True), rows)
         parts.finish(number + 1)
     return parts
 

@@ -11,13 +11,12 @@ import pytest
 from conftest import contents
 from outword.base.files import _machine
 from outword.base.prediction import Prediction
+from outword.encoders.reading import Span
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import Piece
 from outword.scoring import parts as module
 from outword.scoring.parts import MANIFEST, Parts, left_over
 from outword.scoring.rows import Totals, Writer, row_of
-from outword.scoring.stream import Scored
-from outword.vectors.reader import Span
 
 ABOUT = {"detector": "d" * 64}
 
@@ -78,7 +77,7 @@ def chunks(pieces, progress, size=4):
             place = stop
         for start, stop in cuts:
             rows = [row(path) for path in paths[start:stop]]
-            yield Scored(Span(job.number, job.piece.name, job.version, job.skip + start, stop == len(paths)), rows)
+            yield Span(job.number, job.piece.name, job.version, job.skip + start, stop == len(paths)), rows
 
 
 def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):
@@ -87,8 +86,8 @@ def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):
         found = list(chunks(pieces, parts.progress()))
         if order is not None:
             random.Random(order).shuffle(found)
-        for scored in found[:stop]:
-            parts.add(scored)
+        for span, rows in found[:stop]:
+            parts.add(span, rows)
         if stop is None:
             parts.finish(len(pieces))
         rows = parts.records() if kind == "records" else parts.rows()
@@ -181,8 +180,8 @@ def test_another_run_is_refused(tmp_path):
 def test_raw_csv_is_another_run(tmp_path):
     def rows(**options):
         with Parts(tmp_path / "s", "csv", ABOUT, {}, **options) as parts:
-            for scored in chunks([Named("=a", 3)], parts.progress()):
-                parts.add(scored)
+            for span, rows in chunks([Named("=a", 3)], parts.progress()):
+                parts.add(span, rows)
             parts.finish(1)
             return list(parts.rows())
 
@@ -216,9 +215,9 @@ def test_damaged_manifest_is_refused(tmp_path, text):
 def test_chunk_that_comes_twice_is_written_once(tmp_path):
     run(tmp_path / "whole")
     with Parts(tmp_path / "s", "csv", ABOUT, {}) as parts:
-        for scored in chunks(PIECES, {}):
-            parts.add(scored)
-            parts.add(scored)
+        for span, rows in chunks(PIECES, {}):
+            parts.add(span, rows)
+            parts.add(span, rows)
         parts.finish(len(PIECES))
     assert contents(tmp_path / "s") == contents(tmp_path / "whole")
 
@@ -227,8 +226,8 @@ def test_chunk_that_comes_twice_is_written_once(tmp_path):
 def test_run_is_not_complete_while_a_chunk_is_missing(tmp_path, lost):
     found = list(chunks(PIECES, {}))
     with Parts(tmp_path / "s", "csv", ABOUT, {}) as parts:
-        for scored in found[:lost] + found[lost + 1 :]:
-            parts.add(scored)
+        for span, rows in found[:lost] + found[lost + 1 :]:
+            parts.add(span, rows)
         with pytest.raises((ArtifactError, InputError)):
             parts.finish(len(PIECES))
     assert b"complete" not in (tmp_path / "s" / MANIFEST).read_bytes()

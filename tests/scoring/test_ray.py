@@ -23,7 +23,6 @@ from helpers.uncut import uncut, write_store
 from outword.encoders.packed import VARIABLE, Packed, Packer
 from outword.maths.thresholds import fit_reference
 from outword.scoring import parts
-from outword.scoring.stream import Scored
 from outword.vectors.embed import embed
 from outword.vectors.source import Identity, find_source
 from outword_lab.encoders.world import DATA
@@ -197,13 +196,13 @@ def test_files_that_a_device_is_to_decode_stay_packed_on_the_way(tmp_path, monke
     (job,) = source.jobs()
     (table,) = _Read(loader, 4, source, tmp_path)(pa.table({"job": [pickle.dumps(job)]}))
     seen = []
-    keep = lambda detector, chunk: seen.append(chunk) or Scored(chunk.span, [])  # noqa: E731
-    monkeypatch.setattr("outword.scoring.ray.score_chunk", keep)
+    keep = lambda detector, chunks: [seen.extend(chunks) or (seen[0], [])]  # noqa: E731
+    monkeypatch.setattr("outword.scoring.ray.judge_chunks", keep)
     scorer = object.__new__(_Score)
     scorer._detector = SimpleNamespace(encoder=SimpleNamespace(loader=Elsewhere(None, 8)))
     scorer(table)
     assert seen[0].values == [("packed", (tmp_path / "a.jpg").stat().st_size), "pixels"]
-    assert seen[0].errors == ["", "", "not an image"]
+    assert seen[0].unreadable == [(str(tmp_path / "c.jpg"), "not an image")]
 
 
 def test_a_run_that_is_spread_has_a_decoder_that_all_nodes_have(cluster, light, tmp_path, monkeypatch):

@@ -18,14 +18,15 @@ from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import write_tar
 from helpers.stopped import stopped
 from outword.base.prediction import Prediction
+from outword.encoders import reading
 from outword.errors import InputError
 from outword.maths.thresholds import by_hand
 from outword.scoring import parts
 from outword.scoring.parts import MANIFEST
 from outword.scoring.rows import read_rows, row_of, writing
 from outword.scoring.stream import open_source, score_source
-from outword.vectors import reader
 from outword.vectors.embed import embed
+from outword.vectors.reader import read
 from outword.vectors.source import Job
 
 WRITES = "outword.scoring.parts:write_synced"
@@ -105,7 +106,7 @@ def test_cut_into_parts_and_chunks_changes_nothing(detector, shards, monkeypatch
 
     whole = rows()
     for size in (3, 4):
-        monkeypatch.setattr(reader, "PART", size)
+        monkeypatch.setattr(reading, "PART", size)
         found = rows()
         assert [(row.path, row.error) for row in found] == [(row.path, row.error) for row in whole]
         scores = [[row.score for row in some if not row.error] for some in (found, whole)]
@@ -113,7 +114,7 @@ def test_cut_into_parts_and_chunks_changes_nothing(detector, shards, monkeypatch
 
 
 def test_parts_of_a_large_piece_are_gone_on_with(saved, photos, tmp_path, monkeypatch):
-    for module in (parts, reader):
+    for module in (parts, reading):
         monkeypatch.setattr(module, "PART", 2)
     write_tar(tmp_path / "one.tar", {f"{name}.jpg": data for name, data in photos.items()})
     call("score", saved, tmp_path / "one.tar", "-o", f"{tmp_path}/out/")
@@ -229,7 +230,7 @@ def test_store_that_grows_after_it_was_opened_is_seen(detector, tmp_path):
     (after,) = open_source(detector, [tmp_path / "s"]).pieces()
     assert before.version() != after.version() and (len(before.opened), len(after.opened)) == (2, 4)
     with pytest.raises(InputError, match="has changed since the run began"):
-        list(reader.read([Job(0, after, 0, before.version())], None, 0))
+        list(read([Job(0, after, 0, before.version())], None, 0))
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
@@ -370,7 +371,7 @@ def test_notes_are_the_same_in_any_chunk_and_by_any_number_of_threads(detector, 
     found = []
     for size, threads in ((64, 1), (4, 2), (1, 3)):
         monkeypatch.setattr(type(detector.encoder), "chunk", size)
-        monkeypatch.setattr(reader, "usable_cpus", lambda threads=threads: threads)
+        monkeypatch.setattr(reading, "usable_cpus", lambda threads=threads: threads)
         outword.scoring.run(detector, tmp_path, tmp_path / "rows.csv")
         found.append([row["notes"] for row in read_rows(tmp_path / "rows.csv", "csv")])
         (tmp_path / "rows.csv").unlink()

@@ -346,7 +346,7 @@ def test_small_images_pass_large_ones(detector, monkeypatch):
             assert leave.wait(30)
         return decoding.with_image(*given, large=large, **more)
 
-    monkeypatch.setattr("outword.encoders.base.with_image", slow)
+    monkeypatch.setattr("outword.encoders.loader.with_image", slow)
     monkeypatch.setattr(decoding, "LARGE", 451 * 300)  # pixels, those of the cat
     with in_thread(detector) as address, ThreadPoolExecutor() as clients:
         body, kind = form(("a.jpg", encoded(Image.open(CAT).resize((452, 300)), "JPEG")))

@@ -14,12 +14,14 @@ from conftest import LABELS, PHOTOS, call
 from outword.detector import artifact
 from outword.detector.detector import FITTED_ON
 from outword.encoders import get_encoder
+from outword.encoders.loader import Loader
+from outword.encoders.reading import read_photos
 from outword.errors import ArtifactError, InputError
 from outword.photos.decode import Blob
 from outword.photos.walk import find_images
 from outword.vectors.embed import embed
 from outword.vectors.id_images import IdImages
-from outword.vectors.same_photo import any_of, collected, hashes_of_files, hashes_of_vectors
+from outword.vectors.same_photo import any_of, collected, hashes_of_vectors, short
 
 ALL = sorted(PHOTOS.glob("*.jpg"))[:11]
 TRAIN, OTHERS = ALL[:5], ALL[5:]
@@ -64,7 +66,7 @@ def of_pixels(photo):
 def test_files_are_known_by_their_content(made, given):
     with pytest.raises(InputError, match=r"^2 of 7 photos are among those that knn was fitted on.*too high: ") as error:
         made.calibrate([given(photo) for photo in [*OTHERS[:5], *TRAIN[:2]]])
-    assert ("images[5], images[6]" if given is of_bytes else f"{str(TRAIN[0])!r}, ") in error.value.message
+    assert ("'photos[5]', 'photos[6]'" if given is of_bytes else f"{str(TRAIN[0])!r}, ") in error.value.message
     assert error.value.hint == "leave them out, and calibrate on other photos of the classes"
     assert made.calibration_ is None
     assert made.with_threshold(None).calibrate([given(photo) for photo in OTHERS]).threshold_ < 0
@@ -75,7 +77,9 @@ def test_arrays_are_known_by_their_vectors():
     vectors = get_encoder("mini").encode_images(pixels)
     found = IdImages(vectors[:5], None, {}, [])
     detector = outword.fit(LABELS, method="knn", id_images=found)
-    with pytest.raises(InputError, match=r"^5 of 11 photos .*: images\[0\], images\[1\], images\[2\] and 2 more\."):
+    with pytest.raises(
+        InputError, match=r"^5 of 11 photos .*: 'photos\[0\]', 'photos\[1\]', 'photos\[2\]' and 2 more\."
+    ):
         detector.calibrate(pixels)
     detector.calibrate(pixels[5:])
 
@@ -142,7 +146,8 @@ def test_hashes_by_hand(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     expected = int.from_bytes(hashlib.sha256(b"abc").digest()[:8], "little")
     images = [tmp_path / "a", b"abc", Blob("b", b"abc"), tmp_path / "missing", Image.new("RGB", (2, 2))]
-    assert [found for _, found in hashes_of_files(images)] == [expected] * 3 + [None] * 2
+    (chunk,) = read_photos(images, Loader(np.asarray, 0), 9, hashed=True)
+    assert [short(photo.digest) if photo.digest else None for photo in chunk.photos] == [expected] * 3 + [None] * 2
     row = np.array([0.6, 0.8], "<f4")
     expected = int.from_bytes(hashlib.sha256(row.tobytes()).digest()[:8], "little")
     assert hashes_of_vectors(row[None]) == hashes_of_vectors(np.array([[3.0, 4.0]])) == [expected]

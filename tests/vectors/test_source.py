@@ -40,9 +40,9 @@ def mixed(tmp_path):
 def test_vectors_of_all_that_a_source_may_be(mixed, tmp_path):
     encoder = Tiny()
     found = list(vectors_of(encoder, find_source(mixed, encoder)))
-    paths = [os.path.relpath(path, tmp_path) for some in found for path in some.paths]
+    paths = [os.path.relpath(path, tmp_path) for some in found for path in (photo.name for photo in some.good)]
     assert paths == ["a/cat/1.png", "a/dog/0.png", "t.tar/dog/4.png", "t.tar/x/cat/5.png", "b/dog/2.png", "c/cat/3.png"]
-    assert sum(len(some.vectors) for some in found) == sum(len(some.digests) for some in found) == 6
+    assert sum(len(some.values) for some in found) == len({photo.digest for some in found for photo in some.good}) == 6
     assert [pair for some in found for pair in some.unreadable] == [(f"{tmp_path}/t.tar/cat/bad.png", "not an image")]
     assert encoder.encoded == 5
 
@@ -50,13 +50,14 @@ def test_vectors_of_all_that_a_source_may_be(mixed, tmp_path):
 def test_some_photos_only(mixed):
     source = find_source(mixed[:2], ANY, only=lambda name: "cat" in name)
     assert [Path(item).name for item in source.items()] == ["1.png", "5.png", "bad.png"]
-    assert [path[-5:] for some in vectors_of(Tiny(), source) for path in some.paths] == ["1.png", "5.png"]
+    good = [photo for some in vectors_of(Tiny(), source) for photo in some.good]
+    assert [photo.name[-5:] for photo in good] == ["1.png", "5.png"]
 
 
 @pytest.mark.filterwarnings("ignore:1 of 7 ID images")
 def test_id_images_from_all_that_a_source_may_be(mixed):
     found = read_id_images(Tiny(), mixed, ["dog", "cat"], with_classes=True)
-    assert found.counts == {"dog": 3, "cat": 3} and len(found.contents) == 6
+    assert found.counts == {"dog": 3, "cat": 3} and len(found.digests) == 6
     with pytest.raises(InputError, match=r"t\.tar/x/cat/5\.png' is in none"):
         read_id_images(Tiny(), mixed[1], ["dog"], with_classes=True)
     again = read_id_images(Tiny(), mixed[::-1], ["dog", "cat"], with_classes=True)
@@ -129,4 +130,4 @@ def test_a_listing_that_nobody_reads_ends():
 def test_stores_stay_open(mixed):
     source = Source(find_source([mixed[3]], ANY).groups)
     first, second = (next(source.pieces()) for _ in range(2))
-    assert first is second and isinstance(next(first.items()).value, np.ndarray)
+    assert first is second and isinstance(next(first.photos())[1], np.ndarray)

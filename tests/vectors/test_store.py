@@ -265,7 +265,7 @@ def test_a_bad_image_is_tried_again_only_when_its_content_changes(place, tmp_pat
     path.write_bytes(b"junk")
     assert fill(place, path).errors == 1
     before, tried = shards_of(place), []
-    monkeypatch.setattr("outword.encoders.base.with_image", lambda *a, **k: tried.append(a) or with_image(*a, **k))
+    monkeypatch.setattr("outword.encoders.loader.with_image", lambda *a, **k: tried.append(a) or with_image(*a, **k))
     assert fill(place, path).errors == 1
     assert (tried, shards_of(place)) == ([], before)
     shutil.copy(path, tmp_path / "b.png")  # the error holds for the content, under any name

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from outword.errors import InputError, unknown
+from outword.base.checks import unknown
+from outword.errors import InputError
 from outword.photos.decode import Blob
 from outword.photos.sources.base import Kind, Piece, TableOptions, UnreadableSource, digest
 

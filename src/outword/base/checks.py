@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
 from typing import Any
@@ -42,3 +43,14 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         told = " or ".join([", ".join(f'"{word}"' for word in choices[:-1]), f'"{choices[-1]}"'])
         raise ParameterError(f"{name} must be {told}, got {value!r}", hint=f'"{choices[0]}" is the default')
+
+
+def unknown(kind: str, name: str, choices: Iterable[str], see: str) -> ParameterError:
+    """Say that `name` is not among `choices`, with the nearest one as a suggestion.
+
+    >>> unknown("method", "neglable", ["mcm", "neglabel"], "outword list methods").hint
+    'did you mean "neglabel"? see "outword list methods"'
+    """
+    near = difflib.get_close_matches(str(name), list(choices), n=1)
+    guess = f'did you mean "{near[0]}"? ' if near else ""
+    return ParameterError(f'unknown {kind} "{name}"', hint=f'{guess}see "{see}"')

@@ -7,7 +7,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from outword.errors import InputError, OutwordError, unknown
+from outword.base.checks import unknown
+from outword.errors import InputError, OutwordError
 
 T = TypeVar("T")
 

@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from outword.base import lab
-from outword.errors import OutwordError, unknown
+from outword.base.checks import unknown
+from outword.errors import OutwordError
 
 T = TypeVar("T")
 K = TypeVar("K")

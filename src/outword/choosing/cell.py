@@ -13,7 +13,7 @@ from outword.base.reports import Report, quiet
 from outword.choosing.photos import Indices, Photos
 from outword.detector.detector import Detector
 from outword.detector.fitting import LabelCache, prepare
-from outword.detector.judge import judge
+from outword.detector.judge import judge, judge_chunk
 from outword.detector.recipe import Recipe
 from outword.encoders.base import Vectors
 from outword.errors import InputError
@@ -147,9 +147,9 @@ def _scores_of_photos(detector: Detector, photos: Photos) -> Array:
     encoder, wanted, found = detector.encoder, frozenset(photos.paths), dict[str, float]()
     source = find_source(photos.given, encoder, only=wanted.__contains__)
     for chunk in read(source.jobs(), encoder.loader, encoder.chunk):
-        names = [path for path, error in zip(chunk.paths, chunk.errors, strict=True) if not error]
-        if names:
-            found |= zip(names, judge(detector, chunk.values, 0, names=names).scores.tolist(), strict=True)
+        _, judged = judge_chunk(detector, chunk, top=0)
+        if judged:
+            found |= zip([photo.name for photo in chunk.good], judged.scores.tolist(), strict=True)
     if lost := wanted - found.keys():
         raise InputError(
             f"{len(lost):,} photos of {photos.name} could be read before, and cannot any more",

@@ -295,11 +295,11 @@ def read_sets(encoder: Encoder, sets: Sequence[Opened], report: Report, tell: Sa
 def _read_set(encoder: Encoder, one: Opened, report: Report) -> Photos:
     """The photos of a set in the order of its source; there may be none."""
     paths, vectors = list[str](), [np.zeros((0, encoder.dim), np.float32)]
-    contents, unreadable = list[bytes](), list[tuple[str, str]]()
+    digests, unreadable = list[bytes](), list[tuple[str, str]]()
     for some in vectors_of(encoder, one.source):
-        paths += some.paths
-        vectors.append(some.vectors)
-        contents += some.digests
+        paths += [photo.name for photo in some.good]
+        vectors.append(some.values)
+        digests += [photo.digest for photo in some.good]
         unreadable += some.unreadable
         report(one.name, len(paths) + len(unreadable), one.source.total())
-    return Photos(one.name, paths, np.concatenate(vectors), unreadable, contents, one.given)
+    return Photos(one.name, paths, np.concatenate(vectors), unreadable, digests, one.given)

@@ -24,7 +24,7 @@ from outword.base.reports import Report, Say
 from outword.choosing.cell import Cell
 from outword.choosing.compare import INSIDE, none_applies
 from outword.choosing.photos import Indices, Photos, numbered
-from outword.detector.calibration import calibrated
+from outword.detector.calibration import threshold_from_scores
 from outword.detector.detector import Detector
 from outword.detector.fitting import LabelCache, prepare
 from outword.detector.recipe import Recipe
@@ -196,7 +196,7 @@ class Dealt:
             detector = made.finish(report=report)
             in_the_end = detector.scorer.score(self._outside.vectors)
         inside, outside = (scores.tolist() for scores in unseen)
-        threshold, warnings = calibrated(inside, outside, tpr, "quantile", detector.reference_scores)
+        threshold, warnings = threshold_from_scores(inside, outside, tpr, "quantile", detector.reference_scores)
         detector.calibration_ = threshold
         told = [warning for warning in warnings if warning != threshold.warning]
         return detector, Final(*unseen, in_the_end, threshold.value), told
@@ -253,7 +253,7 @@ def _judged(choices: Sequence[Trial], tpr: float | None) -> tuple[Flags, Flags]:
 
 
 def _cut(inside: Array, outside: Array, tpr: float | None) -> float:
-    """The threshold that `calibrated` finds."""
+    """The threshold that `threshold_from_scores` finds."""
     return balanced_cut(outside, inside) if tpr is None else fit_threshold(inside, tpr, others=outside).value
 
 

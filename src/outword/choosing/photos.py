@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from outword.base.files import PathLike
 from outword.encoders.base import Vectors
-from outword.vectors.same_photo import known_by, short
+from outword.vectors.same_photo import known_by
 
 Indices = NDArray[np.int64]
 
@@ -24,13 +24,13 @@ class Photos:
     paths: list[str]  # or names inside an archive
     vectors: Vectors  # (n_photos, dim), unit rows
     unreadable: list[tuple[str, str]] = field(default_factory=list)  # path and reason of those that could not be read
-    contents: Sequence[bytes] = ()  # sha256 of their files, in the same order
+    digests: Sequence[bytes] = ()  # sha256 of their files, in the same order
     given: Sequence[PathLike] = ()  # where they come from, as `outword.vectors.source.find_source` takes it
 
     @cached_property
     def known(self) -> list[tuple[int | None, int]]:
         """The hashes of each photo (`outword.vectors.same_photo`)."""
-        return known_by([short(digest) for digest in self.contents], self.vectors)
+        return known_by(self.digests or [b""] * len(self.vectors), self.vectors)
 
 
 def numbered(name: str, vectors: Vectors) -> Photos:

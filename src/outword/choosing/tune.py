@@ -222,8 +222,8 @@ def _outside(encoder: Encoder, paths: Sequence[str], report: Report, tell: Say) 
     (photos,) = read_sets(encoder, [opened(encoder, OUTSIDE, paths)], report, tell)
     rows = _once(photos.known, tell).tolist()
     _check_enough("other things", len(rows), "bring more, or none: then ordinary photos stand in (the reference)")
-    names, contents = ([all_of[row] for row in rows] for all_of in (photos.paths, photos.contents))
-    return Photos(OUTSIDE, names, photos.vectors[rows], photos.unreadable, contents, photos.given)
+    names, digests = ([all_of[row] for row in rows] for all_of in (photos.paths, photos.digests))
+    return Photos(OUTSIDE, names, photos.vectors[rows], photos.unreadable, digests, photos.given)
 
 
 def _reference(encoder: Encoder) -> Reference:

@@ -16,7 +16,9 @@ from outword.cli.options import column_option, load_options, with_file, words_op
 from outword.cli.progress import Progress, note_order, say, show, warn
 
 if TYPE_CHECKING:
+    from outword.detector.calibration import Scores
     from outword.detector.detector import Detector
+    from outword.encoders.reading import Chunk
     from outword.vectors.source import Source
 
 
@@ -73,10 +75,9 @@ def command(
       outword calibrate detector.outword.zip photos/ --marks marks.csv -o pets.outword
     """
     from outword.detector.artifact import check_target, finite
-    from outword.detector.calibration import calibrated, check_disjoint
+    from outword.detector.calibration import Scores, calibrate
     from outword.detector.loading import load
     from outword.errors import InputError
-    from outword.scoring.stream import check_unfitted
 
     if marks and others:
         raise InputError("--marks says which photos are of other things, and --not too", hint="give one of the two")
@@ -88,23 +89,20 @@ def command(
     if found.fitted_on is None:
         say("it does not say which photos it was fitted on: use others, or the threshold will be too high")
     source, rest = _sources(found, photos, others, marks, column)
-    check_unfitted(found, source)
     inside = _scores(found, source, "calibrate")
-    outside = _scores(found, rest, "photos of other things") if rest else {}
+    outside = _scores(found, rest, "photos of other things") if rest else Scores()
     for one in (source, rest if others else None):  # both are of the same folders where there are marks
         if one and (passed_over := one.passed_over.told()):
             say(passed_over)
-    if rest and not outside:
+    if rest and not outside.scores:
         which = "of --not" if others else "that is marked out"
         raise InputError(f"no photo {which} can be read", hint="name photos of other things, or leave it away")
-    check_disjoint(inside, outside)
-    scores = [*inside.values()], [*outside.values()]
-    threshold, warnings = calibrated(*scores, tpr, method, found.reference_scores)
+    threshold, warnings = calibrate(found, inside, outside, tpr, method)
     before, found.calibration_ = found.threshold, threshold
     found.save(output or detector)
-    _tell_cut(output or detector, threshold.value, before, scores[0])
-    if outside:
-        _tell_others(threshold.value, *scores)
+    _tell_cut(output or detector, threshold.value, before, inside.once)
+    if outside.once:
+        _tell_others(threshold.value, inside.once, outside.once)
     for warning in warnings:
         warn(f"warning: {warning}")
     show(json.dumps(finite(asdict(threshold))) if as_json else f"{threshold.value:.6g}")
@@ -126,31 +124,26 @@ def _sources(
     return inside, outside if marked[OUT] else None
 
 
-def _scores(detector: Detector, source: Source, task: str) -> dict[tuple[int], float]:
-    """The scores of the photos that can be read, by the hashes of their files: the same photo counts once."""
-    from outword.scoring.stream import score_chunk
+def _scores(detector: Detector, source: Source, task: str) -> Scores:
+    """The scores of the photos that can be read."""
+    from outword.detector.calibration import score_photos
     from outword.vectors.reader import read
-    from outword.vectors.same_photo import short
 
-    whole = detector.whole()
     loader, size = (detector.encoder.loader, detector.encoder.chunk) if source.has_photos else (None, 0)
-    scores, done, readable = dict[tuple[int], float](), 0, 0
-    with Progress("images") as meter, detector.isolated():
-        for chunk in read(source.jobs(), loader, size, hashed=True):
-            rows = score_chunk(whole, chunk).rows
-            read_rows = [row for row, error in zip(rows, chunk.errors, strict=True) if not error]
-            pairs = zip(chunk.digests, read_rows, strict=True)
-            good = [(digest, row.score) for digest, row in pairs if row.score is not None]
-            for digest, score in good:
-                scores.setdefault((short(digest),), score)
-            for row in rows:
-                if row.error:
-                    say(f"left out {row.path!r}: {row.error}")
-            done, readable = done + len(rows), readable + len(good)
+    done = 0
+    with Progress("images") as meter:
+
+        def tell(chunk: Chunk) -> None:
+            nonlocal done
+            for name, error in chunk.unreadable:
+                say(f"left out {name!r}: {error}")
+            done += len(chunk.photos)
             meter(task, done, source.total())
-    if repeats := readable - len(scores):
-        say(f"{repeats:,} of {readable:,} photos are there more than once, and count once")
-    return scores
+
+        found = score_photos(detector, read(source.jobs(), loader, size, hashed=True), tell)
+    if found.n_repeats:
+        say(f"{found.n_repeats:,} of {len(found.scores):,} photos are there more than once, and count once")
+    return found
 
 
 def _tell_cut(path: str, cut: float, before: float | None, inside: Sequence[float]) -> None:

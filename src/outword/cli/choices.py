@@ -10,8 +10,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from outword.base import lab
+from outword.base.checks import unknown
 from outword.base.registry import LISTS, Registry
-from outword.errors import InputError, MissingExtraError, unknown
+from outword.errors import InputError, MissingExtraError
 
 
 class Named(click.ParamType):  # type: ignore[type-arg]

@@ -22,11 +22,12 @@ from outword.cli.options import (
     words_option,
 )
 from outword.cli.progress import print_table, say, show
-from outword.errors import ImageError, InputError
+from outword.errors import ImageError, InputError, OutwordError
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
     from outword.detector.judge import Explanation
+    from outword.encoders.reading import Photo
 
 FIRST = ("path", "label", "fits", "notes", "score", "verdict", "labels", "words", "kind")  # in a line of JSON
 
@@ -79,20 +80,15 @@ def command(
     by_names = bool({Need.LABELS, Need.ID_LABELS} & {*found.scorer.wants()})
     source, n_photos, n_errors = open_source(found, sources, column=column), 0, 0
     for chunk in read(source.jobs(), found.encoder.loader if source.has_photos else None, 1):
-        seen = zip(chunk.values, chunk.looks, strict=True)
-        for path, error in zip(chunk.paths, chunk.errors, strict=True):
+        for photo, value in chunk.pairs():
             n_photos += 1
-            try:
-                if error:
-                    raise ImageError(error)
-                value, look = next(seen)
-                told = replace(found.explain_values(value, top, name=path), notes=tuple(look.notes))
-            except ImageError as lack:  # that of words names the photo
+            told = _explain(found, photo, value, top)
+            if isinstance(told, OutwordError):
                 n_errors += 1
-                wrong = lack.message.removeprefix(f"{path!r}: ")
-                show(json.dumps({"path": path, "error": wrong}) if as_json else visible(f"{path}: error: {wrong}"))
-                continue
-            if as_json:
+                wrong = told.message.removeprefix(f"{photo.name!r}: ")
+                line = json.dumps({"path": photo.name, "error": wrong})
+                show(line if as_json else visible(f"{photo.name}: error: {wrong}"))
+            elif as_json:
                 show(json.dumps(_values(told)))
             else:
                 _tell(told, by_names)
@@ -100,6 +96,17 @@ def command(
         say(passed_over)
     if sources:
         check_outcome(sources, n_photos, n_errors)
+
+
+def _explain(detector: Detector, photo: Photo, value: Any, top: int) -> Explanation | OutwordError:
+    """The explanation of a photo, decoded or encoded, or what is wrong with it."""
+    if photo.error:
+        return photo.error
+    try:
+        told = detector.explain_values(value, top, name=photo.name)
+    except ImageError as error:  # nobody has words for it
+        return error
+    return replace(told, notes=photo.look.notes)
 
 
 def _values(told: Explanation) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from outword.base.checks import unknown
 from outword.cli.progress import say
-from outword.errors import InputError, OutwordError, ParameterError, unknown
+from outword.errors import InputError, OutwordError, ParameterError
 
 
 class Failure(click.ClickException):

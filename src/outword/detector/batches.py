@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from heapq import heappush, heapreplace
@@ -17,9 +16,11 @@ from outword.base.wording import counted
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch
 from outword.encoders import Encoder
-from outword.encoders.base import Vectors, load_images
+from outword.encoders.base import Vectors
+from outword.encoders.reading import read_photos
 from outword.maths.thresholds import Threshold, read_threshold
 from outword.photos.decode import ImageLike
+from outword.vectors.reader import encoded
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -128,16 +129,10 @@ class Smallest(Generic[Value]):
 
 
 def vectors_of_readable(encoder: Encoder, photos: Iterable[ImageLike], report: Report = quiet) -> Vectors:
-    """Vectors of the photos that can be read, (n, dim); threads decode ahead."""
+    """Vectors of the photos that can be read, (n, dim)."""
     found, done = [np.zeros((0, encoder.dim), np.float32)], 0
-    for loaded in load_images(encoder.loader, photos, encoder.chunk):
-        if loaded.looks:
-            found.append(encoder.encode_pixels(loaded.pixels))
-        done += len(loaded.looks)
+    for chunk in read_photos(photos, encoder.loader, encoder.chunk):
+        found.append(encoded(encoder, chunk))
+        done += len(chunk.good)
         report("look", done, None)
     return np.concatenate(found)
-
-
-def name_of(photo: ImageLike, place: int) -> str:
-    """What a photo of a list is called: its path, or its place."""
-    return os.fspath(photo) if isinstance(photo, str | os.PathLike) else f"photos[{place}]"

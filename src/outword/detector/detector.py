@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -19,16 +17,16 @@ from outword.base.files import PathLike
 from outword.base.prediction import with_kind
 from outword.base.reports import Report, quiet
 from outword.base.terms import UNCALIBRATED, Basis, Flag, is_known
-from outword.base.wording import a_few, counted
+from outword.base.wording import counted
 from outword.detector import artifact
-from outword.detector.batches import name_of
-from outword.detector.calibration import calibrated, check_disjoint
+from outword.detector.calibration import calibrate, score_photos
 from outword.detector.card import Card, MethodCard
-from outword.detector.judge import Explanation, Verdicts, judge, side
+from outword.detector.judge import Explanation, judge, judge_chunk, side
 from outword.detector.predictions import Predictions, predict
 from outword.encoders import Encoder
 from outword.encoders.base import as_list
 from outword.encoders.names import named_now
+from outword.encoders.reading import Chunk, name_of, read_photos
 from outword.errors import ArtifactError, InputError
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods import Need, VectorDetector
@@ -37,7 +35,7 @@ from outword.maths.numerics import Array, unit_rows
 from outword.maths.reference import p_values
 from outword.maths.thresholds import CalibrationMethod, Threshold
 from outword.photos.decode import ImageLike
-from outword.vectors.same_photo import Hashes, any_of, different, hashes_of_files, hashes_of_vectors
+from outword.vectors.same_photo import Hashes
 from outword.vectors.vocabulary import Vocabulary
 from outword.words.kinds import Meaning
 from outword.words.labels import Given
@@ -209,13 +207,16 @@ class Detector:
         A method that learns from what it scores (`scorer.sees_order`) goes on from the images of the last call, in
         the order given; `reset()` starts afresh.
         """
-        return np.concatenate([np.zeros(0), *(judged.scores for judged in self._judged(as_list(images)))])
+        found = [np.zeros(0)]
+        for chunk in self._read(images):
+            judged_chunk, judged = judge_chunk(self, chunk.check(), top=0)
+            judged_chunk.check()
+            if judged:
+                found.append(judged.scores)
+        return np.concatenate(found)
 
-    def _judged(self, photos: Sequence[ImageLike]) -> Iterator[Verdicts]:
-        """Photos by their scores alone, chunk by chunk; the first that cannot be read or used ends it."""
-        names = iter([name_of(photo, place) for place, photo in enumerate(photos)])
-        for pixels in self.encoder.pixel_chunks(photos):
-            yield judge(self, pixels, 0, names=list(islice(names, len(pixels))))
+    def _read(self, images: Iterable[ImageLike], *, hashed: bool = False) -> Iterator[Chunk]:
+        return read_photos(as_list(images), self.encoder.loader, self.encoder.chunk, hashed=hashed)
 
     def predict(self, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
         """A record for each photo, or for a single one: verdict, label, kind, p, score, what it looks like, and why.
@@ -240,38 +241,14 @@ class Detector:
         It warns of few photos, of photos that look like none of the labels, and of a threshold that lets in much of
         what is unrelated (`Threshold.warning`).
         """
-        inside, outside = self._scored(as_list(images), unfitted=True), self._scored(as_list(others))
-        check_disjoint(inside, outside)
-        scores = [*inside.values()], [*outside.values()]
-        self.calibration_, told = calibrated(*scores, tpr, method, self.reference_scores)
+        inside, outside = (
+            score_photos(self, (chunk.check() for chunk in self._read(photos, hashed=True)), check=Chunk.check)
+            for photos in (images, others)
+        )
+        self.calibration_, told = calibrate(self, inside, outside, tpr, method)
         for warning in told:
             warnings.warn(warning, stacklevel=2)
         return self
-
-    def _scored(self, photos: Sequence[ImageLike], *, unfitted: bool = False) -> dict[tuple[int | None, int], float]:
-        """Scores by the whole method of different photos, by their hashes."""
-        whole = self.whole()
-        with self.isolated():
-            judged = list(whole._judged(photos))
-        hashed = list(_hashed(photos, (part.vectors for part in judged)))
-        if unfitted:
-            self.check_unfitted((name, hashes) for name, *hashes in hashed)
-        scores = [score for part in judged for score in part.scores.tolist()]
-        known = [(content, vector) for _, content, vector in hashed]
-        return {known[place]: scores[place] for place in different(known)}
-
-    def check_unfitted(self, photos: Iterable[tuple[str, Iterable[int | None]]]) -> None:
-        """Raise if the method was fitted on some of these photos: what each is called, and its hashes."""
-        if self.fitted_on is None or not len(self.fitted_on):
-            return
-        known = self.fitted_on
-        seen = [(name, any_of(hashes, known)) for name, hashes in photos]
-        if fitted := [name for name, found in seen if found]:
-            raise InputError(
-                f"{len(fitted):,} of {len(seen):,} photos are among those that {self.method} was fitted on, and a "
-                f"threshold from them would be too high: {a_few(fitted)}",
-                hint="leave them out, and calibrate on other photos of the classes",
-            )
 
     def reset(self) -> None:
         """Forget the images that were scored; for methods that learn from them."""
@@ -458,13 +435,3 @@ def _sorted(scores: ArrayLike | None) -> Array | None:
     """Scores in order; None where there are none."""
     found = np.zeros(0) if scores is None else np.sort(np.asarray(scores, dtype=np.float64))
     return found if len(found) else None
-
-
-def _hashed(
-    photos: Sequence[ImageLike], vectors: Iterable[NDArray[np.float32]]
-) -> Iterator[tuple[str, int | None, int]]:
-    """What each photo is called, and the hashes of its file, None where it is none, and of its vector."""
-    rows = (row for part in vectors for row in hashes_of_vectors(part))
-    for place, ((photo, content), row) in enumerate(zip(hashes_of_files(photos), rows, strict=True)):
-        name = repr(os.fspath(photo)) if isinstance(photo, str | os.PathLike) else f"images[{place}]"
-        yield name, content, row

@@ -5,10 +5,11 @@ One more product, with a readable vocabulary, says what an image looks like; it 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +18,18 @@ from outword.base.prediction import Prediction, Shares
 from outword.base.terms import IN, OUT, UNCALIBRATED, Flag, VerdictName
 from outword.detector.inputs import check_handed
 from outword.encoders.base import Pixels, Vectors
+from outword.encoders.reading import Chunk
 from outword.errors import ImageError
 from outword.maths.kernels import to_numpy
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.needs import from_pixels
 from outword.maths.numerics import Array
+from outword.photos.twins import Twins
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
+Said: TypeAlias = tuple[Chunk, list[Prediction]]  # a chunk, and what is said of each of its photos
 FIRED = 0.01  # the least share, of its group and the labels together, of a wild word that is named
 
 
@@ -53,7 +57,7 @@ class Explanation(Prediction):
 class Verdicts(Iterable[Prediction]):
     """What is said of images, as arrays until it is asked for; a device may still be at work on them until then.
 
-    `errors` are of all images that were given, "" for most. Those with an error have no verdict: the rest of this is
+    `errors` are of all images that were given, None for most. Those with an error have no verdict: the rest of this is
     of the others.
     """
 
@@ -63,7 +67,7 @@ class Verdicts(Iterable[Prediction]):
     encoded: Any  # what was scored, (n_images, dim), where the encoder left it
     paths: Sequence[str]  # what the images are called
     own_words: Sequence[Sequence[str]] | None = None  # words that were named for each image, where evidence is of these
-    errors: list[str] = field(default_factory=list)
+    errors: Sequence[ImageError | None] = ()
     least: float = FIRED
 
     @cached_property
@@ -135,7 +139,7 @@ def judge(
     temperature = detector.card.encoder.temperature
     if scores is not None:
         vectors, known = request.vectors, partial(_known, scores, scorer.evidence(request.vectors, top, temperature))
-        errors = [""] * len(images)
+        errors = [None] * len(images)
         return Verdicts(detector, known, _seen(detector, vectors, top), vectors, request.names, None, errors, least)
     check_handed(detector)
     given = scorer.score_inputs(request)
@@ -144,9 +148,60 @@ def judge(
         if error is not None and not lenient:
             raise ImageError(f"{name!r}: {error.message}", hint=error.hint)
     found = scorer.begin(top=top, temperature=temperature, **given)
-    told = [error.message if error else "" for error in errors]
-    paths = [name for name, error in zip(request.names, told, strict=True) if not error]
-    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, paths, named, told, least)
+    paths = [name for name, error in zip(request.names, errors, strict=True) if error is None]
+    return Verdicts(detector, found, _seen(detector, vectors, top), vectors, paths, named, errors, least)
+
+
+def judge_chunk(detector: Detector, chunk: Chunk, top: int = 3) -> tuple[Chunk, Verdicts | None]:
+    """Judge the good photos of a chunk, if there are any; in the chunk that is returned more may have an error."""
+    names = [photo.name for photo in chunk.good]
+    if not names:
+        return chunk, None
+    judged = judge(detector, chunk.values, top, names=names, lenient=True)
+    return _judged(chunk, judged), judged
+
+
+def judge_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Said]:
+    """Judge chunks, in order: each with what is said of each of its photos.
+
+    On a device the next chunk is begun before anything is said of one.
+    """
+    begun: deque[tuple[Chunk, Verdicts | None]] = deque()
+    for chunk in chunks:
+        on_device = chunk.values.ndim == 4 and detector.encoder.feels_batch
+        names = [photo.name for photo in chunk.good]
+        judged = judge(detector, chunk.values, names=names, lenient=True) if names else None
+        begun.append((chunk, judged))
+        while len(begun) > on_device:
+            yield _said(*begun.popleft())
+    for one in begun:
+        yield _said(*one)
+
+
+def with_twins(said: Said, twins: Twins) -> list[Prediction]:
+    """What is said of the photos of a chunk, with a note on those that look the same as one before them."""
+    chunk, records = said
+    notes = [twins.note(photo.name, photo.look.fingerprint) for photo in chunk.photos]
+    return [replace(one, notes=(*one.notes, *note)) for one, note in zip(records, notes, strict=True)]
+
+
+def _said(unjudged: Chunk, judged: Verdicts | None) -> Said:
+    if judged is None:
+        return unjudged, [Prediction(photo.name, error=photo.reason) for photo in unjudged.photos]
+    chunk, records = _judged(unjudged, judged), list[Prediction]()
+    for photo, record in chunk.with_values(list(judged)).pairs():
+        if record is None:
+            records.append(Prediction(photo.name, error=photo.reason))
+        else:
+            records.append(replace(record, notes=photo.look.notes))
+    return chunk, records
+
+
+def _judged(chunk: Chunk, judged: Verdicts) -> Chunk:
+    """A chunk with the errors that judging brought."""
+    kept = [place for place, error in enumerate(judged.errors) if error is None]
+    values = chunk.values if len(kept) == len(chunk.values) else chunk.values[kept]
+    return chunk.with_errors(judged.errors).with_values(values)
 
 
 def _seen(detector: Detector, vectors: Any, top: int) -> Callable[[], NDArray[np.int64]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
@@ -19,9 +18,10 @@ from outword.base.terms import VerdictName
 from outword.base.wording import counted
 from outword.detector import batches
 from outword.detector.cuts import FEWEST
-from outword.detector.judge import judge
+from outword.detector.judge import judge_chunks, with_twins
 from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
-from outword.encoders.base import LoadedImages, as_list, is_one, load_images
+from outword.encoders.base import as_list, is_one
+from outword.encoders.reading import name_of, read_photos
 from outword.errors import MissingExtraError
 from outword.photos.decode import ImageLike
 from outword.photos.twins import Twins
@@ -118,7 +118,7 @@ def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
         return detector
     chosen = batches.Smallest[ImageLike](batches.MOST)
     for place, photo in enumerate(photos):
-        chosen.add(batches.name_of(photo, place), photo)
+        chosen.add(name_of(photo, place), photo)
     vectors = batches.vectors_of_readable(detector.encoder, [photo for _, photo in chosen.items()])
     found = batches.look(detector, vectors)
     if found.warning:
@@ -127,27 +127,7 @@ def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
 
 
 def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
-    encoder, first = detector.encoder, 0
+    chunks = read_photos(photos, detector.encoder.loader, detector.encoder.chunk)
     with Twins() as twins:
-        for loaded in load_images(encoder.loader, photos, encoder.chunk):
-            names = [batches.name_of(photo, first + place) for place, photo in enumerate(loaded.images)]
-            first += len(names)
-            yield from _told(detector, names, loaded, twins)
-
-
-def _told(detector: Detector, names: list[str], loaded: LoadedImages, twins: Twins) -> Iterator[Prediction]:
-    """The records of some photos."""
-    readable = [name for name, error in zip(names, loaded.errors, strict=True) if error is None]
-    judged = judge(detector, loaded.pixels, names=readable, lenient=True) if readable else None
-    verdicts, late = iter(judged or ()), iter(() if judged is None else judged.errors)
-    looks = iter(loaded.looks)
-    for name, error in zip(names, loaded.errors, strict=True):
-        if error is not None:
-            yield Prediction(name, error=error.message)
-            continue
-        look, lack = next(looks), next(late)
-        if lack:
-            yield Prediction(name, error=lack)
-        else:
-            same = twins.note(name, look.fingerprint)
-            yield replace(next(verdicts), notes=(*look.notes, *same))
+        for said in judge_chunks(detector, chunks):
+            yield from with_twins(said, twins)

@@ -10,11 +10,12 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
+from outword.base.checks import unknown
 from outword.base.files import PathLike
 from outword.detector.card import Card
 from outword.encoders import Encoder
 from outword.encoders.offers import versions
-from outword.errors import ParameterError, unknown
+from outword.errors import ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.methods.needs import from_pixels
 from outword.maths.mining import MINERS, Miner

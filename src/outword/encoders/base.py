@@ -6,20 +6,18 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from outword.base.processors import usable_cpus
 from outword.base.terms import Familiarity, familiarity, read_flag
-from outword.errors import ImageError, InputError, OutwordError, ParameterError
-from outword.photos.ahead import attempt, decode_ahead, grouped, sound, weight
-from outword.photos.decode import MAX_PIXELS, ImageLike, with_image
-from outword.photos.quality import UNSEEN, Look, look_at
+from outword.encoders.loader import Loader
+from outword.encoders.reading import read_photos
+from outword.errors import InputError, ParameterError
+from outword.photos.decode import ImageLike
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -29,115 +27,6 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 Gradient = Callable[[NDArray[Any]], NDArray[np.floating]]
-
-
-class Seen(NamedTuple):
-    """A photo as an encoder reads it, (height, width, 3), and what there is to note of it."""
-
-    pixels: Pixels
-    look: Look
-
-
-@dataclass(frozen=True)
-class Loader:
-    """Images to the pixels that an encoder reads: what can be done without its weights, also in another process.
-
-    One image is a call. Many are loaded in two steps, so that the second can be done on a device: `load` in threads,
-    `together` images in one go, and `gather`, which makes one batch of what was loaded, in one thread; where that takes
-    its time, it is done `apart` from the encoder.
-    """
-
-    preprocess: Callable[[Image.Image], Pixels]
-    min_side: int
-    decoder: str = "pillow"
-    together: int = 1
-    apart: bool = False
-
-    def __call__(self, image: ImageLike) -> Pixels:
-        """Pixels (height, width, 3), or `ImageError` with a short reason."""
-        return with_image(image, self.preprocess, min_side=self.min_side)
-
-    def see(self, image: ImageLike, *, max_pixels: int = MAX_PIXELS, large: bool = True) -> Seen:
-        """The same, with what there is to note of the image; see `with_image` for the limits."""
-        use = partial(seen, self.preprocess)
-        return with_image(image, use, min_side=self.min_side, max_pixels=max_pixels, large=large)
-
-    def load_one(self, image: ImageLike, *, max_pixels: int = MAX_PIXELS, large: bool = True) -> Any:
-        """One image as `gather` wants it, or `ImageError`; see `with_image` for the limits."""
-        return self.see(image, max_pixels=max_pixels, large=large)
-
-    def elsewhere(self) -> Loader:
-        """What loads in a process that has no device; where it gathers nothing, this loader still has to."""
-        return self
-
-    def load(self, images: Sequence[ImageLike]) -> list[Any]:
-        """Each image as `gather` wants it, or what is wrong with it; `Seen` where its pixels are at hand."""
-        return [attempt(self.see, image) for image in images]
-
-    def gather(self, loaded: Sequence[Any]) -> tuple[Any, list[ImageError | None]]:
-        """Pixels (n, height, width, 3) of those that are good, and what is wrong with each, which shows only now."""
-        return stacked([one.pixels for one in loaded])
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedImages:
-    """Images that were loaded together."""
-
-    images: list[ImageLike]
-    errors: list[OutwordError | None]  # what is wrong with each of them
-    pixels: Any  # (n, height, width, 3) of the n that nothing is wrong with, where the loader left them
-    looks: list[Look]  # what there is to note of these n
-
-
-def load_images(loader: Loader, images: Iterable[ImageLike], size: int) -> Iterator[LoadedImages]:
-    """Load a list of images, `size` at a time, in order; threads decode ahead.
-
-    This is how Python's calls read photos: by the same loader, and hence by the same decoder, as the command line.
-    """
-    groups = grouped(images, loader.together)
-    most = max(2, 2 * size // loader.together)
-    ahead = decode_ahead(groups, loader.load, workers=usable_cpus(), ahead=most, weigh=_group_weight)
-    for part in grouped(_each_image(ahead), size):
-        yield _gathered(loader, part)
-
-
-def _group_weight(group: Sequence[ImageLike]) -> int:
-    return sum(map(weight, group))
-
-
-def _each_image(
-    ahead: Iterable[tuple[list[ImageLike], list[Any] | OutwordError]],
-) -> Iterator[tuple[ImageLike, Any]]:
-    for group, loaded in ahead:
-        yield from zip(group, sound(loaded), strict=True)
-
-
-def _gathered(loader: Loader, part: Sequence[tuple[ImageLike, Any]]) -> LoadedImages:
-    """What was loaded as one array of pixels; an image may turn out to be damaged only now."""
-    errors = [value if isinstance(value, OutwordError) else None for _, value in part]
-    good = [place for place, error in enumerate(errors) if error is None]
-    values = [part[place][1] for place in good]
-    pixels, late = loader.gather(values) if values else (np.zeros((0, 0, 0, 3), np.uint8), [])
-    looks = []
-    for place, value, error in zip(good, values, late, strict=True):
-        errors[place] = error
-        if error is None:
-            looks.append(value.look if isinstance(value, Seen) else UNSEEN)
-    return LoadedImages([image for image, _ in part], errors, pixels, looks)
-
-
-def seen(preprocess: Callable[[Image.Image], Pixels], image: Image.Image) -> Seen:
-    """What an encoder reads of an RGB image, by its own `preprocess`, and what there is to note of it.
-
-    Of several cuttings of an image nothing is noted: they are not the image.
-    """
-    pixels = preprocess(image)
-    return Seen(pixels, look_at(image, pixels) if pixels.ndim == 3 else UNSEEN)
-
-
-def stacked(rows: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], list[ImageError | None]]:
-    """One array of all, and nothing wrong with any, as `Loader.gather` has it."""
-    return np.stack(rows), [None] * len(rows)
 
 
 @dataclass(frozen=True)
@@ -261,11 +150,9 @@ class Encoder(ABC):
 
     def pixel_chunks(self, images: Iterable[ImageLike]) -> Iterator[Pixels]:
         """The pixels of images, `chunk` at a time; the first that cannot be read ends it, and the error names it."""
-        for loaded in load_images(self.loader, as_list(images), self.chunk):
-            for image, error in zip(loaded.images, loaded.errors, strict=True):
-                if error is not None:
-                    raise _naming(image, error)
-            yield loaded.pixels
+        for chunk in read_photos(as_list(images), self.loader, self.chunk):
+            if chunk.check().photos:
+                yield chunk.values
 
 
 def as_list(images: Iterable[ImageLike]) -> list[ImageLike]:
@@ -300,10 +187,3 @@ def texts_of(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise InputError(f"a text must be a string, got {text!r}", hint="decode or convert it first")
     return found
-
-
-def _naming(image: ImageLike, error: OutwordError) -> OutwordError:
-    """The error of an image with the name of its file, where it has one."""
-    if isinstance(error, ImageError) and isinstance(image, str | os.PathLike):
-        return ImageError(f"{os.fspath(image)!r}: {error.message}", hint=error.hint)
-    return error

@@ -14,7 +14,8 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
-from outword.encoders.base import Loader, Pixels
+from outword.encoders.base import Pixels
+from outword.encoders.loader import Loader
 from outword.errors import ImageError, OutwordError, ParameterError
 from outword.photos.ahead import attempt
 from outword.photos.decode import MAX_PIXELS, Blob, ImageLike, check_size

@@ -185,8 +185,10 @@ def read_bytes(path: PathLike) -> bytes:
             raise _refusal(error) from error
 
 
-def read_hashed(path: PathLike) -> tuple[bytes, bytes | PathLike]:
+def read_hashed(path: PathLike | bytes) -> tuple[bytes, bytes | PathLike]:
     """The sha256 of an image file, and its bytes; of a large one its path, since several threads do this at once."""
+    if isinstance(path, bytes):
+        return hashlib.sha256(path).digest(), path
     if not isinstance(path, Blob):
         with open_file(path) as file:
             if os.fstat(file.fileno()).st_size > ROOM:

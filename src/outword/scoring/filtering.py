@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from outword.base.cells import csv_text
+from outword.base.checks import unknown
 from outword.base.files import PathLike, sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
 from outword.base.processors import usable_cpus
@@ -38,7 +39,7 @@ from outword.base.reports import Report, Say, quiet
 from outword.base.wording import be, counted
 from outword.detector.batches import is_wanted
 from outword.detector.detector import Detector
-from outword.errors import ImageError, InputError, OutwordError, unknown
+from outword.errors import ImageError, InputError, OutwordError
 from outword.photos.ahead import decode_ahead, weight
 from outword.photos.decode import read_bytes, with_image
 from outword.photos.formats import FORMATS, HEAD, SUFFIXES, format_of

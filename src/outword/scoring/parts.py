@@ -32,10 +32,10 @@ from outword.base.files import parse_json, sha256_bytes, sha256_file, sweep
 from outword.base.locks import lock_output, release
 from outword.base.prediction import Prediction
 from outword.base.records import read_record
+from outword.encoders.reading import Span
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import PART, Piece
 from outword.scoring.rows import Row, Totals, read_records, read_rows, writing
-from outword.scoring.stream import Scored
 from outword.vectors.shards import write_synced
 from outword.vectors.source import Job, Stored
 
@@ -133,17 +133,16 @@ class Parts:
         begun = ((number, piece) for number, piece in self._known.items() if piece.parts)
         return {number: (piece.mark, None if piece.last else piece.rows) for number, piece in begun}
 
-    def add(self, scored: Scored) -> None:
+    def add(self, span: Span, rows: list[Prediction]) -> None:
         """Take the rows of a chunk, in any order, and write the parts that are whole; what comes twice counts once."""
-        span = scored.span
         piece = self._known.setdefault(span.piece, _Piece(span.version))
         if piece.last or span.first < piece.rows:
             return
-        piece.chunks[span.first] = scored.rows
+        piece.chunks[span.first] = rows
         if span.end:
-            piece.end = span.first + len(scored.rows)
-        while not piece.last and (rows := _whole(piece)) is not None:
-            self._write(span.piece, span.name, piece, rows)
+            piece.end = span.first + len(rows)
+        while not piece.last and (part := _whole(piece)) is not None:
+            self._write(span.piece, span.name, piece, part)
 
     def finish(self, pieces: int) -> None:
         """Put the manifest in order, with the totals at its end; an error unless all rows of all pieces have come."""

@@ -27,22 +27,23 @@ import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from outword.base.extras import missing
 from outword.base.processors import usable_cpus
 from outword.detector.detector import Detector
+from outword.detector.judge import Said, judge_chunks
 from outword.detector.loading import load
-from outword.encoders.base import Loader
+from outword.encoders.loader import Loader
 from outword.encoders.packed import VARIABLE, decoder_on_nodes
+from outword.encoders.reading import Chunk, gathered
 from outword.encoders.torch.models import check_here
 from outword.errors import InputError, OutwordError
 from outword.maths.methods.needs import by_hand
 from outword.scoring.parts import Begun, left_over
-from outword.scoring.stream import Scored, score_chunk
-from outword.vectors.reader import Chunk, gathered, read
+from outword.vectors.reader import read
 from outword.vectors.source import Job, Source
 
 try:
@@ -77,7 +78,7 @@ class Model:
 
 def score_source(
     detector: Detector, source: Source, progress: Begun, *, address: str | None = None, **options: Any
-) -> Iterator[Scored]:
+) -> Iterator[Said]:
     """Score what is left of a source, chunk by chunk in any order, on the cluster at `address` or one of its own.
 
     Options are those of `outword.load` that the detector was loaded with, if it was. Whether the encoder may be fetched
@@ -110,7 +111,7 @@ def _write_plan(plan: Path, jobs: Iterator[Job]) -> None:
             pickle.dump(error, file)
 
 
-def _run(model: Model, source: Source, plan: Path) -> Iterator[Scored]:
+def _run(model: Model, source: Source, plan: Path) -> Iterator[Said]:
     there = ray.put(model)
     resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
     gpus, cpus = (int(resources.get(kind, 0)) for kind in ("GPU", "CPU"))
@@ -219,8 +220,8 @@ class _Score:
         chunk: Chunk = pickle.loads(batch["chunk"][0].as_buffer(), buffers=arrays)
         if isinstance(chunk.values, list):
             chunk = gathered(chunk, self._detector.encoder.loader.gather)
-        scored = score_chunk(self._detector, chunk)
-        return pa.table({"scored": [pickle.dumps(replace(scored, pixels=()))]})
+        ((judged, rows),) = judge_chunks(self._detector, [chunk])
+        return pa.table({"scored": [pickle.dumps((judged.with_values(()), rows))]})
 
 
 def _enter(folder: Path, source: Source) -> None:

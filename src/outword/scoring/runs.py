@@ -14,14 +14,16 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+from outword.base.checks import unknown
 from outword.base.files import PathLike, check_outputs, whole_file
 from outword.base.prediction import Prediction
 from outword.base.reports import Report, Say, quiet
 from outword.base.wording import be, counted
 from outword.detector import batches
 from outword.detector.detector import Detector
+from outword.detector.judge import Said, with_twins
 from outword.encoders.packed import decoder_on_nodes
-from outword.errors import ArtifactError, ImageError, InputError, unknown
+from outword.errors import ArtifactError, ImageError, InputError
 from outword.photos.budget import decoding
 from outword.photos.sources import read_items
 from outword.photos.sources.base import unfiled
@@ -32,10 +34,10 @@ from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_r
 from outword.scoring.parts import Begun, Parts, left_over
 from outword.scoring.rows import Totals, Writer, writing
 from outword.scoring.sampling import look_at
-from outword.scoring.stream import Scored, open_source, score_jobs
+from outword.scoring.stream import open_source, score_jobs, views_of
 from outword.vectors.source import Source
 
-Engine = Callable[[Detector, Source, Begun], Iterator[Scored]]
+Engine = Callable[[Detector, Source, Begun], Iterator[Said]]
 Opened = Callable[[], AbstractContextManager[Writer]]
 ENGINES = ("local", "ray")
 FORMATS = ("csv", "jsonl", "parquet")
@@ -172,14 +174,14 @@ class Scoring:
             self.say(f"warning: {batch.warning}")
         return replace(self, detector=detector)
 
-    def chunks(self) -> Iterator[Scored]:
+    def chunks(self) -> Iterator[Said]:
         """All rows in order, scored here, some at a time."""
         done = 0
-        for scored in score_jobs(self.detector, self.source.jobs(), photos=self.source.has_photos):
-            for row in scored.rows:
+        for chunk, rows in score_jobs(self.detector, self.source.jobs(), photos=self.source.has_photos):
+            for row in rows:
                 self._check(row)
-            yield scored
-            done += len(scored.rows)
+            yield chunk, rows
+            done += len(rows)
             self.report("score", done, self.source.total())
         self._tell_passed_over()
 
@@ -190,11 +192,11 @@ class Scoring:
         if before := parts.totals().rows:
             self.say(f"{counted(before, 'row')} {be(before)} there already")
         done = 0
-        for scored in (self.engine or _here)(self.detector, self.source, parts.progress()):
-            for row in scored.rows:
+        for chunk, rows in (self.engine or _here)(self.detector, self.source, parts.progress()):
+            for row in rows:
                 self._check(row)
-            parts.add(scored)
-            done += len(scored.rows)
+            parts.add(chunk.span, rows)
+            done += len(rows)
             self.report("score", done, None if (total := self.source.total()) is None else total - before)
         parts.finish(self.source.n_pieces())
         self._tell_passed_over()
@@ -219,14 +221,11 @@ def _to_file(scoring: Scoring, opened: Opened, html: PathLike | None) -> Totals:
     if scoring.source.has_photos:
         scoring.detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     with opened() as write, Twins() as twins:
-        for scored in scoring.chunks():
-            rows = [
-                replace(row, notes=(*row.notes, *twins.note(row.path, look.fingerprint)))
-                for row, look in zip(scored.rows, scored.looks, strict=True)
-            ]
+        for chunk, unnoted in scoring.chunks():
+            rows = with_twins((chunk, unnoted), twins)
             for row in rows:
                 write(row)
-            for row, pixels in zip(rows, scored.views(), strict=True) if html else ():
+            for row, pixels in zip(rows, views_of(chunk), strict=True) if html else ():
                 sample.add(card_of(scoring.detector, row, pixels))
     if html:
         scoring.write_page(Path(html), sample)
@@ -270,7 +269,7 @@ def _checked(scoring: Scoring, totals: Totals) -> Totals:
     return totals
 
 
-def _here(detector: Detector, source: Source, progress: Begun) -> Iterator[Scored]:
+def _here(detector: Detector, source: Source, progress: Begun) -> Iterator[Said]:
     if source.has_photos:
         detector.encoder  # noqa: B018  # what is wrong with it is said before anything is written
     return score_jobs(detector, left_over(source.pieces(), progress), photos=source.has_photos)

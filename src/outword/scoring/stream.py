@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import gc
-import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 from outword.base.files import PathLike
 from outword.base.prediction import Prediction
 from outword.detector.detector import Detector
 from outword.detector.inputs import check_handed, check_store
-from outword.detector.judge import Verdicts, judge
+from outword.detector.judge import Said, judge_chunks
 from outword.encoders.base import Pixels
-from outword.errors import ImageError, InputError
+from outword.encoders.reading import Chunk
+from outword.errors import InputError
 from outword.maths.kernels import to_numpy
-from outword.photos.quality import UNSEEN, Look
-from outword.photos.sources.base import Piece
-from outword.vectors.reader import Chunk, Span, read
-from outword.vectors.same_photo import hashes_of_files, hashes_of_vectors, short
-from outword.vectors.source import Identity, Job, Only, Source, Stored, find_source
+from outword.vectors.reader import read
+from outword.vectors.source import Identity, Job, Only, Source, find_source
 from outword.vectors.store import called, is_store
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The records of a chunk, and the pixels that the encoder saw of those without an error, if they are at hand."""
-
-    span: Span
-    rows: list[Prediction]
-    pixels: Any = ()  # (n, height, width, 3), where the loader left them
-    looks: list[Look] = field(default_factory=list)  # what was seen of the photo of each row
-
-    def views(self) -> list[Pixels | None]:
-        """The encoder's view of the photo of each row."""
-        pixels = iter(to_numpy(self.pixels) if len(self.pixels) else ())
-        return [None if row.error else next(pixels, None) for row in self.rows]
 
 
 def open_source(
@@ -59,66 +38,25 @@ def open_source(
     return find_source(paths, wanted, column=column, only=only, otherwise=otherwise)
 
 
-def check_unfitted(detector: Detector, source: Source) -> None:
-    """Raise if the detector was fitted on photos of a source, which is read once more for it."""
-    found = (hashed for piece in source.pieces() for hashed in _hashed(piece))
-    detector.check_unfitted((repr(name), hashes) for name, hashes in found if source.has(name))
-
-
-def _hashed(piece: Piece | Stored) -> Iterator[tuple[str, list[int | None]]]:
-    """The name of each photo, and its hashes: those of its file, and of its vector where that is stored."""
-    if isinstance(piece, Stored):
-        for row in piece.items():
-            if not isinstance(row.value, ImageError):
-                yield row.path, [short(row.digest), *hashes_of_vectors(row.value[None])]
-        return
-    for item, hashed in hashes_of_files(piece.items()):
-        yield os.fspath(item), [hashed]
-
-
 def score_source(detector: Detector, source: Source) -> Iterator[tuple[Prediction, Pixels | None]]:
     """Score all of a source, in order: a row each, with the encoder's view of the photo where there is one."""
-    for scored in score_jobs(detector, source.jobs(), photos=source.has_photos):
-        yield from zip(scored.rows, scored.views(), strict=True)
+    for chunk, rows in score_jobs(detector, source.jobs(), photos=source.has_photos):
+        yield from zip(rows, views_of(chunk), strict=True)
 
 
-def score_jobs(detector: Detector, jobs: Iterable[Job], *, photos: bool) -> Iterator[Scored]:
+def score_jobs(detector: Detector, jobs: Iterable[Job], *, photos: bool) -> Iterator[Said]:
     """Score what is left of pieces, in order; the encoder is needed for photos only."""
     loader, size = (detector.encoder.loader, detector.encoder.chunk) if photos else (None, 0)
     gc.freeze()  # libraries have made a million objects, and Python would go through them again and again
     try:
-        yield from score_chunks(detector, read(jobs, loader, size))
+        yield from judge_chunks(detector, read(jobs, loader, size))
     finally:
         gc.unfreeze()
 
 
-def score_chunk(detector: Detector, chunk: Chunk) -> Scored:
-    """The rows of a chunk."""
-    (scored,) = score_chunks(detector, [chunk])
-    return scored
-
-
-def score_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Scored]:
-    """The rows of chunks, in order; on a device the next one is begun before the rows of one are made."""
-    begun: deque[tuple[Chunk, Verdicts | None]] = deque()
-    for chunk in chunks:
-        on_device = chunk.values.ndim == 4 and detector.encoder.feels_batch
-        good = [path for path, error in zip(chunk.paths, chunk.errors, strict=True) if not error]
-        begun.append((chunk, judge(detector, chunk.values, names=good, lenient=True) if good else None))
-        while len(begun) > on_device:
-            yield _scored(*begun.popleft())
-    for one in begun:
-        yield _scored(*one)
-
-
-def _scored(chunk: Chunk, judged: Verdicts | None) -> Scored:
-    verdicts, lacks = iter(judged or ()), iter(() if judged is None else judged.errors)
-    rows, seen, looks = list[Prediction](), iter(chunk.looks), list[Look]()
-    for path, error in zip(chunk.paths, chunk.errors, strict=True):
-        look, wrong = UNSEEN if error else next(seen), error or next(lacks)
-        rows.append(Prediction(path, error=wrong) if wrong else replace(next(verdicts), notes=tuple(look.notes)))
-        looks.append(UNSEEN if wrong else look)
-    if chunk.values.ndim != 4 or judged is None:
-        return Scored(chunk.span, rows, looks=looks)
-    good = [place for place, error in enumerate(judged.errors) if not error]
-    return Scored(chunk.span, rows, chunk.values if len(good) == len(chunk.values) else chunk.values[good], looks)
+def views_of(chunk: Chunk) -> list[Pixels | None]:
+    """What the encoder saw of each photo of a chunk, (height, width, 3), where pixels are at hand."""
+    if chunk.values.ndim != 4:
+        return [None] * len(chunk.photos)
+    here = chunk.with_values(to_numpy(chunk.values))
+    return [pixels for _, pixels in here.pairs()]

@@ -18,12 +18,13 @@ from prometheus_client import generate_latest
 
 from outword._version import __version__
 from outword.base.html import render
-from outword.base.prediction import ROW_COLUMNS, Prediction, finite_or_none
+from outword.base.prediction import ROW_COLUMNS, finite_or_none
 from outword.client import Info, ThresholdInfo
+from outword.detector.calibration import threshold_from_marks
 from outword.detector.detector import Detector
 from outword.detector.judge import takes_vectors
-from outword.errors import ImageError
-from outword.maths.thresholds import Threshold, by_hand, fit_marks, measured
+from outword.errors import OutwordError
+from outword.maths.thresholds import Threshold, by_hand, measured
 from outword.photos.decode import Blob
 from outword.photos.twins import Twins
 from outword.serve import refusals, schemas
@@ -31,7 +32,7 @@ from outword.serve.bodies import read_images
 from outword.serve.gate import PIECE, Gate
 from outword.serve.limits import DOWNLOADS, Limits
 from outword.serve.refusals import Refusal, Refused, busy, in_time, too_large
-from outword.serve.service import Service, Told, Vector, no_thread
+from outword.serve.service import Judged, Service, Vector, no_thread
 from outword.words.labels import TooManyLabels, check_labels
 
 PACKAGE = Path(str(files("outword")))
@@ -93,19 +94,19 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         kind, body = request.headers.get("content-type", ""), deque([piece async for piece in request.stream()])
         read = partial(read_images, kind, body, service.limits, found.scorer.labels_.shape[1])
 
-        async def work() -> tuple[Sequence[Blob | Vector], list[Told | ImageError]]:
+        async def work() -> list[Judged]:
             small = sum(map(len, body)) <= PIECE  # then to read it takes less than to hand it over
             items: Sequence[Blob | Vector] = read() if small else await service.in_thread(read)
             if not isinstance(items[0], Blob) and not takes_vectors(found):
                 raise Refusal(422, "invalid", f"{found.method} looks at more than embeddings", "send the images")
-            return items, await service.judged(found, items, top)
+            return await service.judged(found, items, top)
 
         seconds = service.limits.seconds
-        items, judged = await in_time(work(), seconds, busy(f"it took more than {seconds:g} s", 5))
-        if all(isinstance(one, ImageError) for one in judged):
-            raise _unreadable(judged)
-        names = [item.name if isinstance(item, Blob) else f"embeddings[{i}]" for i, item in enumerate(items)]
-        results = _results(names, judged, embeddings)
+        judged = await in_time(work(), seconds, busy(f"it took more than {seconds:g} s", 5))
+        errors = [one.photo.error for one in judged if one.photo.error]
+        if len(errors) == len(judged):
+            raise _unreadable(errors)
+        results = _results(judged, embeddings)
         for result in results:
             service.telemetry.images.labels(result.verdict or "error").inc()
         threshold = finite_or_none(found.threshold)
@@ -143,7 +144,7 @@ def _add_detectors(app: FastAPI, service: Service) -> None:
     async def threshold(key: Key, marks: schemas.Marks) -> ThresholdInfo:
         """The threshold that fits the scores of marked photos best; nothing is kept."""
         _, found = service.detectors.get(key)
-        fitted = await service.in_thread(partial(_from_marks, found, marks))
+        fitted = await service.in_thread(partial(threshold_from_marks, found, marks.inside, marks.outside))
         wrong = sum(s < fitted.value for s in marks.inside) + sum(s >= fitted.value for s in marks.outside)
         known = {name: getattr(fitted, name) for name in ("method", "tpr", "low", "high", "warning")}
         return ThresholdInfo(finite_or_none(fitted.value), calibration=fitted.told, mistakes=wrong, **known)
@@ -233,22 +234,22 @@ def _file(known: Mapping[str, Path], name: str) -> Response:
     return Response(known[name].read_bytes(), media_type=TYPES[known[name].suffix])
 
 
-def _results(names: Sequence[str], judged: Sequence[Told | ImageError], embeddings: bool) -> list[schemas.Result]:
+def _results(judged: Sequence[Judged], embeddings: bool) -> list[schemas.Result]:
     with Twins() as twins:  # of this request
-        return [_result(name, one, twins, embeddings) for name, one in zip(names, judged, strict=True)]
+        return [_result(one, twins, embeddings) for one in judged]
 
 
-def _result(name: str, judged: Told | ImageError, twins: Twins, embeddings: bool) -> schemas.Result:
-    if isinstance(judged, ImageError):
-        return schemas.result_of(Prediction(name, error=judged.message))
-    found, vector, look = judged
-    notes = (*look.notes, *twins.note(name, look.fingerprint))
-    return schemas.result_of(replace(found, path=name, notes=notes), vector.tolist() if embeddings else None)
+def _result(judged: Judged, twins: Twins, embeddings: bool) -> schemas.Result:
+    photo, record, vector = judged
+    notes = (*record.notes, *twins.note(photo.name, photo.look.fingerprint))
+    return schemas.result_of(
+        replace(record, notes=notes), vector.tolist() if embeddings and vector is not None else None
+    )
 
 
-def _unreadable(judged: Sequence[Told | ImageError]) -> Refusal:
-    first = next(one for one in judged if isinstance(one, ImageError))
-    more = f", and {len(judged) - 1} more cannot be read" if len(judged) > 1 else ""
+def _unreadable(errors: Sequence[OutwordError]) -> Refusal:
+    first, *rest = errors
+    more = f", and {len(rest)} more cannot be read" if rest else ""
     return Refusal(422, "unreadable_image", f"{first.message}{more}", first.hint)
 
 
@@ -257,15 +258,10 @@ def _chosen(detector: Detector, given: schemas.ArtifactRequest) -> Threshold | N
     if marked and given.threshold is not None:
         raise Refusal(422, "invalid", "a threshold is set by hand or comes from marks", "send one of the two")
     if marked:
-        return _from_marks(detector, given)
+        return threshold_from_marks(detector, given.inside, given.outside)
     if given.threshold is None:
         return detector.calibration_
     return measured(by_hand(given.threshold), detector.reference_scores)
-
-
-def _from_marks(detector: Detector, marks: schemas.Marks) -> Threshold:
-    fitted = fit_marks(marks.inside, marks.outside, detector.threshold)
-    return measured(fitted, detector.reference_scores)
 
 
 async def _pieces(data: bytes) -> AsyncIterator[bytes]:

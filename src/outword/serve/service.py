@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from fastapi import FastAPI
@@ -21,12 +21,10 @@ from outword.base.processors import usable_cpus
 from outword.client import Info
 from outword.detector.detector import Detector
 from outword.detector.judge import judge, takes_vectors
-from outword.encoders.base import Seen
-from outword.errors import ImageError
+from outword.encoders.reading import Chunk, Photo, Span, gathered, read_photo
 from outword.maths.kernels.threads import blas
 from outword.maths.reference import ladder
 from outword.photos.decode import Blob, LargeImageError
-from outword.photos.quality import UNSEEN, Look
 from outword.serve.batching import Batcher
 from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import FEWEST_TOGETHER, Limits
@@ -39,8 +37,6 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 DECODING = "decode images"  # what most images need; large ones have threads of their own
 Vector = NDArray[np.float32]
-Judged = tuple[Prediction, Vector]  # with the vector that was scored
-Told = tuple[Prediction, Vector, Look]  # and what there is to note of the photo
 T = TypeVar("T")
 
 
@@ -120,33 +116,32 @@ class Service:
         """Run what takes milliseconds, away from the event loop."""
         return await self._readers.run(work)
 
-    async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Told | ImageError]:
-        """Verdicts of images or vectors, in order; an image that cannot be read has its error."""
+    async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Judged]:
+        """What is said of images or vectors, in order."""
         turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
 
-        async def one(item: Blob | Vector) -> Told | ImageError:
+        async def one(place: int, item: Blob | Vector) -> Judged:
             if not isinstance(item, Blob):
-                return *await self.batcher.submit(Job(detector, top, vector=item)), UNSEEN
-            try:
-                async with turns:
-                    loaded = await self._loaded(item)
-                judged = await self.batcher.submit(Job(detector, top, loaded=loaded))
-            except ImageError as error:
-                return error.bare()
-            return *judged, loaded.look if isinstance(loaded, Seen) else UNSEEN
+                photo = Photo(f"embeddings[{place}]", place)
+                return await self.batcher.submit(Job(detector, top, photo, vector=item))
+            async with turns:
+                photo, loaded = await self._read(item, place)
+            if photo.error:
+                return Judged.failed(photo)
+            return await self.batcher.submit(Job(detector, top, photo, loaded))
 
         with self.batcher.room(len(items)):
-            return list(await asyncio.gather(*map(one, items)))
+            return list(await asyncio.gather(*map(one, range(len(items)), items)))
 
-    async def _loaded(self, item: Blob) -> Any:
-        """What the loader made of an image; large ones have threads of their own, so that others pass them."""
-        load = partial(self._encoder.loader.load_one, item, max_pixels=self.limits.pixels)
-        try:
-            return await self._small.run(partial(load, large=False))
-        except LargeImageError:
-            return await self._large.run(partial(load, large=True))
+    async def _read(self, item: Blob, place: int) -> tuple[Photo, Any]:
+        """An image, and what the loader made of it; large ones have threads of their own, so that others pass them."""
+        read = partial(read_photo, self._encoder.loader, item, place, max_pixels=self.limits.pixels)
+        photo, loaded = await self._small.run(partial(read, large=False))
+        if isinstance(photo.error, LargeImageError):
+            return await self._large.run(partial(read, large=True))
+        return photo, loaded
 
-    def _judge(self, jobs: Sequence[Job]) -> list[Judged | ImageError]:
+    def _judge(self, jobs: Sequence[Job]) -> list[Judged]:
         self.telemetry.batches.observe(len(jobs))
         return judge_jobs(jobs)
 
@@ -179,54 +174,66 @@ class Job:
 
     detector: Detector
     top: int
+    photo: Photo
     loaded: Any = None  # as `Loader.gather` wants it
     vector: Vector | None = None
 
 
-def judge_jobs(jobs: Sequence[Job]) -> list[Judged | ImageError]:
-    """Verdicts of a batch, in order: images are encoded at once, as the detectors share one encoder.
+class Judged(NamedTuple):
+    """An image with what is said of it, and the vector that was scored; None where it has an error."""
+
+    photo: Photo
+    record: Prediction
+    vector: Vector | None = None
+
+    @classmethod
+    def failed(cls, photo: Photo) -> Judged:
+        """That of an image that cannot be read."""
+        return cls(photo, Prediction(photo.name, error=photo.reason))
+
+
+def judge_jobs(jobs: Sequence[Job]) -> list[Judged]:
+    """What is said of a batch, in order: images are encoded at once, as the detectors share one encoder.
 
     An image may turn out to be damaged only here, where a device decodes it.
     """
-    found: dict[Job, Judged | ImageError] = {}
-    vectors = {job: job.vector for job in jobs if job.vector is not None}
-    plain = [job for job in jobs if job.vector is None and takes_vectors(job.detector)]
-    if plain:
-        good, pixels = _gathered(plain, found)
-        if good:
-            vectors |= dict(zip(good, good[0].detector.encoder.encode_pixels(pixels), strict=True))
+    found: dict[Job, Judged] = {}
+    encoded = _encoded([job for job in jobs if takes_vectors(job.detector)], found)
     for detector in {id(job.detector): job.detector for job in jobs}.values():
         own = [job for job in jobs if job.detector is detector and job not in found]
-        if own:
-            found |= _judged(detector, own, vectors, found)
+        if takes_vectors(detector):
+            _judge(detector, own, np.stack([encoded[job] for job in own]) if own else (), found)
+        else:
+            _judge(detector, *_gathered(own, found), found)
     return [found[job] for job in jobs]
 
 
-def _judged(
-    detector: Detector, jobs: list[Job], vectors: Mapping[Job, Vector], failed: dict[Job, Judged | ImageError]
-) -> dict[Job, Judged]:
-    """Verdicts of jobs for one detector; what cannot be read is added to `failed`."""
-    if takes_vectors(detector):
-        images: Any = np.stack([vectors[job] for job in jobs])
-    else:
-        jobs, images = _gathered(jobs, failed)
-        if not jobs:
-            return {}
+def _encoded(jobs: Sequence[Job], found: dict[Job, Judged]) -> dict[Job, Vector]:
+    """The vectors of jobs; what cannot be read is added to `found`."""
+    vectors = {job: job.vector for job in jobs if job.vector is not None}
+    good, pixels = _gathered([job for job in jobs if job.vector is None], found)
+    if good:
+        vectors |= dict(zip(good, good[0].detector.encoder.encode_pixels(pixels), strict=True))
+    return vectors
+
+
+def _gathered(jobs: list[Job], found: dict[Job, Judged]) -> tuple[list[Job], Any]:
+    """The jobs whose image is sound, with their pixels; those of the others are added to `found`."""
+    if not jobs:
+        return [], ()
+    loaded = Chunk(Span(), [job.photo for job in jobs], [job.loaded for job in jobs])
+    chunk = gathered(loaded, jobs[0].detector.encoder.loader.gather)
+    photos = dict(zip(jobs, chunk.photos, strict=True))
+    found |= {job: Judged.failed(photo) for job, photo in photos.items() if photo.error}
+    return [job for job in jobs if photos[job].is_good], chunk.values
+
+
+def _judge(detector: Detector, jobs: list[Job], images: Any, found: dict[Job, Judged]) -> None:
+    """Judge images, pixels or vectors, for one detector; what is said of them is added to `found`."""
+    if not jobs:
+        return
     judged = judge(detector, images, max(job.top for job in jobs))
-    found = {}
-    for job, verdict, vector in zip(jobs, judged, judged.vectors, strict=True):
-        shown = {name: getattr(verdict, name)[: job.top] for name in ("labels", "words", "looks_like")}
-        found[job] = replace(verdict, **shown), vector
-    return found
-
-
-def _gathered(jobs: Sequence[Job], failed: dict[Job, Judged | ImageError]) -> tuple[list[Job], Any]:
-    """The jobs whose image is sound, with their pixels; those of the others are added to `failed`."""
-    pixels, errors = jobs[0].detector.encoder.loader.gather([job.loaded for job in jobs])
-    good = []
-    for job, error in zip(jobs, errors, strict=True):
-        if error is None:
-            good.append(job)
-        else:
-            failed[job] = error
-    return good, pixels
+    for job, record, vector in zip(jobs, judged, judged.vectors, strict=True):
+        shown = {name: getattr(record, name)[: job.top] for name in ("labels", "words", "looks_like")}
+        own = replace(record, path=job.photo.name, notes=job.photo.look.notes, **shown)
+        found[job] = Judged(job.photo, own, vector)

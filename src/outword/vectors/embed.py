@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from outword.base.extras import pyarrow
 from outword.base.files import PathLike
-from outword.base.processors import usable_cpus
 from outword.encoders import Encoder
-from outword.encoders.base import Loader, Vectors
-from outword.errors import ImageError, OutwordError
-from outword.photos.ahead import decode_ahead, grouped, sound, weight
-from outword.photos.decode import read_hashed
+from outword.encoders.base import Vectors
+from outword.encoders.reading import Chunk, Photo, read_photos
+from outword.errors import ImageError
 from outword.vectors.shards import UNREADABLE, Shard
 from outword.vectors.store import Store, make_store
 
 SHARD_ROWS = 1024
-# sha256 of a file, and what the encoder's loader made of it, an `ImageError`, or the number of a row that has it
-Looked = tuple[bytes, Any]
 
 
 @dataclass
@@ -39,7 +34,7 @@ class Summary:
     failed: list[tuple[str, str]] = field(default_factory=list)  # path and reason of the first errors
 
 
-class Entry(NamedTuple):
+class Row(NamedTuple):
     """A row to write; `vector` may be the number of a row that has it, and is None where there is an error."""
 
     path: bytes
@@ -71,7 +66,7 @@ def embed(
     if kind == "parquet":
         pyarrow()  # without it, say so before any work
     store = make_store(folder, encoder)
-    known, pending, done = store.contents(), list[Entry](), 0
+    known, pending, done = store.contents(), list[Row](), 0
     unwritten: dict[bytes, Vectors] = {}  # by content, until the shard is written
     lost = [str(store.folder / name) for name in store.lost]
     summary = Summary(damaged=[str(file) for file in store.damaged], lost=lost)
@@ -79,20 +74,19 @@ def embed(
     def flush() -> None:
         if pending:
             first = store.append(_shard(store, pending), kind)
-            known.update((entry.digest, number) for number, entry in enumerate(pending, first))
+            known.update((row.digest, number) for number, row in enumerate(pending, first))
             pending.clear()
             unwritten.clear()
 
-    loader = encoder.loader
-    groups, most = grouped(paths, loader.together), max(2, 2 * encoder.chunk // loader.together)
-    ahead = decode_ahead(groups, partial(_look, loader, known), workers=usable_cpus(), ahead=most, weigh=_weight)
-    looked = (
-        (os.fsencode(path), found) for group, some in ahead for path, found in zip(group, sound(some), strict=True)
-    )
     try:
-        for part in grouped(looked, encoder.chunk):
-            pending += _entries(encoder, store, known, unwritten, part, summary)
-            done += len(part)
+        for chunk in read_photos(paths, encoder.loader, encoder.chunk, hashed=True, known=known):
+            new = _encode(encoder, chunk, known, unwritten)
+            for photo in chunk.photos:
+                row = _row(store, known, unwritten, photo)
+                _count(summary, photo, row.error, new)
+                if not store.holds(row.path, row.digest, row.error):
+                    pending.append(row)
+            done += len(chunk.photos)
             report(done)
             if len(pending) >= shard_rows:
                 flush()
@@ -102,77 +96,52 @@ def embed(
     return summary
 
 
-def _weight(group: Sequence[PathLike]) -> int:
-    return sum(map(weight, group))
-
-
-def _look(loader: Loader, known: dict[bytes, int], group: Sequence[PathLike]) -> list[Looked]:
-    """Read files, and load those whose content is new."""
-    found: list[Looked] = [_read(known, path) for path in group]
-    new = [at for at, (_, content) in enumerate(found) if not isinstance(content, int | ImageError)]
-    for at, value in zip(new, loader.load([found[at][1] for at in new]), strict=True):
-        if isinstance(value, OutwordError) and not isinstance(value, ImageError):
-            raise value
-        found[at] = found[at][0], value
-    return found
-
-
-def _read(known: dict[bytes, int], path: PathLike) -> Looked:
-    try:
-        digest, content = read_hashed(path)
-    except ImageError as error:
-        return UNREADABLE, error.bare()
-    return digest, known.get(digest, content)
-
-
-def _entries(
-    encoder: Encoder,
-    store: Store,
-    known: dict[bytes, int],
-    unwritten: dict[bytes, Vectors],
-    part: list[tuple[bytes, Looked]],
-    summary: Summary,
-) -> list[Entry]:
-    """Encode what is new, each content once, and give the rows that the store does not have yet."""
-    looked = [(path, *found) for path, found in part]
-    new = {digest: found for _, digest, found in reversed(looked) if not isinstance(found, int | ImageError)}
-    new = {digest: new[digest] for digest in new if digest not in known and digest not in unwritten}
-    wrong = dict[bytes, ImageError]()
+def _encode(encoder: Encoder, chunk: Chunk, known: Container[bytes], unwritten: dict[bytes, Vectors]) -> set[bytes]:
+    """Encode what is new, each content once; returns which contents that was."""
+    new: dict[bytes, int] = {}  # by content, the first place among what was decoded
+    for place, photo in enumerate(chunk.good):
+        if photo.digest not in known and photo.digest not in unwritten:
+            new.setdefault(photo.digest, place)
     if new:
-        pixels, errors = encoder.loader.gather(list(new.values()))
-        wrong = {digest: error for digest, error in zip(new, errors, strict=True) if error}
-        good = [digest for digest in new if digest not in wrong]
-        unwritten.update(zip(good, encoder.encode_pixels(pixels) if good else (), strict=True))
-    entries = []
-    for path, digest, loaded in looked:
-        error, found = "", wrong.get(digest, loaded)
-        vector: Vectors | int | None = None
-        if isinstance(found, ImageError):
-            error = found.message
-        elif digest in known:
-            error, vector = store.error(known[digest]), known[digest]
-        else:
-            vector = unwritten[digest]
-        if error:
-            summary.errors += 1
-            if len(summary.failed) < 10:
-                summary.failed.append((os.fsdecode(path), error))
-        elif new.pop(digest, None) is not None:
-            summary.encoded += 1
-        else:
-            summary.reused += 1
-        if not store.holds(path, digest, error):
-            entries.append(Entry(path, digest, error, vector))
-    return entries
+        places = list(new.values())
+        pixels = chunk.values if len(places) == len(chunk.values) else chunk.values[places]
+        unwritten.update(zip(new, encoder.encode_pixels(pixels), strict=True))
+    return set(new)
 
 
-def _shard(store: Store, entries: list[Entry]) -> Shard:
+def _row(store: Store, known: Mapping[bytes, int], unwritten: Mapping[bytes, Vectors], photo: Photo) -> Row:
+    """What there is to write of a photo."""
+    path = os.fsencode(photo.name)
+    if photo.error:
+        return Row(path, photo.digest or UNREADABLE, photo.reason, None)
+    if photo.digest in known:
+        number = known[photo.digest]
+        return Row(path, photo.digest, store.error(number), number)
+    return Row(path, photo.digest, "", unwritten[photo.digest])
+
+
+def _count(summary: Summary, photo: Photo, error: str, new: set[bytes]) -> None:
+    """Count a photo; the first one of a new content, which then is new no more, is the one that was encoded."""
+    if photo.error and not isinstance(photo.error, ImageError):
+        raise photo.error
+    if error:
+        summary.errors += 1
+        if len(summary.failed) < 10:
+            summary.failed.append((photo.name, error))
+    elif photo.digest in new:
+        new.remove(photo.digest)
+        summary.encoded += 1
+    else:
+        summary.reused += 1
+
+
+def _shard(store: Store, rows: list[Row]) -> Shard:
     """The rows as columns, with vectors that the store has under another path copied."""
-    vectors = np.full((len(entries), store.dim), np.nan, np.float32)
-    copies = {at: entry.vector for at, entry in enumerate(entries) if isinstance(entry.vector, int)}
+    vectors = np.full((len(rows), store.dim), np.nan, np.float32)
+    copies = {at: row.vector for at, row in enumerate(rows) if isinstance(row.vector, int)}
     vectors[list(copies)] = store.vectors(list(copies.values()))
-    for at, entry in enumerate(entries):
-        if isinstance(entry.vector, np.ndarray):
-            vectors[at] = entry.vector
-    paths, digests, errors, _ = zip(*entries, strict=True)
+    for at, row in enumerate(rows):
+        if isinstance(row.vector, np.ndarray):
+            vectors[at] = row.vector
+    paths, digests, errors, _ = zip(*rows, strict=True)
     return Shard(list(paths), list(digests), list(errors), vectors)

@@ -21,12 +21,13 @@ from outword.base.reports import Report, quiet
 from outword.base.wording import a_few
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
+from outword.encoders.reading import Photo
 from outword.errors import InputError
 from outword.photos.sources import Files
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import is_there
 from outword.vectors.reader import vectors_of
-from outword.vectors.same_photo import Hashes, collected, known_by, short
+from outword.vectors.same_photo import Hashes, collected, known_by
 from outword.vectors.source import Source, Stored, find_source
 from outword.words.forms import fold
 from outword.words.label_lists import words_of
@@ -43,7 +44,7 @@ class IdImages:
     counts: dict[str, int]  # how many images each label has; empty where `classes` is None
     left_out: list[tuple[str, str]]  # path and reason of the photos that could not be read
     stray: InputError | None = None  # what is wrong with the first photo that is in no folder with the name of a label
-    contents: Sequence[int] = field(default=(), repr=False)  # hashes of the files (see `outword.vectors.same_photo`)
+    digests: Sequence[bytes] = field(default=(), repr=False)  # sha256 of the files; b"" for what is in none
     paths: Sequence[str] = field(default=(), repr=False)  # of the images, and what they were read from: for those that
     given: Sequence[PathLike] = field(default=(), repr=False)  # want to see more of the photos than their vectors
 
@@ -51,8 +52,8 @@ class IdImages:
         """Some of them."""
         classes, take = None if self.classes is None else self.classes[rows], rows.tolist()
         counts = Counter(() if classes is None else (labels[index] for index in classes))
-        contents, paths = ([all_of[row] for row in take] if all_of else () for all_of in (self.contents, self.paths))
-        return replace(self, vectors=self.vectors[rows], classes=classes, counts=counts, contents=contents, paths=paths)
+        digests, paths = ([all_of[row] for row in take] if all_of else () for all_of in (self.digests, self.paths))
+        return replace(self, vectors=self.vectors[rows], classes=classes, counts=counts, digests=digests, paths=paths)
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -62,7 +63,7 @@ class IdImages:
     @cached_property
     def known(self) -> list[tuple[int | None, int]]:
         """The hashes of each photo (`same_photo`)."""
-        return known_by(self.contents, self.vectors)
+        return known_by(self.digests or [b""] * len(self.vectors), self.vectors)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -72,14 +73,13 @@ class IdImages:
         return digest.hexdigest()
 
 
-class _Photo(NamedTuple):
-    """A photo that was read: its path, the folders above it, the label it shows, its vector, and sha256 of its file."""
+class _Shown(NamedTuple):
+    """A photo with its vector, the folders above it, and the number of the label that it shows by these."""
 
-    path: str
+    photo: Photo
+    vector: Vectors
     folders: Parts
     label: int | None
-    vector: Vectors
-    digest: bytes
 
 
 def read_id_images(
@@ -101,21 +101,22 @@ def read_id_images(
     label_of = cache(partial(class_among, known=label_keys(labels)))
     if with_classes and (stray := _first_stray(source, names, labels)):
         raise stray
-    photos: dict[Parts, _Photo] = {}
+    shown: dict[Parts, _Shown] = {}
     unreadable: dict[Parts, tuple[str, str]] = {}
     done = 0
     for some in vectors_of(encoder, source):
-        for path, vector, digest in zip(some.paths, some.vectors, some.digests, strict=True):
-            folders = names.folders(some.span.name, path)
-            photo = _Photo(path, folders, label_of(folders), vector, digest)
-            if with_classes and photo.label is None:
-                raise _stray(path, folders, labels)
-            photos.setdefault(names.key(some.span.name, path), photo)
-        unreadable.update((names.key(some.span.name, path), (path, reason)) for path, reason in some.unreadable)
-        done += len(some.paths) + len(some.unreadable)
+        piece = some.span.name
+        for photo, vector in zip(some.good, some.values, strict=True):
+            folders = names.folders(piece, photo.name)
+            label = label_of(folders)
+            if with_classes and label is None:
+                raise _stray(photo.name, folders, labels)
+            shown.setdefault(names.key(piece, photo.name), _Shown(photo, vector, folders, label))
+        unreadable.update((names.key(piece, path), (path, reason)) for path, reason in some.unreadable)
+        done += len(some.photos)
         report("encoding ID images", done, source.total())
     left_out = [unreadable[key] for key in sorted(unreadable)]
-    found = _together([photos[key] for key in sorted(photos)], left_out, labels)
+    found = _together([shown[key] for key in sorted(shown)], left_out, labels)
     return replace(found, given=names.given)
 
 
@@ -164,22 +165,23 @@ def _first_stray(source: Source, names: _Names, labels: Sequence[str]) -> InputE
     return None
 
 
-def _together(photos: list[_Photo], left_out: list[tuple[str, str]], labels: Sequence[str]) -> IdImages:
+def _together(shown: list[_Shown], left_out: list[tuple[str, str]], labels: Sequence[str]) -> IdImages:
     """The photos as arrays; says what is left out, and which label nothing shows."""
     if left_out:
         told = a_few([f"{path!r}: {reason}" for path, reason in left_out])
-        message = f"{len(left_out):,} of {len(photos) + len(left_out):,} ID images are left out ({told})"
+        message = f"{len(left_out):,} of {len(shown) + len(left_out):,} ID images are left out ({told})"
         warnings.warn(message, stacklevel=4)
-    if not photos:
+    if not shown:
         message = "there must be at least one ID image that can be read, got none"
         raise InputError(message, hint="name a folder with photos in it")
-    stray = next((_stray(photo.path, photo.folders, labels) for photo in photos if photo.label is None), None)
-    classes = None if stray else np.array([photo.label for photo in photos], np.int64)
+    stray = next((_stray(one.photo.name, one.folders, labels) for one in shown if one.label is None), None)
+    classes = None if stray else np.array([one.label for one in shown], np.int64)
     counts = {} if classes is None else Counter(labels[index] for index in classes)
     if missing := [label for label in labels if label not in counts] if counts else []:
         warnings.warn(f"no ID image shows {a_few(missing)}: photos of that may be called out", stacklevel=4)
-    vectors, contents = np.stack([photo.vector for photo in photos]), [short(photo.digest) for photo in photos]
-    return IdImages(vectors, classes, dict(counts), left_out, stray, contents, [photo.path for photo in photos])
+    vectors = np.stack([one.vector for one in shown])
+    digests, paths = [one.photo.digest for one in shown], [one.photo.name for one in shown]
+    return IdImages(vectors, classes, dict(counts), left_out, stray, digests, paths)
 
 
 def _absolute(path: str) -> PurePath:

@@ -10,7 +10,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path, PurePath
@@ -28,10 +28,11 @@ from outword.base.records import mistyped
 from outword.base.reports import Report, quiet
 from outword.base.wording import NAMED, a_few
 from outword.encoders import Encoder
+from outword.encoders.reading import Photo
 from outword.errors import InputError
 from outword.maths.numerics import matrix
 from outword.vectors.reader import vectors_of
-from outword.vectors.same_photo import first_of_each, hashes_of_vectors, short
+from outword.vectors.same_photo import first_of_each, known_by
 from outword.vectors.shards import UNIT_TOLERANCE
 from outword.vectors.source import find_source
 
@@ -94,13 +95,17 @@ class Made:
         return self.n_read - self.n_repeats - len(self.reference)
 
 
-class _Photo(NamedTuple):
-    """A photo that may be kept: sha256 of its file, its path, its vector, and how often it was seen."""
+class _Kept(NamedTuple):
+    """A photo that may be kept: its vector, the first of its names, and how often it was seen."""
 
-    digest: bytes
-    path: str
+    photo: Photo
     vector: NDArray[np.float16]
     times: int = 1
+
+    def again(self, name: str) -> _Kept:
+        """The same after it was seen once more; its name is the first one, whichever came first."""
+        photo = replace(self.photo, name=min(self.photo.name, name))
+        return self._replace(photo=photo, times=self.times + 1)
 
 
 def by_wnid(path: str) -> Named:
@@ -147,12 +152,13 @@ def make_reference(
     pool, n_read, failed, n_failed = _Pool(), 0, list[tuple[str, str]](), 0
     opened = find_source(given, encoder, column=column)
     for some in vectors_of(encoder, opened):
-        pool.add(zip(some.digests, some.paths, some.vectors.astype(np.float16), strict=True))
-        n_read, n_failed = n_read + len(some.paths), n_failed + len(some.unreadable)
+        good = some.good
+        pool.add(zip(good, some.values.astype(np.float16), strict=True))
+        n_read, n_failed = n_read + len(good), n_failed + len(some.unreadable)
         failed = (failed + some.unreadable)[:NAMED]
         report("encoding photos", n_read + n_failed, opened.total())
     kept = pool.smallest()
-    repeats = sum(photo.times - 1 for photo in kept)
+    repeats = sum(one.times - 1 for one in kept)
     if len(kept) < FEWEST:
         raise InputError(
             f"a reference needs at least {FEWEST} different photos that can be read, got {len(kept)} "
@@ -197,39 +203,35 @@ class _Pool:
     """The photos with the smallest digests so far, each content once; memory does not grow with what was added."""
 
     def __init__(self) -> None:
-        self._photos: dict[bytes, _Photo] = {}
+        self._photos: dict[bytes, _Kept] = {}
 
-    def add(self, photos: Iterable[tuple[bytes, str, NDArray[np.float16]]]) -> None:
-        for digest, path, vector in photos:
-            known = self._photos.get(digest)
-            self._photos[digest] = _more(known, path) if known else _Photo(digest, path, vector.copy())
+    def add(self, photos: Iterable[tuple[Photo, NDArray[np.float16]]]) -> None:
+        for photo, vector in photos:
+            known = self._photos.get(photo.digest)
+            self._photos[photo.digest] = known.again(photo.name) if known else _Kept(photo, vector.copy())
         if len(self._photos) >= 2 * MOST:
-            self._photos = {photo.digest: photo for photo in self.smallest()}
+            self._photos = {one.photo.digest: one for one in self.smallest()}
 
-    def smallest(self) -> list[_Photo]:
+    def smallest(self) -> list[_Kept]:
         """At most `MOST` photos, by digest; one stands for all that are the same."""
         ordered = [self._photos[digest] for digest in sorted(self._photos)]
-        known: dict[int, _Photo] = {}
-        for photo, first in zip(ordered, _firsts(ordered), strict=True):
+        known: dict[int, _Kept] = {}
+        for one, first in zip(ordered, _firsts(ordered), strict=True):
             before = known.get(first)
-            known[first] = before._replace(times=before.times + photo.times) if before else photo
+            known[first] = before._replace(times=before.times + one.times) if before else one
         return list(known.values())[:MOST]
 
 
-def _more(photo: _Photo, path: str) -> _Photo:
-    """A photo that was seen once more; its path is the first by name, whichever came first."""
-    return photo._replace(path=min(photo.path, path), times=photo.times + 1)
-
-
-def _firsts(photos: Sequence[_Photo]) -> list[int]:
+def _firsts(kept: Sequence[_Kept]) -> list[int]:
     """For each photo, whose contents differ, the place of the first that is the same."""
-    hashes = hashes_of_vectors(np.stack([photo.vector for photo in photos])) if photos else []
-    return first_of_each(zip((short(photo.digest) for photo in photos), hashes, strict=True))
+    if not kept:
+        return []
+    return first_of_each(known_by([one.photo.digest for one in kept], np.stack([one.vector for one in kept])))
 
 
-def _together(photos: Sequence[_Photo], named: Callable[[str], Named], source: str) -> Reference:
-    names, wnids, sets = zip(*(named(photo.path) for photo in photos), strict=True)
-    return Reference(np.stack([photo.vector for photo in photos]), names, wnids, sets, source)
+def _together(kept: Sequence[_Kept], named: Callable[[str], Named], source: str) -> Reference:
+    names, wnids, sets = zip(*(named(one.photo.name) for one in kept), strict=True)
+    return Reference(np.stack([one.vector for one in kept]), names, wnids, sets, source)
 
 
 def _read(path: Path, fingerprint: str, dim: int) -> Reference | None:

@@ -13,24 +13,17 @@ all that there is of an array. What only looks the same, such as a photo that wa
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.base.processors import usable_cpus
-from outword.errors import OutwordError
 from outword.maths.numerics import UNIT_TOLERANCE, blocks, unit_rows
-from outword.photos.ahead import decode_ahead
-from outword.photos.decode import ImageLike, read_hashed
 
-Image = TypeVar("Image", bound=ImageLike)
 Hashes = NDArray[np.uint64]  # sorted, each once
 Known: TypeAlias = "Iterable[int | None]"  # the hashes of one photo; None for a file that there is not
-AHEAD = 64  # files that are read ahead
 
 
 def short(sha256: bytes) -> int:
@@ -40,12 +33,6 @@ def short(sha256: bytes) -> int:
     (0, 49)
     """
     return int.from_bytes(sha256[:8], "little")
-
-
-def hashes_of_files(images: Iterable[Image]) -> Iterator[tuple[Image, int | None]]:
-    """Each image with the hash of its file's content, in order; None for what is no file, or cannot be read."""
-    for image, found in decode_ahead(images, _of_file, workers=usable_cpus(), ahead=AHEAD):
-        yield image, None if isinstance(found, OutwordError) else found
 
 
 def hashes_of_vectors(vectors: NDArray[np.floating]) -> list[int]:
@@ -61,9 +48,14 @@ def hashes_of_vectors(vectors: NDArray[np.floating]) -> list[int]:
     return found
 
 
-def known_by(contents: Sequence[int | None], vectors: NDArray[np.floating]) -> list[tuple[int | None, int]]:
-    """The hashes of each photo: that of its file, if `contents` has any, and that of its vector."""
-    return list(zip(contents or [None] * len(vectors), hashes_of_vectors(vectors), strict=True))
+def known_by(digests: Sequence[bytes], vectors: NDArray[np.floating]) -> list[tuple[int | None, int]]:
+    """The hashes of each photo: that of its file, by the sha256 of that, b"" for no file; and that of its vector.
+
+    >>> [file for file, _ in known_by([b"", b"1" + bytes(31)], np.eye(2))]
+    [None, 49]
+    """
+    files = [short(digest) if digest else None for digest in digests]
+    return list(zip(files, hashes_of_vectors(vectors), strict=True))
 
 
 def collected(*hashes: Known) -> Hashes:
@@ -106,11 +98,3 @@ def different(photos: Iterable[Known]) -> list[int]:
     [0, 1]
     """
     return [place for place, first in enumerate(first_of_each(photos)) if place == first]
-
-
-def _of_file(image: ImageLike) -> int | None:
-    if isinstance(image, bytes):
-        return short(hashlib.sha256(image).digest())
-    if not isinstance(image, str | os.PathLike):
-        return None
-    return short(read_hashed(image)[0])

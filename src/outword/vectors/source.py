@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count, groupby, islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from outword.base.files import PathLike
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
+from outword.encoders.reading import Photo
 from outword.errors import ImageError, InputError
 from outword.photos import sources as photos
 from outword.photos.passed_over import PassedOver
@@ -33,15 +34,6 @@ class Identity(NamedTuple):
 
     fingerprint: str
     name: str
-
-
-@dataclass(frozen=True)
-class Vector:
-    """A row of a store: the path that a photo had, its vector (dim,) or what was wrong with it, sha256 of its file."""
-
-    path: str
-    value: Vectors | ImageError = field(repr=False)
-    digest: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -65,10 +57,14 @@ class Stored:
         """The path of the store."""
         return self.path
 
-    def items(self, skip: int = 0) -> Iterator[Vector]:
-        """The rows, without the first `skip`."""
-        for path, value in islice(self.opened.rows(), skip, None):
-            yield Vector(path, value, self.opened.digest(path))
+    def photos(self, skip: int = 0) -> Iterator[tuple[Photo, Vectors | None]]:
+        """The photos of the rows without the first `skip`, each with its vector (dim,), or an error."""
+        for place, (path, value) in enumerate(islice(self.opened.rows(), skip, None), skip):
+            photo = Photo(path, place, digest=self.opened.digest(path))
+            if isinstance(value, ImageError):
+                yield replace(photo, error=value), None
+            else:
+                yield photo, value
 
     def names(self, skip: int = 0) -> Iterator[str]:
         """The paths of the rows; no vector is read."""

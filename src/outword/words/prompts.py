@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from outword.errors import ParameterError, unknown
+from outword.base.checks import unknown
+from outword.errors import ParameterError
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.checks import unknown
 from outword.cli.choices import Named, named
 from outword.cli.options import encoder_options, trust_option
 from outword.cli.progress import Progress, say, show
-from outword.errors import InputError, unknown
+from outword.errors import InputError
 
 if TYPE_CHECKING:
     from outword.encoders import Encoder

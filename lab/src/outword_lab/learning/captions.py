@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,13 @@ from outword.base.files import parse_json, read_lines
 from outword.base.reports import Report, quiet
 from outword.base.wording import a_few
 from outword.encoders import Encoder
-from outword.encoders.base import Vectors, load_images
+from outword.encoders.base import Vectors
+from outword.encoders.reading import read_photos
 from outword.errors import InputError
 from outword.photos.decode import Blob
 from outword.photos.sources import read_items
 from outword.photos.sources.filesystems import is_remote
+from outword.vectors.reader import encoded
 from outword_lab.rendered import is_rendered
 
 Captions = list[tuple[str, str]]  # the name of a photo, and what is said of it
@@ -67,26 +67,15 @@ def encode_captions(encoder: Encoder, captions: Captions, report: Report = quiet
     wanted = list(dict.fromkeys(image for image, _ in captions))
     rows: dict[str, int] = {}
     parts, unreadable = [np.zeros((0, encoder.dim), np.float32)], list[tuple[str, str]]()
-    for names, vectors, errors in _encoded(encoder, wanted):
-        rows |= {name: len(rows) + place for place, name in enumerate(names)}
-        parts.append(vectors)
-        unreadable += errors
+    photos = (Blob(name, data) for name, data in read_items(wanted))
+    for chunk in read_photos(photos, encoder.loader, encoder.chunk):
+        rows |= {photo.name: len(rows) + place for place, photo in enumerate(chunk.good)}
+        parts.append(encoded(encoder, chunk))
+        unreadable += chunk.unreadable
         report("encoding photos", len(rows) + len(unreadable), len(wanted))
     if unreadable:
         told = a_few([f"{name!r}: {reason}" for name, reason in unreadable])
         warnings.warn(f"{len(unreadable):,} of {len(wanted):,} photos are left out ({told})", stacklevel=2)
     kept = [(rows[image], text) for image, text in captions if image in rows]
-    photos = np.array([row for row, _ in kept], np.intp)
-    return Pairs(np.concatenate(parts), photos, [text for _, text in kept], unreadable)
-
-
-def _encoded(encoder: Encoder, wanted: Sequence[str]) -> Iterator[tuple[list[str], Vectors, list[tuple[str, str]]]]:
-    """Names and vectors of photos, and what is wrong with others, some at a time."""
-    photos = (Blob(name, data) for name, data in read_items(wanted))
-    for loaded in load_images(encoder.loader, photos, encoder.chunk):
-        names = [os.fspath(photo) for photo in loaded.images]  # type: ignore[arg-type]
-        pairs = list(zip(names, loaded.errors, strict=True))
-        good = [name for name, error in pairs if error is None]
-        bad = [(name, error.message) for name, error in pairs if error is not None]
-        vectors = encoder.encode_pixels(loaded.pixels) if good else np.zeros((0, encoder.dim), np.float32)
-        yield good, vectors, bad
+    shown = np.array([row for row, _ in kept], np.intp)
+    return Pairs(np.concatenate(parts), shown, [text for _, text in kept], unreadable)

@@ -17,7 +17,8 @@ from PIL import Image
 
 from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
-from outword.encoders.base import Loader, Pixels, Vectors
+from outword.encoders.base import Pixels, Vectors
+from outword.encoders.loader import Loader
 from outword.errors import InputError, ParameterError
 from outword.vectors.id_images import IdImages
 from outword.vectors.reader import read
@@ -113,7 +114,7 @@ def encode_views(
     loader = Loader(view, encoder.min_side * (FINER if crops else 1))
     report(task, int(np.count_nonzero(done)), len(rows))
     for chunk in read(source.jobs(), loader, max(1, encoder.chunk // shape[1])):
-        good = [rows[path] for path, error in zip(chunk.paths, chunk.errors, strict=True) if not error]
+        good = [rows[photo.name] for photo in chunk.good]
         if good:
             pixels = chunk.values.reshape(-1, *chunk.values.shape[-3:])
             some = (encoder.encode_pixels(pixels),) if parts is None else encoder.encode_patches(pixels)

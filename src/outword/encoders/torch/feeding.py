@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from outword.base.extras import require
-from outword.encoders.base import Loader, Pixels
+from outword.encoders.base import Pixels
+from outword.encoders.loader import Loader
 from outword.encoders.packed import PACKED, Packed, Packer
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.torch import nvjpeg

@@ -20,6 +20,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
+from outword.base.checks import unknown
 from outword.base.extras import quiet_logs, require
 from outword.base.files import sha256_bytes
 from outword.encoders import hub
@@ -31,7 +32,7 @@ from outword.encoders.torch import image_tower
 from outword.encoders.torch.models import AGAIN, OPEN_CLIP, VOCABULARY, WEIGHTS, by_hand, read_json
 from outword.encoders.torch.text_tower import maker, of_open_clip
 from outword.encoders.torch.towers import Model, check_towers, features
-from outword.errors import InputError, ParameterError, unknown
+from outword.errors import InputError, ParameterError
 
 _WAY = ("mean", "std", "interpolation", "resize_mode")  # what is said of images
 

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from outword.base.files import sha256_bytes
-from outword.encoders.base import Encoder, Gradient, Loader, Pixels, Vectors, in_short, texts_of
+from outword.encoders.base import Encoder, Gradient, Pixels, Vectors, in_short, texts_of
+from outword.encoders.loader import Loader
 from outword.encoders.onnx.fuse import fuse_quick_gelu
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import TOGETHER, Ids, batches, warn_of_cuts

@@ -9,7 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from outword.errors import ParameterError, unknown
+from outword.base.checks import unknown
+from outword.errors import ParameterError
 from outword.words.corpora.corpus import ADJECTIVE, NOUN, Corpus, make_corpus
 
 LEXFILES = (

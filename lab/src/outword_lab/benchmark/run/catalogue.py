@@ -13,10 +13,11 @@ from importlib.resources import files
 from pathlib import Path, PurePath
 from typing import Literal
 
+from outword.base.checks import unknown
 from outword.base.files import PathLike
 from outword.base.records import read_record
 from outword.encoders import Encoder
-from outword.errors import InputError, unknown
+from outword.errors import InputError
 from outword.photos.sources import is_source, without_suffix
 from outword.vectors.id_images import class_among, label_keys
 from outword.vectors.source import Identity, Source, find_names, find_source

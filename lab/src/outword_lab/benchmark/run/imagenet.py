@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from outword.errors import unknown
+from outword.base.checks import unknown
 
 SUBSETS = (10, 20, 100)
 

@@ -119,11 +119,11 @@ def of_set(
     paths: list[str],
     vectors: Vectors,
     unreadable: list[tuple[str, str]],
-    contents: Sequence[bytes] = (),
+    digests: Sequence[bytes] = (),
 ) -> SetPhotos:
     """The photos of a set that was found."""
     name, given = found.data_set.name, found.paths
-    return SetPhotos(name, paths, vectors, unreadable, contents, given, found=found)
+    return SetPhotos(name, paths, vectors, unreadable, digests, given, found=found)
 
 
 def _noted(items: Iterator[Item], seen: set[str]) -> Iterator[Item]:

@@ -175,7 +175,7 @@ class Runner:
             more = f" and {len(bare) - 1:,} more labels" if len(bare) > 1 else ""
             self._skip("set", photos.name, f"no photo shows {list(photos.labels)[bare[0]]}{more}")
         for other in [*ood, *([train] if train else [])]:
-            if twice := len({*photos.contents} & {*other.contents}):
+            if twice := len({*photos.digests} & {*other.digests}):
                 where = "the photos to fit on" if other is train else f"those of {other.name}"
                 self._skip("set", photos.name, f"{twice:,} photos are among {where}, too")
 

@@ -11,12 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from outword.base.checks import whole_number
+from outword.base.checks import unknown, whole_number
 from outword.base.files import PathLike, read_small
 from outword.base.records import read_record
 from outword.detector.recipe import Recipe, resolve
 from outword.encoders import Encoder
-from outword.errors import InputError, ParameterError, unknown
+from outword.errors import InputError, ParameterError
 from outword.maths.methods import DETECTORS
 from outword.maths.mining import MINERS
 from outword_lab.benchmark.toml import tomllib

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from outword.errors import unknown
+from outword.base.checks import unknown
 from outword_lab.benchmark.toml import tomllib
 
 SETS = ("inaturalist", "sun", "places", "textures")
