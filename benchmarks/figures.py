@@ -272,7 +272,7 @@ def chosen(figures: list[Figure], only: list[str]) -> list[Figure]:
 
 def sentences(root: Path = ROOT) -> list[str]:
     """Sentences of the docs that their tables contradict, as the pages are now."""
-    paths = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    paths = [root / "README.md", *sorted([*root.glob("docs/**/*.md"), *root.glob("lab/docs/*.md")])]
     pages = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths if path.exists()}
     known = numbered_tables(pages.values())
     return [f"{name}: {problem}" for name, page in pages.items() for problem in wrong_claims(page, known)]

@@ -1,4 +1,4 @@
-"""The suites of `outword bench` with embedded encoders, in the tables that docs/benchmark.md and docs/world.md have.
+"""The suites of `outword bench` with embedded encoders, in the tables of benchmark.md and world.md in lab/docs.
 
     python benchmarks/suites.py folder OUT --photos PATH
     python benchmarks/suites.py sweeps OUT --photos PATH

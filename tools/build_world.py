@@ -23,7 +23,7 @@ from outword_lab.encoders.world import DATA
 from world_models import CONTEXT, END, MEAN, SIZES, START, STD, make_model, tokenizer_layout
 
 LICENCE = "apache-2.0"
-SOURCE = "comes with outword: trained by tools/train_world.py (docs/world.md)"
+SOURCE = "comes with outword: trained by tools/train_world.py (lab/docs/world.md)"
 
 
 def build(name: str, trained: Path, folder: Path) -> None:
@@ -52,7 +52,7 @@ def build(name: str, trained: Path, folder: Path) -> None:
     (folder / "README.md").write_text(_card(name, measured), encoding="utf-8")
     with tempfile.TemporaryDirectory() as scratch:
         exported = Path(scratch) / "onnx"
-        export(get_encoder(f"hf:{folder}", device="cpu", precision="fp32"), exported, precision="fp16", report=print)
+        export(get_encoder(f"hf:{folder}", device="cpu", precision="fp32"), exported, precision="fp16", say=print)
         for path in exported.iterdir():
             shutil.copyfile(path, folder / path.name)
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
@@ -79,7 +79,7 @@ Text tower: {size.text_layers} layers of {size.text_width}, {CONTEXT} tokens. Tr
 photos and captions that it renders itself: no data of anyone's.
 
 Zero-shot accuracy among the 25 labels of the benchmark: {measured["accuracy"]} %, on photos that training never showed
-(`train.jsonl` beside this folder has the log). docs/world.md tells what it is for.
+(`train.jsonl` beside this folder has the log). lab/docs/world.md tells what it is for.
 """
 
 

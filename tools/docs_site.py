@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = "docs/"
+DOCS, LAB_DOCS = "docs/", "lab/docs/"
 API = "api.md"
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)")  # the target of a relative link, without its anchor
 MODULE = re.compile(r"^## `([\w.]+)`\n\n(.*?)\n\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -45,7 +45,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     uri = page.file.src_uri
     if uri == API:
         markdown = MODULE.sub(lambda found: NAME.sub(rf"| [\1][{found[1]}.\2]", found[0]), markdown)
-    here = next((path for path in (DOCS + uri, uri) if (ROOT / path).exists()), DOCS + uri)
+    places = (DOCS + uri, uri, LAB_DOCS + uri.removeprefix("lab/"))
+    here = next((path for path in places if (ROOT / path).exists()), DOCS + uri)
     here = "README.md" if uri == "index.md" else here
 
     def moved(link: re.Match[str]) -> str:
@@ -56,8 +57,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _bring(pages: Iterable[str], files: Files, config: MkDocsConfig) -> None:
-    """Add README.md, CHANGELOG.md, and all files outside of docs/ that are linked to, by paths in the repository."""
-    wanted, seen = [*pages, "README.md", "CHANGELOG.md"], set[str]()
+    """Add README.md, CHANGELOG.md, the lab's pages, and files outside of docs/ that are linked to, by their paths."""
+    of_lab = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / LAB_DOCS).glob("*.md"))]
+    wanted, seen = [*pages, *of_lab, "README.md", "CHANGELOG.md"], set[str]()
     while wanted:
         path = wanted.pop()
         if path in seen or not (ROOT / path).is_file():
@@ -78,6 +80,8 @@ def _uri(path: str) -> str:
     """What a file of the repository is on the site."""
     if path == "README.md":
         return "index.md"
+    if path.startswith(LAB_DOCS):
+        return f"lab/{path.removeprefix(LAB_DOCS)}"
     return path.removeprefix(DOCS) if Path(path).suffix else f"{path}.txt"  # NOTICE: browsers show it as text
 
 

@@ -1,4 +1,4 @@
-"""Train the CLIP models of the small world (docs/world.md), on one GPU, in minutes.
+"""Train the CLIP models of the small world (lab/docs/world.md), on one GPU, in minutes.
 
     python tools/train_world.py OUT [--seed 0] [--sizes s,m,m-96] [--steps 6000]
 

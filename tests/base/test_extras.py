@@ -37,6 +37,20 @@ def test_from_a_clone(installed_from, tmp_path, monkeypatch):
     assert install("clip") == 'pip install ".[clip]"'
 
 
+def test_the_lab_comes_from_where_the_package_did(installed_from, tmp_path, monkeypatch):
+    installed_from(None)
+    assert install("lab") == 'pip install "outword[lab]"'
+    origin = {"url": tmp_path.as_uri(), "dir_info": {"editable": True}}
+    installed_from(origin)
+    assert install("lab") == 'pip install "outword[lab]"'  # a folder without it
+    (tmp_path / "lab").mkdir()
+    assert (install("lab"), install("bench")) == (f"pip install {tmp_path}/lab", f'pip install "{tmp_path}/lab[bench]"')
+    monkeypatch.chdir(tmp_path)
+    assert (install("lab"), install("bench")) == ("pip install ./lab", 'pip install "./lab[bench]"')
+    installed_from({"url": "https://example.org/o.git", "vcs_info": {"vcs": "git", "commit_id": "0a1b"}})
+    assert install("lab") == 'pip install "outword-lab @ git+https://example.org/o.git@0a1b#subdirectory=lab"'
+
+
 def test_from_a_file_or_a_repository(installed_from, tmp_path):
     wheel = tmp_path / "outword-1.whl"
     wheel.touch()

@@ -15,7 +15,8 @@ from conftest import PHOTOS
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
-TRIED = [README, *(page for page in sorted(DOCS.rglob("*.md")) if page.name != "serving.md")]  # tests/serve tries that
+OURS = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("lab/docs/*.md"))]
+TRIED = [README, *(page for page in OURS if page.name != "serving.md")]  # tests/serve tries that
 CHECK = doctest.OutputChecker()
 
 
@@ -84,7 +85,7 @@ def test_every_photo_has_its_licence():
 
 
 def test_links_in_the_docs_lead_somewhere():
-    for page in [README, ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")]:
+    for page in [README, ROOT / "CONTRIBUTING.md", ROOT / "lab/README.md", *OURS, *DOCS.rglob("*.ipynb")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 

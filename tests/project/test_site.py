@@ -37,6 +37,8 @@ def text(site, page):
 def test_every_page_of_the_docs_is_there(site):
     for page in (ROOT / "docs").rglob("*.md"):
         assert (site / page.relative_to(ROOT / "docs").with_suffix("") / "index.html").exists(), page
+    for page in (ROOT / "lab/docs").glob("*.md"):
+        assert (site / "lab" / page.stem / "index.html").exists(), page
 
 
 def test_nothing_comes_from_another_host(site):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from outword_lab.world.sets import WorldSet
 
 PREFIX = "world:"
-SEE = "docs/world.md"
+SEE = "lab/docs/world.md"
 
 
 def is_rendered(path: str) -> bool:

@@ -87,7 +87,7 @@ def test_a_list_of_rows_is_the_callers_own():
 
 def test_figures_are_percentages_and_notes_are_of_rows():
     assert all(0 <= figure <= 100 for row in ROWS for pair in (*row.sets.values(), row.average) for figure in pair)
-    content = tomllib.loads((files("outword") / "benchmark" / "published.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads((files("outword_lab") / "benchmark" / "published.toml").read_text(encoding="utf-8"))
     assert set(content) == {"reference", "ood_positive", "block"}
     for block in content["block"]:
         assert set(block.get("notes", {})) | set(block.get("used", {})) <= set(block["rows"])

@@ -208,7 +208,7 @@ def test_names_may_be_the_same_for_different_encoders(write):
 
 
 def test_the_page_names_every_suite_and_key():
-    page = (Path(__file__).parents[3] / "docs" / "benchmark.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "benchmark.md").read_text()
     for name in suite_names():
         assert f"`{name}`" in page
     for field in [*fields(Suite), *fields(Entry), *fields(Sweep)]:

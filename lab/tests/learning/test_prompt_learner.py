@@ -365,7 +365,7 @@ def test_negatives_begin_where_the_positive_prompt_ended(encoder, photos):
 
 
 def test_the_loss_in_the_docs_is_a_method(encoder, photos):
-    page = (Path(__file__).parents[3] / "docs/learned.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/learned.md").read_text()
     found = {}
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], found)
     smooth = found["Smooth"](context=3, epochs=2)

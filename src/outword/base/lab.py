@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 from functools import cache
 
 from outword.base.extras import install
@@ -42,14 +42,13 @@ def installed() -> bool:
         return False
 
 
-def names(group: str, known: Iterable[str] = ()) -> list[str]:
+def names(group: str, known: Container[str] = ()) -> list[str]:
     """The lab's names of a group that are not among those that are known."""
-    there = {*known}
-    return [name for name in NAMES.get(group, ()) if name not in there]
+    return [name for name in NAMES.get(group, ()) if name not in known]
 
 
 def missing(group: str, name: str) -> MissingExtraError | None:
     """What to raise for a name that the lab brings, where it is not installed; None for any other."""
     if name not in NAMES.get(group, ()) or installed():
         return None
-    return MissingExtraError(f"{name} comes with {PACKAGE}, which is not installed", hint=install("lab"))
+    return MissingExtraError(f"{name} comes with {PACKAGE}, which is not installed: {install('lab')}")

@@ -14,7 +14,7 @@ import click
 from outword._version import __version__
 from outword.base import lab
 from outword.base.ending import WORDS, sign_of, terminable, watched
-from outword.base.extras import lacks_memory
+from outword.base.extras import install, lacks_memory
 from outword.base.registry import VERBS as MORE_VERBS
 from outword.base.waiting import show_waits
 from outword.cli.failures import Failure, Group, failing
@@ -94,7 +94,7 @@ def _missing(name: str, error: MissingExtraError) -> click.Command:
         raise error
 
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
-    about = f"({lab.PACKAGE}, not installed: {error.hint})"
+    about = f"({lab.PACKAGE}, not installed: {install('lab')})"
     return click.Command(name, callback=tell, help=about, context_settings=anything, add_help_option=False)
 
 

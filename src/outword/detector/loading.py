@@ -110,10 +110,8 @@ def _encoder_name(path: PathLike, made: EncoderCard) -> str:
 def _method(path: PathLike, saved: artifact.Saved, card: Card) -> VectorDetector:
     """The fitted method."""
     name, parameters = card.method.name, card.method.parameters
-    if lacks := lab.missing(DETECTORS.group, name):
-        raise lacks
     if name not in DETECTORS:
-        raise ArtifactError(
+        raise lab.missing(DETECTORS.group, name) or ArtifactError(
             f"{path} was made with the method {name}, which is not installed here",
             hint='install the package that it comes from; see "outword list methods"',
         )

@@ -108,7 +108,7 @@ class Encoder(ABC):
         raise ParameterError(f"{self.name} cannot say no", hint=hint)
 
     def files(self) -> list[Path]:
-        """Its files on this machine, for an encoder of another package that has a name of its own."""
+        """Its files on this machine, which an encoder of another package may say."""
         return []
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:

@@ -272,7 +272,7 @@ def is_kind(words: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
 def are_named(words: Sequence[str], names: Iterable[str]) -> list[bool]:
     """Which words are one of some names, as `drop_labels` compares them, or a phrase about one, such as "red hammer".
 
-    What WordNet knows as a whole is no such phrase: a sea lion is no lion. docs/world.md has what phrases cost that
+    What WordNet knows as a whole is no such phrase: a sea lion is no lion. lab/docs/world.md has what phrases cost that
     are about a label and compete with it.
 
     >>> are_named(["Hammers", "red hammer", "hammer on sand", "sea lion"], ["hammer", "lion"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from outword_lab.encoders.zoc_decoder import ZOCDecoder
 
 FLOAT = "mini in float32, as it was up to 0.1; slower, and another encoder to detectors and stores"
-WORLD = {  # they see the small rendered world (docs/world.md) and nothing else
+WORLD = {  # they see the small rendered world (lab/docs/world.md) and nothing else
     "world-s": "embedded, for tests of methods: a small CLIP that sees a rendered world and nothing else",
     "world-m": "the same, larger",
     "world-m-96": "the same, at 96 x 96 pixels",

@@ -62,13 +62,17 @@ class No:
 class SaysNo(Encoder):
     """An encoder with a second text tower; all else is the encoder's own."""
 
-    def __init__(self, inner: Encoder, no: TextTower, *, name: str, fingerprint: str, source: str) -> None:
+    def __init__(self, inner: Encoder, no: TextTower, *, name: str, fingerprint: str, source: str, path: Path) -> None:
         self.inner, self.name, self.fingerprint, self.source = inner, name, fingerprint, source
         self.dim, self.temperature, self.prompts = inner.dim, inner.temperature, inner.prompts
         self.options, self.licence, self.exported_from = inner.options, inner.licence, inner.fingerprint
         self.preprocess, self.min_side = inner.preprocess, inner.min_side
         self.feels_batch, self.offers = inner.feels_batch, (*inner.offers, "no")
-        self._no = no
+        self._no, self._path = no, path
+
+    def files(self) -> list[Path]:
+        """The file that has the second tower."""
+        return [self._path]
 
     @property
     def batch_size(self) -> int:  # type: ignore[override]  # it shrinks where memory is short
@@ -143,6 +147,7 @@ def load(name: str, path: Path, **options: Any) -> Encoder:
         name=name,
         fingerprint=sha256_bytes(json.dumps([inner.fingerprint, sha256_file(path)]).encode()),
         source=f"a local file, with {inner.name}" if facts else "a local file",
+        path=path,
     )
 
 

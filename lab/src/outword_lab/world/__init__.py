@@ -2,5 +2,5 @@
 
 It is a wind tunnel, not a picture of the real world: 72 silhouettes in twelve families, in twelve colours, on eight
 grounds. Nothing is downloaded and nothing is random: a set and a number give the same pixels on every machine.
-docs/world.md tells what it is for.
+lab/docs/world.md tells what it is for.
 """

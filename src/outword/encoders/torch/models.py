@@ -59,10 +59,11 @@ def files_of(parsed: Parsed) -> list[Path]:
 
 
 def _files_of_another(parsed: Parsed) -> list[Path]:
-    """The files of an encoder of another package, where it has a name of its own and says them."""
+    """The files of an encoder of another package, where it says them."""
     from outword.encoders import get_encoder
 
-    files = [] if parsed.what else get_encoder(parsed.library).files()
+    name = f"{parsed.library}:{parsed.what}" if parsed.what else parsed.library
+    files = get_encoder(name).files()
     if not files:
         raise InputError(f"{parsed.library} looks after its own files", hint="see the package that brings it")
     return files

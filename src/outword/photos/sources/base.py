@@ -166,9 +166,10 @@ def unfiled(path: str) -> Kind | None:
     head, colon, _ = path.partition(":")
     if not colon:
         return None
-    if lacks := lab.missing(SOURCES.group, f"{head}:"):
+    found = next((kind for kind in SOURCES.values() if kind.prefix == f"{head}:"), None)
+    if found is None and (lacks := lab.missing(SOURCES.group, f"{head}:")):
         raise lacks
-    return next((kind for kind in SOURCES.values() if kind.prefix == f"{head}:"), None)
+    return found
 
 
 def at(path: str, contents: bool = True) -> Item | Link:

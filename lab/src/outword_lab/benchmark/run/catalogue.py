@@ -114,7 +114,7 @@ def _drawn(one: WorldSet) -> DataSet:
         title=one.name,
         about=one.about,
         licence="outword's own",
-        source="docs/world.md",
+        source="lab/docs/world.md",
         get="nothing: it is drawn",
         layout=f"{PREFIX}{one.name}/<thing>/*.png",
         folders=(f"{PREFIX}{one.name}",),
@@ -326,7 +326,7 @@ def _own_set(name: str, top: Path, labels: Mapping[str, Label] | None = None) ->
     title = {FOLDER: "id", TRAIN: "train"}.get(name, name)  # no OOD set has these names
     layout = f"{top}/{'*.jpg' if labels is None else '<class>/*.jpg'}"
     yours, place = ("photos of your own", "yours", "yours", "nothing"), os.fspath(top)
-    return OwnSet(name, title, *yours, layout, folders=(place,), images=0, top=place, labels=labels or {})
+    return OwnSet(name, title, *yours, layout, folders=(place,), images=0, top=place, labels=dict(labels or {}))
 
 
 def _own_class(data_set: OwnSet, folder: PurePath) -> str | None:

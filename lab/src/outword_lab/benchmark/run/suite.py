@@ -25,7 +25,7 @@ SUITES = Path(str(files("outword_lab"))) / "benchmark" / "suites"
 FOLDER = "folder"  # as a set: ROOT/id, ROOT/train, or every folder in ROOT/ood
 ALL = "all"
 LARGEST = 4 << 20  # bytes of a TOML file
-SEE = "docs/benchmark.md"
+SEE = "lab/docs/benchmark.md"
 TAKEN = ("..", "store", "tables")  # what no part is called: the parts lie beside these
 Kind = Literal["methods", "sweep", "theorem"]
 
@@ -248,7 +248,7 @@ def _check_methods(suite: Suite, where: str) -> None:
 
 def _check_sweep(sweep: Sweep, where: str) -> None:
     if sweep.parameter not in SWEPT:
-        raise unknown(f"parameter in {where}", sweep.parameter, SWEPT, "docs/benchmark.md")
+        raise unknown(f"parameter in {where}", sweep.parameter, SWEPT, "lab/docs/benchmark.md")
     if len({f"{value:g}" for value in sweep.values}) < len(sweep.values):
         raise InputError(f"{sweep.parameter} in {where} must have no value twice", hint="remove one of them")
     for value in sweep.values if sweep.parameter in WHOLE else ():

@@ -46,7 +46,7 @@ def _answer(lab: Lab, name: str, ask: Callable[[Lab], Found], path: Path) -> Fou
     try:
         kept = parse_json(path.read_bytes())
         if kept["key"] == key:
-            return read_record(Found, kept["found"], str(path), "docs/world.md")
+            return read_record(Found, kept["found"], str(path), "lab/docs/world.md")
     except (OSError, ValueError, KeyError, TypeError, OutwordError):
         pass  # it is asked again
     found = ask(lab)
