@@ -13,6 +13,7 @@ import numpy as np
 from outword.base import lab
 from outword.base.checks import number
 from outword.base.files import PathLike
+from outword.base.odds import Odds
 from outword.base.records import read_record
 from outword.base.terms import read_flag
 from outword.detector import artifact
@@ -25,6 +26,7 @@ from outword.encoders import Precision, get_encoder
 from outword.encoders.names import canonical, named_now, parse
 from outword.encoders.offers import versions
 from outword.errors import ArtifactError, OutwordError
+from outword.maths.imagined import Sight
 from outword.maths.methods import DETECTORS, VectorDetector
 from outword.maths.numerics import Array, all_finite
 from outword.maths.thresholds import Threshold, read_threshold
@@ -77,6 +79,8 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
     if (cut is None) != (REFERENCE not in saved.arrays) and not by_batch:
         raise ValueError(f"a cut and {REFERENCE} come together")
     known, alike = (None if by_batch else _scores(saved, name) for name in (REFERENCE, ALIKE))  # some kept a batch's
+    estimated = estimated_thresholds(cut, known, alike, calibration)
+    thresholds = replace(estimated, sight=_sight(saved, cut), odds=_odds(saved))
     return Detector(
         scorer=vectors,
         labels=saved.labels,
@@ -84,7 +88,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         wild=saved.wild,
         card=card,
         find_encoder=cache(partial(get_encoder, used, **options)),
-        thresholds=estimated_thresholds(cut, known, alike, calibration),
+        thresholds=thresholds,
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
         fitted_on=_fitted_on(saved, card),
         encoder_override=encoder is not None,
@@ -93,6 +97,24 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
 
 def _threshold(stored: Any) -> Threshold | None:
     return None if stored is None else read_threshold(stored)
+
+
+def _sight(saved: artifact.Saved, cut: Threshold | None) -> Sight | None:
+    """How the encoder sees, which an imagined cut comes with."""
+    stored = saved.card.get("sight")
+    if (stored is None) != (cut is None or cut.basis != "imagined"):
+        raise ValueError("an imagined cut and a sight come together")
+    return None if stored is None else read_record(Sight, stored, "sight", "outword fit")
+
+
+def _odds(saved: artifact.Saved) -> tuple[Odds, ...]:
+    """The odds of the labels, of all or of none."""
+    stored = saved.card.get("odds")
+    if stored is None:
+        return ()
+    if list(stored) != saved.labels or not all(0 <= share <= 1 for share in stored.values()):
+        raise ValueError("odds must be a share between 0 and 1 for each label")
+    return tuple(Odds(label, float(share)) for label, share in stored.items())
 
 
 def _encoder_name(path: PathLike, made: EncoderCard) -> str:

@@ -107,16 +107,16 @@ class Predictions(Sequence[Prediction]):
 def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
     """Judge photos, or a single one; see `Detector.predict`."""
     given = [photos] if is_one(photos) else as_list(photos)
-    records = list(_records(_cut(detector, given), given))
+    records = list(_records(_settled(detector, given), given))
     readable = (None if record.error else photo for record, photo in zip(records, given, strict=True))
     return Predictions(records, sketches(readable))
 
 
-def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
-    """The detector with a cut from the photos themselves, where nothing else tells one; a warning where it bends."""
-    if len(photos) < FEWEST or not batches.is_wanted(detector):
+def _settled(detector: Detector, photos: list[ImageLike]) -> Detector:
+    """The detector with the threshold that these photos make of it; a warning where they bend it."""
+    if not batches.is_wanted(detector) or (len(photos) < FEWEST and not batches.is_refined(detector)):
         return detector
-    chosen = batches.Smallest[ImageLike](batches.MOST)
+    chosen = batches.Smallest[ImageLike](batches.most_wanted(detector))
     for place, photo in enumerate(photos):
         chosen.add(name_of(photo, place), photo)
     vectors = batches.vectors_of_readable(detector.encoder, [photo for _, photo in chosen.items()])

@@ -28,7 +28,11 @@ def saved_form(detector: Detector) -> artifact.Saved:
     if detector.vocabulary is not None:
         arrays[VOCABULARY] = detector.vocabulary.vectors
         names = list(detector.vocabulary.names)
-    cuts = {"calibration": _table(thresholds.calibrated), "cut": _table(thresholds.estimated)}
+    cuts: dict[str, object] = {"calibration": _table(thresholds.calibrated), "cut": _table(thresholds.estimated)}
+    if thresholds.sight is not None:
+        cuts["sight"] = asdict(thresholds.sight)
+    if thresholds.odds:
+        cuts["odds"] = {one.label: one.share for one in thresholds.odds}
     card = {**detector.card.as_json(), **cuts}
     return artifact.Saved(card, arrays, detector.labels, detector.wild, detector.rows, names)
 

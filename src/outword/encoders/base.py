@@ -17,6 +17,7 @@ from outword.base.terms import Familiarity, familiarity, read_flag
 from outword.encoders.loader import Loader
 from outword.encoders.reading import read_photos
 from outword.errors import InputError, ParameterError
+from outword.maths.imagined import Sight
 from outword.photos.decode import ImageLike
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Encoder(ABC):
     feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
     side: int = 0  # pixels of a side of what the image tower reads, where that is told
     knows: str = ""  # what alone it knows, in words, if that is little
+    sight: Sight | None = None  # how it sees, measured (`outword.maths.imagined`), where it is of no known family
     own_reference: Path | None = None  # the file of its reference, where the package that brings it has one
     # what it gives besides vectors, of those in `outword.encoders.offers`
     offers: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ docs/imagined.md has the formulas, and where the constants come from.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -30,6 +30,7 @@ RATIOS: Final = (0.05, 10.0)  # of gain to noise, between which that of the phot
 STEPS = 12  # of the search, each of which halves the range of log ratios
 LEVEL_WEIGHT = 2  # photos that the level of a family counts as
 SIGHT_WEIGHT = 100  # photos that its gain and noise count as
+CLIPS, CLIPS_WITHIN = 0.01, 1e-4  # the temperature of CLIPs, whose logit scale is at most 100
 ROWS = 48  # photos whose logits are held at a time
 
 Floats = NDArray[np.float32]
@@ -60,8 +61,27 @@ class Sight:
         number("spread", self.spread, least=0, hint="CLIP has 1.6")
 
 
+    def at(self, own: float, temperature: float) -> Sight:
+        """The same for logits at another temperature than the encoder's own.
+
+        >>> Sight(0.2, 1.0, 18.0, 1.5).at(0.01, 0.02)
+        Sight(gain=0.2, noise=1.0, level=9.0, spread=0.75)
+        """
+        factor = own / temperature
+        return replace(self, level=factor * self.level, spread=factor * self.spread)
+
+
 FAMILIES: Final = {"clip": Sight(gain=0.2, noise=1.0, level=18.7, spread=1.6)}
 """What is known of families of encoders, with logits at their own temperature; docs/imagined.md has the source."""
+
+
+def family_of(temperature: float) -> Sight | None:
+    """The constants of an encoder's family: CLIP's for a temperature of 0.01, where CLIPs end; else None.
+
+    >>> family_of(0.01).gain, family_of(0.0085)
+    (0.2, None)
+    """
+    return FAMILIES["clip"] if abs(temperature - CLIPS) < CLIPS_WITHIN else None
 
 
 @dataclass(frozen=True)
@@ -329,6 +349,14 @@ class Imagination:
         noise = max(seen.lead, 1e-6) / lead
         return ratio * noise, noise
 
+    def sight_of(self, images: ArrayLike) -> Sight:
+        """How an encoder of no known family sees, from photos of anything, (n_images, dim), two at least."""
+        x = unit_rows(matrix(images, "images", self._texts.shape[1]), "images")
+        seen = self.see(x)
+        levels = (x @ self._texts.T).mean(axis=1) / self._temperature
+        gain, noise = self.moments(seen)
+        return Sight(gain, noise, seen.level, float(levels.std()))
+
     def refined(self, family: Sight, images: ArrayLike) -> Sight:
         """The sight of a family, refined by the photos that are asked about, (n_images, dim); there may be none."""
         if not len(np.asarray(images)):
@@ -385,3 +413,8 @@ def _pairs(kin: ArrayLike, n_names: int, n_words: int) -> Flags:
         rule = f"kin must be an array of flags of shape ({n_names}, {n_words})"
         raise InputError(f"{rule}, got shape {flags.shape}, dtype {flags.dtype}", hint="names by words")
     return flags
+
+
+def calibrated_odds(shares: ArrayLike) -> Array:
+    """The odds of labels, from the shares of their imagined photos that are in: what was measured of such shares."""
+    return np.asarray(np.asarray(shares, np.float64) ** 1.0)
