@@ -28,7 +28,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from outword.base.checks import number, whole_number
 from outword.base.files import PathLike
 from outword.base.prediction import COLUMNS, Prediction
-from outword.base.terms import Basis, Flag
+from outword.base.terms import Basis, Flag, OddsWord
 from outword.errors import InputError, OutwordError, ParameterError
 
 __all__ = ["Client", "Info", "Limits", "Result", "Scores", "ServiceError", "ThresholdInfo"]
@@ -61,6 +61,16 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class LabelOdds:
+    """What to expect of a label (`outword.base.odds.Odds`)."""
+
+    label: str
+    share: float = field(metadata={"description": "Of its photos that will be in."})
+    word: OddsWord
+    expected: str = field(metadata={"description": "The share in plain words."})
+
+
+@dataclass(frozen=True)
 class Info:
     """A detector of the service."""
 
@@ -75,13 +85,18 @@ class Info:
     dim: int
     wild_words: int
     threshold: float | None = field(metadata={"description": "In from this score on; null if there is none."})
-    basis: Basis = field(metadata={"description": "Of the threshold: calibrated, reference, batch or formula."})
+    basis: Basis = field(
+        metadata={"description": "Of the threshold: calibrated, reference, imagined, batch or formula."}
+    )
     calibration: str = field(metadata={"description": "How the threshold was found on photos, in words."})
     ladder: Sequence[tuple[float, float]] = field(
         metadata={"description": "p-values, falling, and the scores that have them; empty without a reference."}
     )
     takes_embeddings: bool
     limits: Limits
+    odds: tuple[LabelOdds, ...] = field(
+        default=(), metadata={"description": "What to expect of each label; empty if it is not known."}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,6 +364,7 @@ def _info(answer: Mapping[str, Any]) -> Info:
         "kinds": {label: tuple(kinds) for label, kinds in answer["kinds"].items()},
         "ladder": tuple((p, score) for p, score in answer["ladder"]),
         "limits": _take(Limits, answer["limits"]),
+        "odds": tuple(_take(LabelOdds, one) for one in answer["odds"]),
     }
     return _take(Info, answer, **made)
 

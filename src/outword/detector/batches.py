@@ -1,4 +1,4 @@
-"""What the photos that are asked about say of the threshold: they refine an imagined one, or are their own reference."""
+"""What the photos that are asked about say of the threshold: they refine an imagined one, or stand for a reference."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from outword.base.arrays import read_arrays, write_arrays
 from outword.base.cache import cache_dir
 from outword.base.odds import Odds
 from outword.detector.positives import kin_of
-from outword.detector.thresholds import estimated_thresholds
+from outword.detector.thresholds import Thresholds
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.errors import OutwordError
@@ -52,7 +52,7 @@ def can_be_imagined(detector: Detector) -> bool:
 
 
 def find_sight(detector: Detector, encoder: Encoder) -> Sight | None:
-    """How an encoder sees: its own constants, its family's, or what the photos of the demo say; None if nothing does."""
+    """How an encoder sees: its own constants, its family's, or those that the demo's photos show; None without any."""
     if not can_be_imagined(detector):
         return None
     own = encoder.sight or family_of(encoder.temperature)
@@ -90,9 +90,9 @@ def cut_by_imagining(detector: Detector, sight: Sight, n_asked: int = 0) -> Dete
     value = imagined_cut(unrelated, one_more)
     plain = Threshold(value, "imagined", share_let_in(one_more, value), len(one_more), 0.0, 1.0, n_asked=n_asked)
     threshold = replace(plain, fpr=share_let_in(unrelated, value), n_reference=len(unrelated))
-    calibrated = detector.thresholds.calibrated
-    made = estimated_thresholds(threshold, unrelated, calibrated=calibrated)
-    return replace(detector, thresholds=replace(made, sight=sight, odds=detector.thresholds.odds))
+    before = detector.thresholds
+    made = Thresholds(before.calibrated, threshold, imagined_scores=np.sort(unrelated), sight=sight, odds=before.odds)
+    return replace(detector, thresholds=made)
 
 
 def with_odds(detector: Detector) -> Detector:
@@ -189,9 +189,9 @@ def _kin(senses: Sequence[int], words: Sequence[str]) -> Flags:
     rows, columns = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
     for row, sense in enumerate(senses):
         rows[sense].append(row)
-    for column, sense in enumerate(meant):
-        if sense is not None:
-            columns[sense].append(column)
+    for column, meaning in enumerate(meant):
+        if meaning is not None:
+            columns[meaning].append(column)
     kin = np.zeros((len(senses), len(words)), bool)
     for sense, own in rows.items():
         for above in (sense, *net.above(sense)):

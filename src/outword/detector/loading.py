@@ -20,7 +20,7 @@ from outword.detector import artifact
 from outword.detector.card import Card, EncoderCard
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.recipe import checked_params
-from outword.detector.saving import ALIKE, FITTED_ON, REFERENCE, VOCABULARY
+from outword.detector.saving import ALIKE, FITTED_ON, IMAGINED, REFERENCE, VOCABULARY
 from outword.detector.thresholds import estimated_thresholds
 from outword.encoders import Precision, get_encoder
 from outword.encoders.names import canonical, named_now, parse
@@ -75,12 +75,16 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
     options: dict[str, Any] = {**card.encoder.options, **runtime}
     vectors = _method(path, saved, card)
     calibration, cut = (_threshold(saved.card[key]) for key in ("calibration", "cut"))
-    by_batch = cut is not None and cut.basis == "batch"
-    if (cut is None) != (REFERENCE not in saved.arrays) and not by_batch:
-        raise ValueError(f"a cut and {REFERENCE} come together")
+    basis = "" if cut is None else cut.basis
+    by_batch = basis == "batch"
+    for name in (REFERENCE, IMAGINED):
+        belongs = basis == name.removesuffix("_scores")
+        if belongs != (name in saved.arrays) and not by_batch:
+            raise ValueError(f"a cut and {name} come together")
     known, alike = (None if by_batch else _scores(saved, name) for name in (REFERENCE, ALIKE))  # some kept a batch's
     estimated = estimated_thresholds(cut, known, alike, calibration)
-    thresholds = replace(estimated, sight=_sight(saved, cut), odds=_odds(saved))
+    imagined = _scores(saved, IMAGINED)
+    thresholds = replace(estimated, imagined_scores=imagined, sight=_sight(saved, cut), odds=_odds(saved))
     return Detector(
         scorer=vectors,
         labels=saved.labels,
@@ -139,7 +143,7 @@ def _method(path: PathLike, saved: artifact.Saved, card: Card) -> VectorDetector
         )
     kind = DETECTORS[name]
     checked_params(name, kind, parameters, {}, "outword list methods --long")
-    others = {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
+    others = {FITTED_ON, REFERENCE, ALIKE, IMAGINED, VOCABULARY}
     arrays = {key: array for key, array in saved.arrays.items() if key not in others}
     vectors = kind(**parameters).restore(arrays)
     _check_kept(arrays, vectors, name)

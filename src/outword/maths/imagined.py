@@ -60,7 +60,6 @@ class Sight:
         number("level", self.level, least=-1e6, hint="CLIP has 18.7")
         number("spread", self.spread, least=0, hint="CLIP has 1.6")
 
-
     def at(self, own: float, temperature: float) -> Sight:
         """The same for logits at another temperature than the encoder's own.
 

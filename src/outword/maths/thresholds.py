@@ -287,7 +287,10 @@ def read_threshold(stored: Mapping[str, Any]) -> Threshold:
         raise ValueError("tpr must be a share between 0 and 1")
     if (found.basis in ("reference", "imagined") and found.fpr is None) or not 0 <= (found.fpr or 0) <= 1:
         raise ValueError("fpr must be a share between 0 and 1")
-    if not 0 <= (found.target_fpr or 0) < 1 or min(found.n_photos, found.n_others, found.n_reference, found.n_asked) < 0:
+    if (
+        not 0 <= (found.target_fpr or 0) < 1
+        or min(found.n_photos, found.n_others, found.n_reference, found.n_asked) < 0
+    ):
         raise ValueError("target_fpr must be a share under 1, and numbers of photos must not be negative")
     return replace(found, value=-math.inf) if accepts_all else found
 

@@ -61,8 +61,8 @@ def run(
 ) -> Totals:
     """Score a source, and write a row for each photo; one that cannot be read is a row with an error.
 
-    Where nothing tells the detector where to cut, as its encoder has no reference, the photos do so themselves, if they
-    are 100 or more: up to 2,000 of them are looked at before the first row (see `outword.scoring.sampling`).
+    Where the encoder has no reference, some of the photos are encoded before the first row, since they say more of the
+    threshold (`outword.scoring.sampling`): up to 200 refine an imagined one, unless the detector is `fixed`.
 
     Args:
         detector: what scores.
@@ -145,6 +145,7 @@ class Scoring:
                 name: fingerprint for name, fingerprint in known.items() if fingerprint
             },  # of files; callables have none
             **({"decoder": decoder} if decoder != "pillow" else {}),
+            **({} if self.detector.refines else {"fixed": True}),
             "detector": self.detector.fingerprint,
             "column": self.source.column,
             "options": {key: value for key, value in self.options.items() if key != "trust_encoder"},
@@ -169,7 +170,8 @@ class Scoring:
             raise ArtifactError(message, hint="choose another folder") from error
         detector = batch.applied(self.detector)
         told = batch.told(detector.card.encoder.name)
-        self.say(f"{told}; {_in_from(detector)}" if batch.cut else f"{told}; {_cut_told(detector)}")
+        found_any = batch.cut or batch.sight
+        self.say(f"{told}; {_in_from(detector)}" if found_any else f"{told}; {_cut_told(detector)}")
         if batch.warning:
             self.say(f"warning: {batch.warning}")
         return replace(self, detector=detector)

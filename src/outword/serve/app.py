@@ -110,7 +110,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         results = _results(judged, embeddings)
         for result in results:
             service.telemetry.images.labels(result.verdict or "error").inc()
-        threshold = finite_or_none(found.threshold)
+        threshold = next(result.threshold for result in results if not result.error)
         return schemas.ScoreAnswer(detector=key, threshold=threshold, basis=found.basis, results=results)
 
 

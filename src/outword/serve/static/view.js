@@ -7,6 +7,7 @@ import { comparison, KINDS, megabytes, named, percent, seen, visible } from "./w
 const BASES = {
   calibrated: "set here, or fitted to photos of the classes",
   reference: "from unrelated photos",
+  imagined: "from photos imagined from names",
   batch: "from the photos themselves",
   formula: "the score's own, fitted to no photos",
 };

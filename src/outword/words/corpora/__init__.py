@@ -20,7 +20,9 @@ CONJUGATED = "conjugated:"
 CORPORA: Registry[Callable[[], Corpus]] = Registry("corpus", "outword.corpora", "outword list corpora")
 for _name, _set in SETS.items():
     CORPORA.register(_name, _set.about)(partial(named_corpus, _name))
-CORPORA.register(THINGS, "names of what photos can show: the default where no mined words come with the encoder")(things)
+CORPORA.register(THINGS, "names of what photos can show: the default where no mined words come with the encoder")(
+    things
+)
 
 
 def get_corpus(name_or_path: PathLike, *, exclude_files: Iterable[str] | None = None) -> Corpus:
