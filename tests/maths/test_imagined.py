@@ -202,7 +202,7 @@ def test_nothing_jumps_and_many_photos_decide():
     seen = [refined(CLIP, Seen(n, 25.0, 0.0, 0.0), 0.4, 3.0) for n in range(1, 400)]
     for name, most in (("gain", 0.002), ("noise", 0.02), ("level", 1.1)):
         steps = np.diff([getattr(one, name) for one in seen])
-        assert (steps > 0).all()
+        assert (steps >= 0).all()
         assert steps.max() < most
     last = refined(CLIP, Seen(10**9, 25.0, 0.0, 0.0), 0.4, 3.0)
     assert (last.gain, last.noise, last.level) == (pytest.approx(0.4), pytest.approx(3.0), pytest.approx(25.0))

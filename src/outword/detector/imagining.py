@@ -6,7 +6,7 @@ docs/imagined.md has the rule, docs/clip.md what it is worth on a real CLIP.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -35,7 +35,7 @@ from outword.maths.imagined import (
 from outword.maths.methods.grounded import Grounded
 from outword.maths.reference import share_let_in
 from outword.maths.thresholds import Threshold
-from outword.words.kinds import choices_of
+from outword.words.kinds import choices_of, lineage
 from outword.words.nouns import PHYSICAL, nouns
 
 if TYPE_CHECKING:
@@ -177,26 +177,38 @@ def _physical(words: Sequence[str]) -> dict[int, int]:
     net, found = nouns(), dict[int, int]()
     for place, word in enumerate(words):
         sense = next(iter(choices_of([word])), None)
-        if sense is not None and net.by_wnid(PHYSICAL) in net.above(sense):
+        if sense is not None and net.by_wnid(PHYSICAL) in lineage(sense):
             found[place] = sense
     return found
 
 
 def _kin(senses: Sequence[int], words: Sequence[str]) -> Flags:
     """Whether each word is a synonym of a sense, a kind of it, or what it is a kind of, (n_senses, n_words)."""
-    visible, net = nouns().visible(), nouns()
-    meant = [visible.get(word) or next(iter(net.senses(word)), None) for word in words]
-    rows, columns = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
-    for row, sense in enumerate(senses):
-        rows[sense].append(row)
-    for column, meaning in enumerate(meant):
-        if meaning is not None:
-            columns[meaning].append(column)
+    rows = _places(senses)
+    columns = _places(_meant(words))
+    pairs = [(row, column) for sense, own in rows.items() for column in _at_or_above(sense, columns) for row in own]
+    pairs += [(row, column) for sense, own in columns.items() for row in _at_or_above(sense, rows) for column in own]
     kin = np.zeros((len(senses), len(words)), bool)
-    for sense, own in rows.items():
-        for above in (sense, *net.above(sense)):
-            kin[np.ix_(own, columns.get(above, []))] = True
-    for sense, own in columns.items():
-        for above in net.above(sense):
-            kin[np.ix_(rows.get(above, []), own)] = True
+    kin[tuple(np.array(pairs, np.int64).reshape(-1, 2).T)] = True
     return kin
+
+
+def _meant(words: Sequence[str]) -> list[int | None]:
+    """What words mean to a reader: as names of what photos can show, else in their most frequent sense."""
+    net, visible = nouns(), nouns().visible()
+    return [visible.get(word) or next(iter(net.senses(word)), None) for word in words]
+
+
+def _places(senses: Sequence[int | None]) -> dict[int, list[int]]:
+    """Where each sense is."""
+    found = defaultdict[int, list[int]](list)
+    for place, sense in enumerate(senses):
+        if sense is not None:
+            found[sense].append(place)
+    return found
+
+
+def _at_or_above(sense: int, places: Mapping[int, Sequence[int]]) -> Iterator[int]:
+    """The places of a sense and of all above it."""
+    for above in lineage(sense):
+        yield from places.get(above, ())

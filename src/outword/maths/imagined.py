@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -26,8 +27,8 @@ OF_A_LABEL = (16, 64)  # of one label, at least and at most
 ALIKE = 0.8  # cosine of centred texts above which an encoder hardly tells two names apart
 TENTH = 10  # the second moment compares the best name with the one at this place
 SAMPLE = 300  # photos of names that gain and noise are found with
-RATIOS: Final = (0.05, 10.0)  # of gain to noise, between which that of the photos is looked for
-STEPS = 12  # of the search, each of which halves the range of log ratios
+_RATIOS: Final = np.geomspace(0.05, 10.0, 28)  # of gain to noise: the table that the ratio of photos is read off
+KEPT = 64  # sights whose photos are kept
 LEVEL_WEIGHT = 2  # photos that the level of a family counts as
 SIGHT_WEIGHT = 100  # photos that its gain and noise count as
 CLIPS, CLIPS_WITHIN = 0.01, 1e-4  # the temperature of CLIPs, whose logit scale is at most 100
@@ -146,11 +147,16 @@ def refined(family: Sight, seen: Seen | None, gain: float, noise: float) -> Sigh
     share = seen.photos / (seen.photos + LEVEL_WEIGHT)
     weight = seen.photos / (seen.photos + SIGHT_WEIGHT)
     return Sight(
-        gain=family.gain ** (1 - weight) * gain**weight,
-        noise=family.noise ** (1 - weight) * noise**weight,
+        gain=_rounded(family.gain ** (1 - weight) * gain**weight),
+        noise=_rounded(family.noise ** (1 - weight) * noise**weight),
         level=(1 - share) * family.level + share * seen.level,
         spread=family.spread,
     )
+
+
+def _rounded(value: float) -> float:
+    """A number to three digits, so that small requests mostly share a sight but for its level."""
+    return float(f"{value:.3g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +239,7 @@ class Imagination:
         self._shown = len(rows) + places[shown]
         noise = rng.standard_normal((PHOTOS, rows.shape[1]))
         self.photos = self._photos(self._shown, noise, np.arange(PHOTOS), np.arange(PHOTOS), rng)
+        self._relative_masses = lru_cache(KEPT)(self._computed_masses)
         self._apart = self._not_kin(None if kin is None else _pairs(kin, len(places), len(others))[shown])
 
     def _photos(self, rows: Indices, noise: Array, shows: Indices, which: Indices, rng: np.random.Generator) -> Photos:
@@ -269,6 +276,12 @@ class Imagination:
         and their kin do not: much of the world has no name here. A photo of one more label has its own name among the
         labels, and the kin of that does not compete.
         """
+        found = self._relative_masses(sight.gain, sight.noise) + self.photos.levels(sight)[:, None]
+        return Masses(found[:2].reshape(-1, 3), found[2])
+
+    def _computed_masses(self, gain: float, noise: float) -> Array:
+        """The same without the level of each photo, (3, n_photos, 3)."""
+        sight = Sight(gain, noise, 0.0, 0.0)
         n, at = len(self._shown), np.arange(ROWS)
         found = np.empty((3, n, 3))
 
@@ -281,8 +294,7 @@ class Imagination:
             found[2, rows, 2] = np.maximum(nameless[:, 2], own)
 
         parallel_for(work, _runs(n))
-        found += self.photos.levels(sight)[:, None]
-        return Masses(found[:2].reshape(-1, 3), found[2])
+        return found
 
     def label_masses(self, sight: Sight, owners: ArrayLike | None = None) -> Array:
         """The same of photos of each label, (n_labels, n_photos, 3): 16 to 64 each, which show its rows in turn.
@@ -330,23 +342,23 @@ class Imagination:
     def moments(self, seen: Seen) -> tuple[float, float]:
         """The gain and the noise with which imagined photos have the moments that were seen.
 
-        Both moments grow in proportion to gain and noise together, so their quotient hangs on gain / noise alone, and
-        rises with it: it is found by halving. Then the lead says how large both are. Each step takes the same imagined
-        photos, so that no chance comes between two steps.
+        Both moments grow in proportion to gain and noise together, so their quotient depends on gain / noise alone,
+        and rises with it: that ratio is read off a table. Then the lead says how large both are.
         """
-        toward, beside = self.photos.toward[:SAMPLE], self.photos.beside[:SAMPLE]
-        low, high = map(math.log, RATIOS)
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            lead, tenth = _moments(np.float32(math.exp(middle)) * toward + beside)
-            if tenth * seen.lead < seen.tenth * lead:
-                low = middle
-            else:
-                high = middle
-        ratio = math.exp((low + high) / 2)
-        lead, _ = _moments(np.float32(ratio) * toward + beside)
+        leads, quotients = self._by_ratio
+        rising = np.maximum.accumulate(quotients)
+        place = np.log(_RATIOS)
+        ratio = math.exp(float(np.interp(seen.tenth / max(seen.lead, 1e-6), rising, place)))
+        lead = float(np.interp(math.log(ratio), place, leads))
         noise = max(seen.lead, 1e-6) / lead
         return ratio * noise, noise
+
+    @cached_property
+    def _by_ratio(self) -> tuple[Array, Array]:
+        """The lead of imagined photos with noise 1, and the quotient of both moments, for each ratio of the table."""
+        toward, beside = self.photos.toward[:SAMPLE], self.photos.beside[:SAMPLE]
+        found = np.array([_moments(np.float32(ratio) * toward + beside) for ratio in _RATIOS])
+        return found[:, 0], found[:, 1] / found[:, 0]
 
     def sight_of(self, images: ArrayLike) -> Sight:
         """How an encoder of no known family sees, from photos of anything, (n_images, dim), two at least."""
