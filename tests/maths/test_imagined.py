@@ -1,8 +1,7 @@
 """Imagined photos: the formula, values by hand, limits, what they reduce to, and what photos refine."""
 
-from pathlib import Path
-
 import math
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
