@@ -180,10 +180,10 @@ def test_the_smallest_names_in_any_order():
 
 def test_what_is_looked_at_of_many_photos(tmp_path, monkeypatch):
     photos = paint(tmp_path / "photos", brick=200, tree=100)
-    monkeypatch.setattr(sampling, "MOST", 120)
+    monkeypatch.setattr(sampling, "most_wanted", lambda detector: 120)
     expected = sorted(map(str, photos.iterdir()), key=hashed)[:120]
     detector = made()
-    assert [name for name, _ in choose(open_source(detector, [photos])).items()] == expected
+    assert [name for name, _ in choose(open_source(detector, [photos]), 120).items()] == expected
     found = look_at(detector, open_source(detector, [photos]))
     assert (found.n_photos, detector.encoder.seen) == (120, 120)
     other = look_at(made(Colours(batch_size=3)), open_source(detector, [photos / "*.png"]))
