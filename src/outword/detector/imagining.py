@@ -27,7 +27,6 @@ from outword.errors import OutwordError
 from outword.maths.imagined import (
     Imagination,
     Sight,
-    calibrated_odds,
     family_of,
     imagined_cut,
     odds,
@@ -96,12 +95,12 @@ def cut_by_imagining(detector: Detector, sight: Sight, n_asked: int = 0) -> Dete
 
 
 def with_odds(detector: Detector) -> Detector:
-    """The detector with the odds of its labels: the share of each label's imagined photos that pass, made honest."""
+    """The detector with the odds of its labels: which share of its photos will pass, by imagined ones."""
     thresholds, scorer = detector.thresholds, cast(Grounded, detector.scorer)
     assert thresholds.sight is not None and thresholds.estimated is not None
     masses = imagination(detector).label_masses(thresholds.sight, scorer.owners_)
     scores = scorer.combine(masses.reshape(-1, 3)).reshape(masses.shape[:2])
-    shares = calibrated_odds(odds(scores, thresholds.estimated.value))
+    shares = odds(scores, thresholds.estimated.value)
     told = tuple(Odds(label, share) for label, share in zip(detector.labels, shares.tolist(), strict=True))
     return replace(detector, thresholds=replace(thresholds, odds=told))
 
