@@ -2,8 +2,6 @@
 
 import math
 from pathlib import Path
-
-import math
 from statistics import NormalDist
 
 import numpy as np

@@ -290,11 +290,14 @@ def test_where_no_photo_can_be_read_the_threshold_stays(detector, tmp_path):
 def test_one_photo_gets_the_same_threshold_in_every_way(detector, tmp_path):
     made = imagined(detector)
     photo = PHOTOS / "cat.jpg"
-    written(made, photo, tmp_path / "a.csv")
+    written(made, photo, tmp_path / "a.csv", html=tmp_path / "a.html")
     (row,) = read_rows(tmp_path / "a.csv", "csv")
     (record,) = made.predict(photo)
     assert (row["threshold"], row["basis"], row["p"]) == (record.threshold, "imagined", record.p)
     assert record.threshold != made.threshold
+    page = (tmp_path / "a.html").read_text()
+    assert record.fits in page and record.fits.endswith("of imagined unrelated photos")
+    assert "from 1,200 photos imagined from names, refined by 1 of the photos asked about" in page
 
 
 @pytest.mark.parametrize(
