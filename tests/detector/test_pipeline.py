@@ -54,8 +54,9 @@ def test_the_contract_of_the_readme(detector):
 
 
 @pytest.mark.filterwarnings("ignore:6 photos leave the threshold uncertain")
-def test_without_a_reference_a_verdict_is_the_natural_one_of_the_relative_part(no_reference):
-    made, plain = outword.fit(LABELS), outword.fit(LABELS, b=0.0)
+def test_with_nothing_to_cut_by_a_verdict_is_the_natural_one_of_the_relative_part(no_reference, tmp_path):
+    (tmp_path / "words.txt").write_text("gravel\nbrick\nleaf\nwall")  # too few to imagine photos of
+    made, plain = (outword.fit(LABELS, corpus=tmp_path / "words.txt", **given) for given in ({}, {"b": 0.0}))
     scores = made.score([CAT, GRAVEL])
     np.testing.assert_array_equal(scores, plain.score([CAT, GRAVEL]))
     assert [made.verdict(score) for score in scores] == ["in (uncalibrated)", "out (uncalibrated)"]

@@ -155,6 +155,18 @@ def test_the_same_bits_with_any_number_of_threads(world):
     assert bits() == several
 
 
+def test_photos_refine_by_the_same_bits_in_any_order_and_company():
+    rng = np.random.default_rng(0)
+    texts = rng.standard_normal((700, 96))
+    made, photos = Imagination(texts[:7], texts[7:], T), rng.standard_normal((90, 96)).astype(np.float32)
+    wanted = made.see(photos)
+    assert made.see(photos[rng.permutation(90)]) == wanted
+    with threadpool_limits(1):
+        assert made.see(np.asfortranarray(photos[::-1])) == wanted
+    alone = [made.see(photo[None]).lead for photo in photos]
+    assert wanted.lead == math.fsum(alone) / 90
+
+
 def test_another_seed_is_another_photo(world, made):
     other = Imagination(world.labels, world.wild, T, seed=1)
     assert not np.array_equal(other.masses(CLIP).one_more, made.masses(CLIP).one_more)

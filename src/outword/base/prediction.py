@@ -165,7 +165,7 @@ class Prediction:
     @property
     def fits(self) -> str:
         """What p says, in plain words; "" where there is none."""
-        return in_words(self.p, "imagined " if self.basis == "imagined" else "")
+        return in_words(self.p, self.basis)
 
     @property
     def why(self) -> str:
@@ -228,15 +228,19 @@ def with_kind(label: str, kind: str) -> str:
     return f"{label} ({kind})" if kind else label
 
 
-def in_words(p: float | None, which: str = "") -> str:
-    """What a p-value says, rounded down; "" for None. `which` are the unrelated photos that it counts.
+def in_words(p: float | None, basis: Basis | Literal[""] = "") -> str:
+    """What a p-value says, rounded down; "" for None. Where the basis is imagined photos, p counts such photos.
 
     >>> in_words(0.008)
     'fits better than 99.2 % of unrelated photos'
+    >>> in_words(0.5, "imagined")
+    'fits better than 50 % of imagined unrelated photos'
     >>> [in_words(p).split()[3] for p in (1.0, 0.5, 0.04, 1 / 2001, 1e-6)]
     ['0', '50', '96', '99.95', '99.99']
     """
     if p is None:
         return ""
     share = math.floor(10_000 * (1 - p) + 1e-6) / 100
-    return f"fits better than {share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0") + f" % of {which}unrelated photos"
+    better = f"{share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0")
+    others = "imagined unrelated photos" if basis == "imagined" else "unrelated photos"
+    return f"fits better than {better} % of {others}"

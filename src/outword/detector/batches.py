@@ -54,7 +54,8 @@ class Batch:
     def told(self, encoder: str) -> str:
         """What was found, in words."""
         if self.sight is not None:
-            return f"no reference for {encoder}: the threshold is from photos imagined from names, refined by these"
+            refined = ", refined by these" if self.n_photos else ""
+            return f"no reference for {encoder}: the threshold is from photos imagined from names{refined}"
         if self.cut:
             share, rest = self.cut.target_fpr or 0.0, self.cut.n_reference
             which = f"{rest:,} of these photos that look like none of your classes"

@@ -132,17 +132,17 @@ class Detector:
 
     @property
     def cut(self) -> Threshold | None:
-        """The threshold from photos: the calibrated one, else that of the reference or the batch; None without any."""
+        """The calibrated threshold, else that of a reference, of imagined photos or of the batch; None without any."""
         return self.thresholds.chosen
 
     @property
     def basis(self) -> Basis:
-        """What the threshold rests on: "calibrated", "reference", "batch", or "formula" where no photos were seen."""
+        """What the threshold rests on: "calibrated", "reference", "imagined", "batch", or "formula"."""
         return self.thresholds.basis
 
     @property
     def threshold(self) -> float | None:
-        """The score from which a verdict is `in`: from photos, else the method's own, if it has one."""
+        """The score from which a verdict is `in`: that of `cut`, else the method's own, if it has one."""
         return self.cut.value if self.cut else self.in_force.default_threshold_
 
     @property

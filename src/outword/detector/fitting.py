@@ -154,7 +154,8 @@ def relabel(detector: Detector, labels: Given, report: Report = quiet) -> Detect
         raise InputError(f"{detector.method} cannot be made for other labels: {why}", hint='make it with "outword fit"')
     recipe = resolve_card(detector.card, detector.encoder)
     learned_by = detector if detector.scorer.kept_ else None
-    return prepare(recipe, labels, learned_by=learned_by, report=report).finish(detector.card.fpr, report)
+    made = prepare(recipe, labels, learned_by=learned_by, report=report).finish(detector.card.fpr, report)
+    return replace(made, refines=detector.refines)
 
 
 def prepare(

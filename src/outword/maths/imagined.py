@@ -115,15 +115,19 @@ def see(logits: ArrayLike) -> Seen:
     if not values.size:
         raise InputError(f"logits must be of one photo at least, got shape {values.shape}", hint="use the constants")
     lead, tenth = _moments(values)
-    return Seen(len(values), float(values.mean(dtype=np.float64)), lead, tenth)
+    return Seen(len(values), _mean(values.mean(axis=1, dtype=np.float64)), lead, tenth)
 
 
 def _moments(logits: NDArray[np.floating]) -> tuple[float, float]:
     place = max(0, logits.shape[1] - TENTH)
     best = logits.max(axis=1)
     tenth = np.partition(logits, place, axis=1)[:, place]
-    lead = best - logits.mean(axis=1)
-    return float(lead.mean(dtype=np.float64)), float((best - tenth).mean(dtype=np.float64))
+    return _mean(best - logits.mean(axis=1)), _mean(best - tenth)
+
+
+def _mean(values: NDArray[np.floating]) -> float:
+    """The mean, the same bits in any order."""
+    return math.fsum(values.tolist()) / len(values)
 
 
 def refined(family: Sight, seen: Seen | None, gain: float, noise: float) -> Sight:
@@ -336,9 +340,16 @@ class Imagination:
         return found[0], found[1]
 
     def see(self, images: ArrayLike) -> Seen:
-        """What photos show of the encoder's sight, (n_images, dim)."""
+        """What photos show of the encoder's sight, (n_images, dim), in any order."""
+        return see(self._logits(images))
+
+    def _logits(self, images: ArrayLike) -> Array:
+        """Logits of photos, (n_images, n_texts): those of a photo are the same bits in any company."""
         x = unit_rows(matrix(images, "images", self._texts.shape[1]), "images")
-        return see(x @ self._texts.T / self._temperature)
+        n = len(self._texts)
+        columns = np.zeros((whole_width(n), self._texts.shape[1]))
+        columns[:n] = self._texts
+        return np.asarray(product(x, columns.T)[:, :n] / self._temperature)
 
     def moments(self, seen: Seen) -> tuple[float, float]:
         """The gain and the noise with which imagined photos have the moments that were seen.
@@ -363,11 +374,10 @@ class Imagination:
 
     def sight_of(self, images: ArrayLike) -> Sight:
         """How an encoder of no known family sees, from photos of anything, (n_images, dim), two at least."""
-        x = unit_rows(matrix(images, "images", self._texts.shape[1]), "images")
-        seen = self.see(x)
-        levels = (x @ self._texts.T).mean(axis=1) / self._temperature
+        logits = self._logits(images)
+        seen = see(logits)
         gain, noise = self.moments(seen)
-        return Sight(gain, noise, seen.level, float(levels.std()))
+        return Sight(gain, noise, seen.level, float(logits.mean(axis=1).std()))
 
     def refined(self, family: Sight, images: ArrayLike) -> Sight:
         """The sight of a family, refined by the photos that are asked about, (n_images, dim); there may be none."""

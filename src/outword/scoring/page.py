@@ -55,7 +55,7 @@ class Card:
     @property
     def fits(self) -> str:
         """What p says, in plain words."""
-        return in_words(self.row["p"])
+        return in_words(self.row["p"], self.row["basis"])
 
 
 def card_of(detector: Detector, record: Prediction, pixels: Pixels | None = None) -> Card:

@@ -117,8 +117,10 @@ class Service:
         """Run what takes milliseconds, away from the event loop."""
         return await self._readers.run(work)
 
-    async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Judged]:
-        """What is said of images or vectors, in order."""
+    async def judged(
+        self, detector: Detector, items: Sequence[Blob | Vector], top: int, *, fixed: bool = False
+    ) -> list[Judged]:
+        """What is said of images or vectors, in order; they refine an imagined threshold that is not `fixed`."""
         turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
 
         async def one(place: int, item: Blob | Vector) -> Judged:
@@ -133,7 +135,7 @@ class Service:
 
         with self.batcher.room(len(items)):
             found = list(await asyncio.gather(*map(one, range(len(items)), items)))
-        if not (is_refined(detector) and detector.refines):
+        if fixed or not (is_refined(detector) and detector.refines):
             return found
         return await self.in_thread(partial(refined, detector, found))
 

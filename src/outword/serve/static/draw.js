@@ -2,7 +2,8 @@
 
 import { withoutOf } from "./kinds.js";
 import {
-  $, calibrated, counted, countMarks, kindOf, markOf, setAxis, shown, sortPhotos, state, threshold, unsure, waiting,
+  $, basis, calibrated, counted, countMarks, kindOf, markOf, setAxis, shown, sortPhotos, state, threshold, unsure,
+  waiting,
 } from "./state.js";
 import { renderView } from "./view.js";
 import {
@@ -101,7 +102,8 @@ function renderClasses() {
   const more = unknown.length > NAMED ? ` and ${plural(unknown.length - NAMED, "other")}` : "";
   const named = unknown.slice(0, NAMED).map(visible).join(", ") + more;
   $("unknown").textContent = `Unknown to the encoder: ${named}. Verdicts on them are guesses.`;
-  if (changed($("odds"), detector)) renderOdds(detector.odds);
+  const odds = basis() === "calibrated" ? [] : detector.odds; // they are of the detector's own threshold
+  if (changed($("odds"), detector, odds.length)) renderOdds(odds);
   $("not-clip").hidden = detector.encoder !== "mini";
   $("download-error").textContent = state.downloadError;
   $("forgets").hidden = !state.forgets;
