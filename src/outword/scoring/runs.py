@@ -135,8 +135,7 @@ class Scoring:
     def about(self) -> dict[str, Any]:
         """What the run is, so that another does not go on with it."""
         handed = self.detector.by_hand.items()
-        # of files; a callable has none
-        known = {need.name.lower(): getattr(given, "fingerprint", None) for need, given in handed}
+        known = {need.value: getattr(given, "fingerprint", None) for need, given in handed}
         decoder = "pillow"
         if self.source.has_photos:
             decoder = decoder_on_nodes() if self.engine else self.detector.encoder.decoder
