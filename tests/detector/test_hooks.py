@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import outword
+from conftest import call
 from outword.detector.inputs import not_offered
 from outword.detector.judge import judge
 from outword.encoders import get_encoder
@@ -75,6 +76,13 @@ def test_both_hooks_are_called_and_what_is_kept_comes_back(mirrored, tmp_path):
     np.testing.assert_array_equal(back.scorer.kept_["mirror/labels"], mirrored.scorer.kept_["mirror/labels"])
     np.testing.assert_array_equal(back.score(PHOTOS), scores)
     assert back.fingerprint == mirrored.fingerprint
+
+
+def test_the_command_line_says_of_what_was_learned_what_the_method_says(mirrored, tmp_path, monkeypatch):
+    fitted = ["fit", "cat, dog", "--method", "mirrored", "-o", tmp_path / "d.outword"]
+    assert " texts\n" not in call(*fitted).stderr
+    monkeypatch.setattr(Mirrored, "describe_learning", lambda self, facts: f"from {len(facts['labels'])} texts")
+    assert "from 2 texts\n" in call(*fitted[:-1], tmp_path / "e.outword").stderr
 
 
 def test_a_photo_that_the_method_cannot_score_is_a_row_with_its_error(mirrored):
