@@ -155,8 +155,8 @@ def command(
     detector.save(target)
     if replaces:
         say(f"{target}: the detector that was there is replaced")
-    if learned := detector.card.learned:
-        say(_learned(learned))
+    if detector.card.learned and (learning := detector.scorer.describe_learning(detector.card.learned)):
+        say(learning)
     if Need.LABELS in detector.scorer.wants():
         tell(detector, labels)
     for name, used in detector.scorer.in_use().items():
@@ -188,17 +188,6 @@ def _stem(labels: str) -> str:
     if os.path.isdir(labels):  # noqa: PTH112  # what is typed may be too long for a path
         return Path(labels).resolve().name
     return str(Path(labels).with_suffix("")) if os.path.isfile(labels) else "labels"  # noqa: PTH113
-
-
-def _learned(facts: Mapping[str, Any]) -> str:
-    """What prompts were learned from."""
-    if facts["moved"]:
-        return "the prompts were learned for other labels: what was measured of them does not hold for these"
-    loss = ", ".join(f"{loss:.3f}" for loss in facts["losses"] if loss is not None)
-    told = f"learned from {facts['photos']:,} photos ({facts['shots']} of a label at most)"
-    told += f", {facts['words']:,} words" if facts["words"] else ""
-    told += f", {facts['photos_of_words']:,} photos of words" if facts["photos_of_words"] else ""
-    return f"{told}; loss {loss}" if loss else told
 
 
 def fit_plainly(

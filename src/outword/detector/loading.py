@@ -24,10 +24,10 @@ from outword.detector.saving import ALIKE, FITTED_ON, IMAGINED, REFERENCE, VOCAB
 from outword.detector.thresholds import estimated_thresholds
 from outword.encoders import Precision, get_encoder
 from outword.encoders.names import canonical, named_now, parse
-from outword.encoders.offers import versions
 from outword.errors import ArtifactError, OutwordError
 from outword.maths.imagined import Sight
 from outword.maths.methods import DETECTORS, VectorDetector
+from outword.maths.methods.needs import versions
 from outword.maths.numerics import Array, all_finite
 from outword.maths.thresholds import Threshold, read_threshold
 from outword.vectors.same_photo import Hashes
@@ -148,7 +148,7 @@ def _method(path: PathLike, saved: artifact.Saved, card: Card) -> VectorDetector
     vectors = kind(**parameters).restore(arrays)
     _check_kept(arrays, vectors, name)
     for need in vectors.wants():
-        if any(getattr(card.encoder, offer) != how for offer, how in versions([need.offer]).items()):
+        if any(getattr(card.encoder, offer) != how for offer, how in versions([need]).items()):
             raise ArtifactError(f"{path} was made for other {need.value} than those of today", hint="fit it again")
     if not _agree(vectors, saved, card):
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")

@@ -69,7 +69,8 @@ class Predictions(Sequence[Prediction]):
         some = self[:SHOWN]
         rows = [cells(one) for one in some]
         names = [column.name for column in TABLE_COLUMNS if any(row[column.name] not in (None, "") for row in rows)]
-        pictured = list(zip_longest(thumbnails(some._photos), rows, fillvalue=b""))
+        views = [view for _, view in thumbnails(enumerate(some._photos))]
+        pictured = list(zip_longest(views, rows, fillvalue=b""))
         more = len(self) - len(some)
         values = {"summary": self._summary, "names": names, "rows": pictured, "more": more, "side": SIDE}
         return str(render("detector/predictions.html", **values))

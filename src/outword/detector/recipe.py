@@ -14,10 +14,9 @@ from outword.base.checks import unknown
 from outword.base.files import PathLike
 from outword.detector.card import Card
 from outword.encoders import Encoder
-from outword.encoders.offers import versions
 from outword.errors import ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
-from outword.maths.methods.needs import from_pixels
+from outword.maths.methods.needs import from_pixels, versions
 from outword.maths.mining import MINERS, Miner
 from outword.vectors.names import rival_names
 from outword.vectors.wild import is_shipped
@@ -77,8 +76,8 @@ class Recipe:
 
     @property
     def offer_versions(self) -> dict[str, str]:
-        """In which way the encoder makes what the method asks of it, by name (`outword.encoders.offers`)."""
-        return versions(need.offer for need in self.wants)
+        """In which way the encoder makes what the method asks of it, by name (`outword.maths.methods.needs`)."""
+        return versions(self.wants)
 
 
 def resolve(

@@ -22,6 +22,7 @@ from outword.base.wording import be, counted
 from outword.detector import batches
 from outword.detector.detector import Detector
 from outword.detector.judge import Said, with_twins
+from outword.detector.thumbnails import ON_PAGE, thumbnails
 from outword.encoders.packed import decoder_on_nodes
 from outword.errors import ArtifactError, ImageError, InputError
 from outword.photos.budget import decoding
@@ -30,7 +31,7 @@ from outword.photos.sources.base import unfiled
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import braced, check_there
 from outword.photos.twins import Twins
-from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_row, thumbnails, write_page
+from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_row, write_page
 from outword.scoring.parts import Begun, Parts, left_over
 from outword.scoring.rows import Totals, Writer, writing
 from outword.scoring.sampling import look_at
@@ -135,8 +136,7 @@ class Scoring:
     def about(self) -> dict[str, Any]:
         """What the run is, so that another does not go on with it."""
         handed = self.detector.by_hand.items()
-        # of files; a callable has none
-        known = {need.name.lower(): getattr(given, "fingerprint", None) for need, given in handed}
+        known = {need.value: getattr(given, "fingerprint", None) for need, given in handed}
         decoder = "pillow"
         if self.source.has_photos:
             decoder = decoder_on_nodes() if self.engine else self.detector.encoder.decoder
@@ -205,7 +205,7 @@ class Scoring:
 
     def write_page(self, path: Path, sample: Sample | Borderline, title: str = "outword") -> None:
         """Write the page of a sample, whose photos are read again where there are no thumbnails yet."""
-        sample.illustrate(lambda paths: thumbnails(read_items(paths, column=self.source.column)))
+        sample.illustrate(lambda paths: dict(thumbnails(read_items(paths, column=self.source.column), ON_PAGE)))
         write_page(path, sample, title=title, summary=Summary.of(self.detector))
 
     def _tell_passed_over(self) -> None:
