@@ -169,7 +169,11 @@ def test_so_many_photos_refine_it_in_any_order(made, tmp_path):
     assert encoder.seen - before <= REFINING + len(files)
     assert threshold_of(made.predict(mixed)) == wanted
     some = photos(OTHERS, 3)
-    assert threshold_of(made.predict(some)) == threshold_of(made.predict(some[::-1]))
+    before = encoder.seen
+    wanted = threshold_of(made.predict(some))
+    assert encoder.seen - before == len(some)  # none is encoded twice
+    assert threshold_of(made.predict(some[::-1])) == wanted
+    assert threshold_of(made.predict([*files[:5], *files[:3]])) == threshold_of(made.predict(files[:5]))
 
 
 def test_threads_change_no_bit(made):
