@@ -583,8 +583,8 @@ def test_missing_sets_are_lines(root, clip, short_corpora, tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["folder"], "--data must be a folder with data sets, got nothing"),
-        (["folder", "--data", "nowhere"], "--data must be a folder with data sets, got nowhere"),
+        (["folder"], "ROOT must be a folder with data sets, got nothing"),
+        (["folder", "--data", "nowhere"], "ROOT must be a folder with data sets, got nowhere"),
         (["foldr", "--data", "."], 'unknown suite "foldr"'),
         (["folder", "--data", "OWN", "--methods", "msm"], 'unknown method of folder "msm"'),
         (["folder", "--data", "OWN", "--encoder", "clip=mini"], 'unknown encoder of folder "clip"'),

@@ -41,6 +41,7 @@ WANTED = {
     "world",
     *(f"world-{part}" for part in ("table1", "table2", "table3", "table4", "table5", "fig1", "fig2", "mining")),
     "world-few-shot",
+    "vectors",
 }
 GOOD = """
 title = "T"

@@ -152,7 +152,7 @@ def test_options(whole, suite, tmp_path, no_plots):
         (["--encoder", "mini"], "--encoder must be NAME=ENCODER for a suite of parts, NAME one of world-s; got mini"),
         (["--encoder", "world-l=mini"], "NAME one of world-s; got world-l=mini"),
         (["--methods", "mmc"], 'unknown method of both "mmc"'),
-        (["--data", "nowhere"], "--data must be a folder with data sets, got nowhere"),
+        (["--data", "nowhere"], "ROOT must be a folder with data sets, got nowhere"),
     ],
 )
 def test_bad_options(suite, tmp_path, options, told):

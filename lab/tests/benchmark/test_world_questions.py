@@ -14,9 +14,10 @@ from outword.encoders import get_encoder
 from outword.maths.numerics import unit_rows
 from outword.vectors.wild import encode_words
 from outword.words.prompts import get_prompts
+from outword_lab.benchmark.found import Found, listed, paired, percent, side
+from outword_lab.benchmark.show.overview import answer
 from outword_lab.benchmark.world import about_models, about_verdicts, about_words, answers
 from outword_lab.benchmark.world import lab as lab_of
-from outword_lab.benchmark.world.found import T95, Found, listed, paired, percent, side
 from outword_lab.benchmark.world.lab import Lab, List, broad_lists, exact_lists, the_list
 from outword_lab.world.phrases import corpus, is_positive
 from outword_lab.world.sets import NOTHING
@@ -42,7 +43,6 @@ def brief(monkeypatch):
     few = partial(exact_lists, draws=2)
     monkeypatch.setattr(about_words, "exact_lists", few)
     monkeypatch.setattr(about_verdicts, "exact_lists", few)
-    monkeypatch.setitem(T95, 4, 3.182)  # two lists of two lengths
     monkeypatch.setattr(about_words, "LENGTHS", (5,))
     monkeypatch.setattr(about_words, "SIZES", (100, 300))
     monkeypatch.setattr(about_words, "SHARES", (0.0, 0.5))
@@ -107,7 +107,6 @@ def test_a_lead_by_hand():
     assert side("+0.10 (-0.01 to +0.21)") == side("-0.10 (-0.21 to +0.01)") == 0
     assert side("-0.10 (-0.19 to -0.01)") == -1
     assert (percent([0.5, 0.25]), listed([]), listed(["a", "b"])) == ("37.50", "no point", "a; b")
-    assert {2, 5, 10, 20} == set(T95)
 
 
 def planted():
@@ -184,7 +183,7 @@ def test_answers_are_kept_and_asked_again_when_something_has_changed(lab, tmp_pa
 
 def test_an_answer_is_shown_as_a_table():
     found = Found("tau", "How?", ("a", "b"), (("1", "2"), ("3", "4")), ("It is so.",))
-    shown = answers._shown(found)
+    shown = answer(found)
     assert (shown.question, shown.texts) == ("How?", ("It is so.",))
     (table,) = shown.tables
     assert table.name == "answer-tau" and [column.key for column in table.columns] == ["a", "b"]

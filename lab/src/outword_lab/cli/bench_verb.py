@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 @click.command("bench")
 @click.argument("suite", type=Named("suites"))
-@click.option("--data", "root", type=click.Path(), help="Where the data sets are; see: outword data check ROOT")
+@click.argument("top", metavar="[ROOT]", required=False, type=click.Path())
+@click.option("--data", "root", type=click.Path(), help="ROOT, as an option.")
 @click.option("-o", "--output", "folder", type=click.Path(), help="Folder of the results.  [default: outword-SUITE]")
 @click.option(
     "--encoder",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @encoder_options
 def command(
     suite: str,
+    top: str | None,
     root: str | None,
     folder: str | None,
     encoders: tuple[str, ...],
@@ -55,7 +57,7 @@ def command(
     trust_encoder: bool,
     runtime: Mapping[str, Any],
 ) -> None:
-    """Run SUITE, a name (outword list suites) or a TOML file, and print its main table.
+    """Run SUITE, a name (outword list suites) or a TOML file, on the data sets in ROOT, and print its main table.
 
     The folder gets rows.jsonl (every figure with all that it hangs on), tables/, plots/ and report.html. A run that
     was stopped goes on where it was. A set that is not in ROOT is a line in the table. A suite of parts, such as
@@ -66,23 +68,34 @@ def command(
     have two photos or more. ROOT/labels.txt has names instead of those of the class folders, ROOT/words.txt words for
     methods that want a list of yours.
 
+    The suite "vectors" takes a folder of vectors of photos and of texts (lab/docs/vectors.md); --seeds is how many
+    lists of each length are drawn.
+
     \b
     Example:
       outword bench world
+      outword bench vectors FOLDER -o results/
       outword bench folder --data ROOT -o results/
       outword bench table1-imagenet1k --data /data -o results/
       outword bench theorem2 -o results/
     """
     from outword.encoders import get_encoder
+    from outword.maths.methods import DETECTORS
     from outword_lab.benchmark.run.bench import bench
     from outword_lab.benchmark.run.parts import FinishedParts, bench_parts
     from outword_lab.benchmark.run.suite import read_parts, read_suite
+    from outword_lab.benchmark.vectors.answers import bench_vectors
 
+    if top is not None and root is not None:
+        raise InputError(f"ROOT and --data are the same, got {top} and {root}", hint="give one of them")
+    root = top if root is None else root
     whole, parts = read_suite(suite), read_parts(suite)
     chosen, names = _chosen_parts(whole, parts, encoders, seeds, own)
     named_there = {name for part in parts for name in part.encoders}
     by_file = set() if trust_encoder or Path(suite).suffix != ".toml" else named_there - {*names, *encoders}
     known = dict.fromkeys(entry.shown for part in chosen for entry in part.methods)
+    if whole.kind == "vectors":
+        known = dict.fromkeys(DETECTORS)
     only = None if methods is None else named(methods, known, f"method of {whole.name}", "outword list suites --long")
     _check_data(chosen, root)
     place = Path(folder or f"outword-{whole.name}")
@@ -101,11 +114,13 @@ def command(
                 "command": shlex.join(["outword", *sys.argv[1:]]),
                 "report": meter,
             }
-            top = Path(root) if root else None
+            sets = Path(root) if root else None
             if whole.parts:
-                done = bench_parts(whole, chosen, top, place, **given)
+                done = bench_parts(whole, chosen, sets, place, **given)
+            elif sets and whole.kind == "vectors":
+                done = bench_vectors(chosen[0], sets, place, only=only, command=given["command"], report=meter)
             else:
-                done = FinishedParts([bench(chosen[0], top, place, **given)], (), ())
+                done = FinishedParts([bench(chosen[0], sets, place, **given)], (), ())
     except KeyboardInterrupt:
         if whole.kind != "theorem":
             say("the same command goes on where it was")
@@ -146,9 +161,10 @@ def _check_data(suites: Sequence[Suite], root: str | None) -> None:
 
     sets = [name for suite in suites for name in (*suite.id, *suite.ood, *filter(None, [suite.train]))]
     needed = [name for name in sets if name not in world_catalogue()]
+    needed += [suite.name for suite in suites if suite.kind == "vectors"]
     if (needed or root is not None) and not (root and Path(root).is_dir()):
         given = "nothing" if root is None else root
-        raise InputError(f"--data must be a folder with data sets, got {given}", hint="--data ROOT; see the help")
+        raise InputError(f"ROOT must be a folder with data sets, got {given}", hint="bench SUITE ROOT; see the help")
 
 
 def _chosen_parts(

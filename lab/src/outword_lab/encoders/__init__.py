@@ -51,6 +51,15 @@ def _clipn(name: str, **options: Any) -> Encoder:
     return load(name, Path(parse(name).what), **options)
 
 
+@ENCODERS.register("vectors:", "a folder of vectors of photos and of texts, for measuring; it reads no photos")
+def _vectors(name: str, device: str = "cpu", **options: Any) -> Encoder:
+    if device != "cpu" or options:
+        raise ParameterError(f"{name} has vectors alone, without options", hint="leave them out")
+    from outword_lab.encoders.vectors import open_folder
+
+    return open_folder(name)
+
+
 def zoc_decoder(path: str | Path, tokenizer: str | Path, *, device: str = "cpu") -> ZOCDecoder:
     """The text decoder of ZOC's authors, from their checkpoint, as a source of words for `Detector.with_words`.
 

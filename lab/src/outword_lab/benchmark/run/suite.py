@@ -27,7 +27,7 @@ ALL = "all"
 LARGEST = 4 << 20  # bytes of a TOML file
 SEE = "lab/docs/benchmark.md"
 TAKEN = ("..", "store", "tables")  # what no part is called: the parts lie beside these
-Kind = Literal["methods", "sweep", "theorem"]
+Kind = Literal["methods", "sweep", "theorem", "vectors"]
 
 # What a sweep may change: of the method, of the miner, or of the labels.
 SWEPT = {
@@ -128,7 +128,7 @@ class Suite:
     name: str  # of the file
     title: str
     about: str = ""
-    kind: Kind = "methods"  # a table; "sweep" gives figures
+    kind: Kind = "methods"  # a table; "sweep" gives figures, "vectors" asks a folder of vectors
     published: str = ""  # the paper's table beside which it is shown, such as "table1"
     id: tuple[str, ...] = ()  # sets of the catalogue, or `FOLDER`
     ood: tuple[str, ...] = ()
@@ -223,7 +223,8 @@ def _check(suite: Suite, where: str) -> None:
                 f"{group} in {where} must name OOD sets of the suite, got {stray[0]}", hint="add it to ood"
             )
     measured = ("id", "ood", "encoders", "methods", *(["sweep"] if suite.kind == "sweep" else []))
-    for key in ("theorem",) if suite.kind == "theorem" else measured:
+    keys: dict[str, tuple[str, ...]] = {"theorem": ("theorem",), "vectors": ()}
+    for key in keys.get(suite.kind, measured):
         if not getattr(suite, key):
             raise InputError(f"{where} must have the key {key}", hint=f"see {SEE}")
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from outword.base.files import whole_file
 from outword.base.html import render
+from outword_lab.benchmark.found import Found
 from outword_lab.benchmark.run.bench import Finished
 from outword_lab.benchmark.run.results import Outcome
 from outword_lab.benchmark.run.suite import Suite
 from outword_lab.benchmark.show.markup import to_html
 from outword_lab.benchmark.show.picture import PANELS
 from outword_lab.benchmark.show.summary import condition_text
-from outword_lab.benchmark.show.table import Table
+from outword_lab.benchmark.show.table import Column, Line, Table
 from outword_lab.benchmark.show.verdict import verdict
 
 DETAILS = ("leads", "all", "points")  # tables that a part's own report has
@@ -29,6 +30,14 @@ class Answer:
     question: str
     texts: Sequence[str] = ()
     tables: Sequence[Table] = ()
+    pictures: Sequence[Path] = ()  # SVG
+
+
+def answer(found: Found, pictures: Sequence[Path] = ()) -> Answer:
+    """What a question came to, as a table and what it says."""
+    columns = [Column(name, name) for name in found.header]
+    table = Table(f"answer-{found.name}", found.question, columns, [Line(row) for row in found.rows], ())
+    return Answer(found.question, found.says, [table], pictures)
 
 
 def write_overview(
@@ -50,12 +59,18 @@ def write_overview(
         title=suite.title,
         about=suite.about,
         command=command,
-        answers=[(one.question, one.texts, list(map(_shown, one.tables))) for one in answers],
+        answers=[_answer(one) for one in answers],
         parts=[_part(part) for part in parts],
         left_out=left_out,
     )
     with whole_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
+
+
+def _answer(one: Answer) -> tuple[str, Sequence[str], list[dict[str, str]], list[bytes]]:
+    """Question, texts, tables and pictures, as overview.html has them."""
+    tables = [_shown(table) for table in one.tables]
+    return one.question, one.texts, tables, [path.read_bytes() for path in one.pictures]
 
 
 def _shown(table: Table) -> dict[str, str]:

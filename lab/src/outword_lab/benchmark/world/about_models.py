@@ -13,7 +13,7 @@ from outword.maths.methods import MCM
 from outword.maths.metrics import auroc
 from outword.vectors.wild import encode_words
 from outword.words.prompts import get_prompts
-from outword_lab.benchmark.world.found import Found, percent
+from outword_lab.benchmark.found import Found, percent
 from outword_lab.benchmark.world.lab import OTHER, PROMPTS, STRANGE, encoded_set, shown_things, the_list
 
 MODELS = ("world-s", "world-m", "world-m-96")

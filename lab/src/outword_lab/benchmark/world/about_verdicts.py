@@ -20,7 +20,7 @@ from outword.maths.reference import p_values
 from outword.vectors.names import name_vectors, readable_names
 from outword.vectors.vocabulary import Vocabulary
 from outword.words.prompts import get_prompts
-from outword_lab.benchmark.world.found import Found, paired, percent
+from outword_lab.benchmark.found import Found, paired, percent
 from outword_lab.benchmark.world.lab import OTHER, PROMPTS, Lab, List, Scorer, broad_lists, exact_lists
 
 CORPUS = "world"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from outword.maths.methods import Debiased, MaxLogit
 from outword.maths.mining import Density, Miner, Quantile, Random
-from outword_lab.benchmark.world.found import Found, listed, paired, percent, side
+from outword_lab.benchmark.found import Found, listed, paired, percent, side
 from outword_lab.benchmark.world.lab import LENGTHS, Lab, List, exact_lists, the_list
 from outword_lab.world.phrases import is_positive
 

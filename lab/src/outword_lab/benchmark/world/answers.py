@@ -12,11 +12,10 @@ from outword.base.records import read_record
 from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
 from outword.errors import OutwordError
-from outword_lab.benchmark.show.overview import Answer
-from outword_lab.benchmark.show.table import Column, Line, Table
+from outword_lab.benchmark.found import Found
+from outword_lab.benchmark.show.overview import Answer, answer
 from outword_lab.benchmark.world import about_verdicts, about_words
 from outword_lab.benchmark.world.about_models import models
-from outword_lab.benchmark.world.found import Found
 from outword_lab.benchmark.world.lab import Lab, open_lab
 
 ENCODER = "world-m"
@@ -38,7 +37,7 @@ def answers(encoders: Callable[[str], Encoder], store: Path, folder: Path, repor
     for number, (name, ask) in enumerate(QUESTIONS.items()):
         report(f"question: {name}", number, len(QUESTIONS))
         found.append(_answer(lab, name, ask, folder / "answers" / f"{name}.json"))
-    return [_shown(one) for one in found]
+    return [answer(one) for one in found]
 
 
 def _answer(lab: Lab, name: str, ask: Callable[[Lab], Found], path: Path) -> Found:
@@ -54,9 +53,3 @@ def _answer(lab: Lab, name: str, ask: Callable[[Lab], Found], path: Path) -> Fou
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps({"key": key, "found": asdict(found)}, indent=1), encoding="utf-8")
     return found
-
-
-def _shown(found: Found) -> Answer:
-    columns = [Column(name, name) for name in found.header]
-    table = Table(f"answer-{found.name}", found.question, columns, [Line(row) for row in found.rows], ())
-    return Answer(found.question, found.says, [table])

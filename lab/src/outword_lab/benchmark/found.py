@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
-T95 = {2: 12.706, 5: 2.776, 10: 2.262, 20: 2.093}  # of Student's t, two-sided, for so many draws
+# The 0.975 quantile of Student's t for 2, 3, 4 ... draws; for more it is taken to be the last, which is too much
+T95 = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093),
+)
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,17 @@ def percent(values: Any) -> str:
 
 
 def paired(one: Sequence[float], other: Sequence[float]) -> str:
-    """By how many points the one is ahead in the mean, and the 95 % interval over paired draws.
+    """By how many points the one is ahead in the mean, and the 95 % interval over paired draws; one draw has none.
 
     >>> paired([0.9, 0.92], [0.8, 0.82])
     '+10.00 (+10.00 to +10.00)'
+    >>> paired([0.9], [0.8])
+    '+10.00'
     """
     gaps = 100 * (np.asarray(one) - np.asarray(other))
-    half = T95[len(gaps)] * gaps.std(ddof=1) / np.sqrt(len(gaps))
+    if len(gaps) == 1:
+        return f"{gaps[0]:+.2f}"
+    half = T95[min(len(gaps) - 2, len(T95) - 1)] * gaps.std(ddof=1) / np.sqrt(len(gaps))
     return f"{gaps.mean():+.2f} ({gaps.mean() - half:+.2f} to {gaps.mean() + half:+.2f})"
 
 
