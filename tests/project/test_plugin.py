@@ -46,7 +46,12 @@ def site(tmp_path):
 
 
 def python(site, *args, code=0):
-    env = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'src'}", "COLUMNS": "100", "NO_COLOR": "1"}
+    env = {
+        **os.environ,
+        "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'src'}{os.pathsep}{ROOT / 'lab' / 'src'}",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+    }
     run = subprocess.run([sys.executable, *map(str, args)], env=env, capture_output=True, text=True)
     assert run.returncode == code, run.stderr
     return run
