@@ -307,6 +307,13 @@ def test_a_detector_from_before_loads_and_is_not_refined(made, tmp_path, known):
     assert [*back.predict(some)] == [*wanted] and wanted[0].basis == "batch"
 
 
+def test_a_detector_with_a_reference_is_saved_as_before(detector):
+    """So a run that an earlier version began goes on."""
+    form = saved_form(detector)
+    assert not {"sight", "odds"} & set(form.card) and "imagined_scores" not in form.arrays
+    assert "n_asked" not in form.card["cut"]
+
+
 def test_other_labels_have_their_own_threshold_and_odds(made):
     other = made.relabel(["dog", "cat"])
     assert other.fingerprint == outword.fit(["dog", "cat"], encoder=Contrastive()).fingerprint
