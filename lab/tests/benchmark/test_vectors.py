@@ -32,6 +32,8 @@ OTHERS = (
     "tractor",
 )
 
+ASKED = ("methods", "leads", "sets", "broad", "verdicts", "odds", "mining", "rivals", "tau", "sigma")
+
 
 def wnid(name):
     return nouns().wnid(nouns().senses(name)[0])
@@ -104,7 +106,7 @@ def test_the_whole_suite(folder, tmp_path):
     seen = call("bench", "vectors", folder, "-o", out, "--seeds", 2)
     assert "How well do methods separate" in seen.stdout and "report.html" in seen.stderr
     names = {path.stem for path in (out / "tables").glob("*.csv")}
-    assert {"answer-methods", "answer-leads", "answer-sets", "answer-broad"} <= names
+    assert names == {f"answer-{name}" for name in ASKED}
     methods = (out / "tables/answer-methods.csv").read_text().splitlines()
     assert methods[0] == "method,3 names,10 names,14 names"
     assert [line.split(",")[0] for line in methods[1:3]] == ["grounded", '"grounded']
