@@ -26,10 +26,11 @@ from outword.encoders import Encoder, get_encoder
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.torch.towers import Towers
 from outword.encoders.torch.transformers import from_parts
-from outword.maths.methods import DETECTORS, Need
+from outword.maths.methods import DETECTORS
 from outword.vectors.id_images import IdImages
 from outword_lab.benchmark.run.imagenet import classes
 from outword_lab.learning.methods.coop import CoOp
+from outword_lab.learning.needs import PROMPTS
 from outword_lab.learning.prompts import Task, learn
 from outword_lab.world.sets import WorldSet, world_sets
 from outword_lab.world.things import COLOURS, seen
@@ -57,7 +58,7 @@ def on_cpu() -> Iterator[Table]:
     more: WorldSet = replace(plain, name="more", each=SHOTS * 10)  # what they show does not matter for the time
     vectors[100] = encoder.encode_images(list(more.photos()))
     rows = []
-    for method in (name for name, kind in DETECTORS.items() if Need.PROMPTS in kind.needs):
+    for method in (name for name, kind in DETECTORS.items() if PROMPTS in kind.needs):
         if getattr(DETECTORS[method], "on_patches", False):
             continue
         row: dict[str, float | str] = {"": method}

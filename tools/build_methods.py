@@ -18,6 +18,7 @@ from pathlib import Path
 
 from generated import keep
 from outword.detectors import DETECTORS, Need, VectorDetector
+from outword.maths.methods.needs import NEEDS
 
 OURS = ("outword", "outword_lab")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
@@ -54,17 +55,23 @@ def main() -> int:
 def build() -> str:
     """The page."""
     methods = {name: kind for name, kind in DETECTORS.items() if kind.__module__.split(".")[0] in OURS}
-    needs = "\n".join(f"* **{need.value}**: {need.about}." for need in Need)
+    needs = "\n".join(f"* **{need.value}**: {need.about}." for need in needs_of(methods))
     sections = [f"## {name}\n\n{_section(kind)}" for name, kind in methods.items()]
     return "\n".join([INTRO, "## What each needs\n", _table(methods), "", needs, "", "\n\n".join(sections), ""])
 
 
 def _table(methods: dict[str, type[VectorDetector]]) -> str:
-    rows = [["method", "what it is", *(need.value for need in Need)], ["---", "---", *[":-:"] * len(Need)]]
+    needs = needs_of(methods)
+    rows = [["method", "what it is", *(need.value for need in needs)], ["---", "---", *[":-:"] * len(needs)]]
     for name, kind in methods.items():
-        ticks = ["✓" if need in kind.needs else "" for need in Need]
+        ticks = ["✓" if need in kind.needs else "" for need in needs]
         rows.append([f"[{name}](#{name})", kind.summary.replace("|", "\\|"), *ticks])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def needs_of(methods: dict[str, type[VectorDetector]]) -> list[Need]:
+    """Every need of some methods, those of the product first."""
+    return [*dict.fromkeys([*NEEDS, *(need for kind in methods.values() for need in kind.needs)])]
 
 
 def _section(kind: type[VectorDetector]) -> str:

@@ -28,10 +28,10 @@ from urllib.parse import quote, urlencode, urlsplit
 from outword.base.checks import number, whole_number
 from outword.base.files import PathLike
 from outword.base.prediction import COLUMNS, Prediction
-from outword.base.terms import Basis, Flag
+from outword.base.terms import Basis, Flag, OddsWord
 from outword.errors import InputError, OutwordError, ParameterError
 
-__all__ = ["Client", "Info", "Limits", "Result", "Scores", "ServiceError", "ThresholdInfo"]
+__all__ = ["Client", "Info", "LabelOdds", "Limits", "Result", "Scores", "ServiceError", "ThresholdInfo"]
 
 
 class ServiceError(OutwordError):
@@ -61,6 +61,16 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class LabelOdds:
+    """What to expect of a label (`outword.base.odds.Odds`)."""
+
+    label: str
+    share: float = field(metadata={"description": "Of its photos that will be in."})
+    word: OddsWord
+    expected: str = field(metadata={"description": "The share in plain words."})
+
+
+@dataclass(frozen=True)
 class Info:
     """A detector of the service."""
 
@@ -75,13 +85,18 @@ class Info:
     dim: int
     wild_words: int
     threshold: float | None = field(metadata={"description": "In from this score on; null if there is none."})
-    basis: Basis = field(metadata={"description": "Of the threshold: calibrated, reference, batch or formula."})
+    basis: Basis = field(
+        metadata={"description": "Of the threshold: calibrated, reference, imagined, batch or formula."}
+    )
     calibration: str = field(metadata={"description": "How the threshold was found on photos, in words."})
     ladder: Sequence[tuple[float, float]] = field(
         metadata={"description": "p-values, falling, and the scores that have them; empty without a reference."}
     )
     takes_embeddings: bool
     limits: Limits
+    odds: tuple[LabelOdds, ...] = field(
+        default=(), metadata={"description": "What to expect of each label; empty if it is not known."}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +186,13 @@ class Client:
         return self._ask(_info, "/v1/detectors", _json({"labels": chosen}))
 
     def score(
-        self, images: Iterable[Image], *, detector: Which = None, embeddings: bool = False, top: int = 3
+        self,
+        images: Iterable[Image],
+        *,
+        detector: Which = None,
+        embeddings: bool = False,
+        top: int = 3,
+        fixed: bool = False,
     ) -> Scores:
         """Score images in one request; `Info.limits` says how many it may hold.
 
@@ -180,15 +201,19 @@ class Client:
             detector: by default the one that the service was started with.
             embeddings: whether each result has its embedding.
             top: how many labels and words each result has.
+            fixed: whether an imagined threshold stays as it is; else the images of the request refine it.
         """
         files = _read(images)
-        more = {"embeddings": "true"} if embeddings else {}
-        return self._ask(partial(_scores, len(files)), _score_path(detector, top=top, **more), *_form(files))
+        path = _score_path(detector, embeddings=embeddings, top=top, fixed=fixed)
+        return self._ask(partial(_scores, len(files)), path, *_form(files))
 
-    def score_embeddings(self, rows: Iterable[Iterable[float]], *, detector: Which = None, top: int = 3) -> Scores:
+    def score_embeddings(
+        self, rows: Iterable[Iterable[float]], *, detector: Which = None, top: int = 3, fixed: bool = False
+    ) -> Scores:
         """Score embeddings of the detector's own encoder, one a row, in one request."""
         vectors = list(rows)
-        return self._ask(partial(_scores, len(vectors)), _score_path(detector, top=top), _json({"embeddings": vectors}))
+        path = _score_path(detector, top=top, fixed=fixed)
+        return self._ask(partial(_scores, len(vectors)), path, _json({"embeddings": vectors}))
 
     def threshold(
         self, *, inside: Iterable[float] = (), outside: Iterable[float] = (), detector: Which = None
@@ -294,8 +319,11 @@ def _id(detector: str | Info) -> str:
     return detector.id if isinstance(detector, Info) else detector
 
 
-def _score_path(detector: Which, **query: Any) -> str:
-    return "/v1/score?" + urlencode(query if detector is None else {"detector": _id(detector), **query})
+def _score_path(detector: Which, *, top: int, embeddings: bool = False, fixed: bool = False) -> str:
+    asked = {} if detector is None else {"detector": _id(detector)}
+    switches = {"embeddings": embeddings, "fixed": fixed}
+    on = {name: "true" for name, value in switches.items() if value}
+    return "/v1/score?" + urlencode({**asked, "top": top, **on})
 
 
 def _json(body: Mapping[str, Any]) -> bytes:
@@ -349,6 +377,7 @@ def _info(answer: Mapping[str, Any]) -> Info:
         "kinds": {label: tuple(kinds) for label, kinds in answer["kinds"].items()},
         "ladder": tuple((p, score) for p, score in answer["ladder"]),
         "limits": _take(Limits, answer["limits"]),
+        "odds": tuple(_take(LabelOdds, one) for one in answer.get("odds", ())),  # which older services do not have
     }
     return _take(Info, answer, **made)
 

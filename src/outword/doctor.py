@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
@@ -39,6 +40,8 @@ NVJPEG = ("nvidia-nvjpeg", "nvidia-nvjpeg-cu12")
 HUB, PATIENCE = "https://huggingface.co", 1.5  # seconds until the hub is given up
 DRIVER = 10  # seconds for nvidia-smi, which may have to wake a driver
 SHOWN = {"cell": "cell under the microscope", "shuttle": "space shuttle"}  # where a demo photo's name says too little
+NAMES_APART = 7  # of the names of things every seventh, some 300, is enough to see how an encoder sees
+FACTOR, SPREADS = 2.0, 5.0  # how far gain and noise, and the level, may be from the constants, before it is a warning
 FEWEST = 5  # demo photos whose names an encoder must know to be judged by them
 
 
@@ -70,7 +73,7 @@ def self_check(name: str) -> dict[str, Any]:
     started = time.perf_counter()
     encoder = get_encoder(name)
     photos = _known_photos(encoder)
-    facts = {"setting": encoder.setting, "asked": len(photos)}
+    facts = {"setting": encoder.setting, "asked": len(photos), "sight": _told(lambda: measured_sight(encoder))}
     if len(photos) < FEWEST:
         told = f"not checked: it knows the names of {len(photos)} of the demo photos"
         return {**facts, "ok": True, "told": told, "wrong": {}, "seconds": time.perf_counter() - started}
@@ -81,6 +84,32 @@ def self_check(name: str) -> dict[str, Any]:
     meant = "fit together" if ok else "do not fit together, or it does not know photos"
     told = f"{right} of {len(photos)} right: weights, tokens and preprocessing {meant}"
     return {**facts, "ok": ok, "told": told, "wrong": wrong, "seconds": time.perf_counter() - started}
+
+
+def measured_sight(encoder: Encoder) -> dict[str, Any]:
+    """How an encoder sees the demo photos (docs/imagined.md), beside the constants that `fit` uses for it, if any.
+
+    What is far from them speaks for wrong weights or preprocessing, or for an encoder that is not of that family.
+    Nothing is measured where it knows few names of things.
+    """
+    from outword.detector.imagining import FEWEST_NAMES, demo_vectors
+    from outword.maths.imagined import Imagination, family_of
+    from outword.vectors.names import name_vectors, rival_names
+    from outword.words.prompts import get_prompts
+
+    names = rival_names(encoder)[::NAMES_APART]
+    if len(names) < FEWEST_NAMES:
+        return {"measured": None, "constants": None, "far_off": []}
+    texts = name_vectors(encoder, get_prompts(encoder.prompts), names)
+    measured = Imagination(texts[:1], texts[1:], encoder.temperature).sight_of(demo_vectors(encoder))
+    constants = encoder.sight or family_of(encoder.temperature)
+    if constants is None:
+        return {"measured": asdict(measured), "constants": None, "far_off": []}
+    ratios = {"gain": measured.gain / constants.gain, "noise": measured.noise / constants.noise}
+    far_off = [name for name, ratio in ratios.items() if not 1 / FACTOR <= ratio <= FACTOR]
+    if abs(measured.level - constants.level) > SPREADS * constants.spread:
+        far_off.append("level")
+    return {"measured": asdict(measured), "constants": asdict(constants), "far_off": far_off}
 
 
 def _known_photos(encoder: Encoder) -> dict[Path, str]:

@@ -16,6 +16,7 @@ from outword import doctor as doctoring
 from outword.base.extras import EXTRAS, install
 from outword.doctor import doctor, self_check
 from outword.encoders.mini.encoder import Mini
+from outword.maths.imagined import FAMILIES
 
 
 def test_what_is_told():
@@ -27,10 +28,23 @@ def test_what_is_told():
         assert any(line.startswith(part) for line in lines), part
     assert (
         "mini on cpu, JPEGs decoded by pillow: 7 of 9 right: weights, tokens and preprocessing fit together"
-        in lines[-1]
+        in lines[-2]
     )
-    assert "camera is taken for tripod" in lines[-1]
+    assert "camera is taken for tripod" in lines[-2]
+    assert lines[-1].startswith("sight: gain 0.2") and lines[-1].endswith("measured on the demo photos")
     assert not result.stderr
+
+
+def test_a_sight_that_is_far_from_the_constants_is_a_warning(monkeypatch):
+    monkeypatch.setattr(Mini, "sight", FAMILIES["clip"])
+    result = call("doctor")
+    assert result.stdout.splitlines()[-1].endswith("gain 0.2, noise 1, level 18.7 are used")
+    assert "WARNING: level measured on the demo photos is far from what is used" in result.stderr
+
+
+def test_an_encoder_that_knows_few_names_has_no_sight():
+    last = call("doctor", "--encoder", "world-s").stdout.splitlines()[-1]
+    assert last == "sight: not measured: it knows too few names of things"
 
 
 def test_all_of_it_as_json():
@@ -99,7 +113,7 @@ def test_encoders_that_cannot_be_loaded(tmp_path):
 def test_an_encoder_whose_parts_do_not_fit_together(monkeypatch):
     encode = Mini.encode_texts
     monkeypatch.setattr(Mini, "encode_texts", lambda self, texts: np.roll(encode(self, texts), 1, axis=0))
-    told = call("doctor", code=1).stdout.splitlines()[-1]
+    told = call("doctor", code=1).stdout.splitlines()[-2]
     assert "1 of 9 right: weights, tokens and preprocessing do not fit together" in told
     monkeypatch.setattr(Mini, "encode_texts", lambda self, texts: np.full((len(texts), self.dim), np.nan, np.float32))
     assert "vectors must be finite" in call("doctor", code=1).stdout.splitlines()[-1]

@@ -217,7 +217,7 @@ def test_verdicts_are_columns_before_any_calibration(tmp_path):
         assert inside.p.max() < 0.1 and (table.looks_like != "").all()
 
 
-def test_a_formula_judges_where_there_is_no_reference(tmp_path, no_reference):
-    call("fit", TYPED, "-o", tmp_path / "d")
+def test_a_formula_judges_where_there_is_no_reference_and_words_are_phrases(tmp_path, no_reference, words_file):
+    call("fit", TYPED, "--corpus", words_file, "-o", tmp_path / "d")
     rows = rows_of(call("score", tmp_path / "d", PHOTOS / "cat.jpg", PHOTOS / "gravel.jpg").stdout)
     assert {row["verdict"] for row in rows} <= {"in", "out"} and {row["basis"] for row in rows} == {"formula"}

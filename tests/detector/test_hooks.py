@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 import outword
+from conftest import call
+from outword.detector.inputs import not_offered
 from outword.detector.judge import judge
 from outword.encoders import get_encoder
-from outword.encoders.offers import OFFERS, not_offered, versions
 from outword.errors import ArtifactError, ImageError, InputError
 from outword.maths.methods import DETECTORS, MCM, Need
-from outword.maths.methods.needs import by_hand, from_pixels, of_photo
+from outword.maths.methods.needs import NEEDS, by_hand, from_pixels, of_photo, versions
 from outword.testing import check_detector
+from outword_lab.learning.needs import NO_TOWER, PROMPTS
 
 PHOTOS = sorted((Path(outword.__file__).parent / "demo" / "photos").glob("*.jpg"))[:5]
 
@@ -76,6 +78,13 @@ def test_both_hooks_are_called_and_what_is_kept_comes_back(mirrored, tmp_path):
     assert back.fingerprint == mirrored.fingerprint
 
 
+def test_the_command_line_says_of_what_was_learned_what_the_method_says(mirrored, tmp_path, monkeypatch):
+    fitted = ["fit", "cat, dog", "--method", "mirrored", "-o", tmp_path / "d.outword"]
+    assert " texts\n" not in call(*fitted).stderr
+    monkeypatch.setattr(Mirrored, "describe_learning", lambda self, facts: f"from {len(facts['labels'])} texts")
+    assert "from 2 texts\n" in call(*fitted[:-1], tmp_path / "e.outword").stderr
+
+
 def test_a_photo_that_the_method_cannot_score_is_a_row_with_its_error(mirrored):
     dark = np.zeros((64, 64, 3), np.uint8)
     first, second, third = mirrored.predict([PHOTOS[0], dark, PHOTOS[1]])
@@ -101,22 +110,25 @@ def test_what_a_method_keeps_is_there_and_nothing_else_of_the_kind(mirrored, cha
 
 
 def test_every_need_says_where_it_comes_from():
-    asked = {need.offer for need in Need if need.offer}
-    assert asked == set(OFFERS)
-    for need in of_photo(Need):
+    for need in NEEDS:
+        assert bool(need.offer) == bool(need.lack) == bool(need.hint), need
+    for need in of_photo(NEEDS):
         assert bool(need.offer) != bool(need.how), need
-    assert {*from_pixels(Need), *by_hand(Need)} == {*of_photo(Need)} == {Need.PATCHES, Need.PIXELS, Need.WORDS}
+    assert {*from_pixels(NEEDS), *by_hand(NEEDS)} == {*of_photo(NEEDS)} == {Need.PATCHES, Need.PIXELS, Need.WORDS}
 
 
-@pytest.mark.parametrize("name", OFFERS)
-def test_what_an_encoder_does_not_offer_is_one_error(name):
+DEPTH = Need("depth", "for tests", "depth", "{method} needs depth: {encoder} has none", "take another")
+
+
+@pytest.mark.parametrize("need", [Need.PATCHES, Need.PIXELS, PROMPTS, NO_TOWER, DEPTH], ids=lambda need: need.offer)
+def test_what_an_encoder_does_not_offer_is_one_error(need):
     mini = get_encoder("mini")
-    error = not_offered("topk", [name], mini)
+    error = not_offered("topk", [need], mini)
     assert isinstance(error, InputError)
-    assert error.message.startswith("topk ") and "mini" in error.message and error.hint
-    assert not_offered("topk", [name], mini, "--set k=0 will do").hint == "--set k=0 will do"
+    assert error.message.startswith("topk ") and "mini" in error.message and error.hint == need.hint
+    assert not_offered("topk", [need], mini, "--set k=0 will do").hint == "--set k=0 will do"
     assert not_offered("topk", [], mini) is None
-    assert versions([name, ""]) == ({"patches": "value path"} if name == "patches" else {})
+    assert versions([Need.LABELS, need]) == ({"patches": "value path"} if need is Need.PATCHES else {})
 
 
 def test_a_plug_in_that_needs_more_of_a_photo_must_say_how_it_comes_by_it():

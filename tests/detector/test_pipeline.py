@@ -33,6 +33,7 @@ from outword.scoring.stream import open_source, score_source
 from outword.vectors import wild
 from outword.vectors.embed import embed
 from outword.vectors.id_images import read_id_images
+from outword_lab.learning.needs import NO_TOWER, PROMPTS
 
 CAT, COFFEE, GRAVEL = (PHOTOS / f"{name}.jpg" for name in ("cat", "coffee", "gravel"))
 
@@ -54,8 +55,9 @@ def test_the_contract_of_the_readme(detector):
 
 
 @pytest.mark.filterwarnings("ignore:6 photos leave the threshold uncertain")
-def test_without_a_reference_a_verdict_is_the_natural_one_of_the_relative_part(no_reference):
-    made, plain = outword.fit(LABELS), outword.fit(LABELS, b=0.0)
+def test_with_nothing_to_cut_by_a_verdict_is_the_natural_one_of_the_relative_part(no_reference, tmp_path):
+    (tmp_path / "words.txt").write_text("gravel\nbrick\nleaf\nwall")  # too few to imagine photos of
+    made, plain = (outword.fit(LABELS, corpus=tmp_path / "words.txt", **given) for given in ({}, {"b": 0.0}))
     scores = made.score([CAT, GRAVEL])
     np.testing.assert_array_equal(scores, plain.score([CAT, GRAVEL]))
     assert [made.verdict(score) for score in scores] == ["in (uncalibrated)", "out (uncalibrated)"]
@@ -152,12 +154,12 @@ def options_of(method, words_file, tiny, train, **params):
     wants, names = kind(**params).wants(), [field.name for field in fields(kind)]
     given = {"corpus": words_file, "miner": "density", **params} if Need.WILD in wants else dict(params)
     given |= {"n_groups": 3} if "n_groups" in names else {}
-    if Need.NO_TOWER in wants:
+    if NO_TOWER in wants:
         from helpers.clipn_file import beside
 
         given["encoder"] = f"clipn:{beside(get_encoder(tiny), f'{tiny[3:]}-no.safetensors')}"
-    given |= {"encoder": tiny} if {Need.PATCHES, Need.PIXELS, Need.PROMPTS} & set(wants) else {}
-    if Need.PROMPTS in wants:
+    given |= {"encoder": tiny} if {Need.PATCHES, Need.PIXELS, PROMPTS} & set(wants) else {}
+    if PROMPTS in wants:
         return given | {"id_images": train.with_suffix(""), "epochs": 2, "context": 3}
     return given | ({"id_images": train} if Need.ID_IMAGES in wants else {})
 
@@ -238,7 +240,7 @@ def test_encoders_say_what_they_offer(tiny, tmp_path):
 
     open_clip_folder("resnet", tmp_path / "resnet")
     assert get_encoder("mini").offers == ()
-    assert get_encoder(tiny).offers == ("patches", "pixels", "prompts")
+    assert get_encoder(tiny).offers == ("patches", "pixels")
     resnet = get_encoder(f"hf:{tmp_path / 'resnet'}")
     assert ("patches" in resnet.offers) == (resnet.model.patches is not None)
 

@@ -108,8 +108,8 @@ def test_what_is_kept_of_photos_in_memory_has_a_limit(monkeypatch):
     turned = Image.new("RGB", (40, 20))
     turned.info = {"exif": TURNED, "icc_profile": bytes(1 << 20)}
     (kept,) = thumbnails.sketches([turned])
-    (view,) = thumbnails.thumbnails([kept])
-    assert kept.info == {"exif": TURNED} and Image.open(io.BytesIO(view)).size == (20, 40)
+    ((name, view),) = thumbnails.thumbnails([("a", kept)])
+    assert name == "a" and kept.info == {"exif": TURNED} and Image.open(io.BytesIO(view)).size == (20, 40)
     monkeypatch.setattr(thumbnails, "ROOM", 150)
     files = [b"x" * 100, b"y" * 100, b"z" * 100, CAT, np.zeros((2, 2), np.uint8)]
     assert list(thumbnails.sketches(files)) == [*files[:2], None, CAT, None]

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 from helpers.tiny import DIM, open_clip
 from outword_lab.encoders.clipn import to_file
+from outword_lab.encoders.driven import text_tower
 
 CONFIG = {
     "embed_dim": DIM,
@@ -45,7 +46,7 @@ def write(path, weights):
 
 def beside(inner, path, change=None, **facts):
     """A file as `outword train-no` writes it, with the text tower of the encoder as it is, but for a change."""
-    tower = inner.text_tower()
+    tower = text_tower(inner)
     weights, told = to_file(inner, tower.weights, torch.zeros(16, tower.context, tower.width))
     if change:
         change(weights)

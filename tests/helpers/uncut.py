@@ -1,17 +1,24 @@
-"""A detector that nothing tells where to cut, and stores of vectors for it: nothing is encoded."""
+"""A detector that has no reference, and stores of vectors for it: nothing is encoded."""
 
 import numpy as np
 
 from outword.detector.detector import Detector
+from outword.detector.imagining import cut_by_imagining
+from outword.maths.imagined import Sight
 from outword.vectors.shards import UNREADABLE, Shard
 from outword.vectors.store import make_store
 
 
 def uncut(detector):
-    """The same detector as if its encoder had no reference."""
+    """The same detector as if its encoder had no reference, and nothing to imagine photos of."""
     names, encoder = detector.vocabulary, detector.encoder
     made = {"scorer": detector.scorer, "labels": detector.labels, "rows": detector.rows, "wild": detector.wild}
     return Detector(**made, card=detector.card, find_encoder=lambda: encoder, vocabulary=names)
+
+
+def imagined(detector):
+    """The same with a threshold from imagined photos."""
+    return cut_by_imagining(uncut(detector), Sight(gain=0.3, noise=0.9, level=5.0, spread=1.0))
 
 
 def write_store(folder, detector, n, like=0.2, seed=0):

@@ -19,7 +19,8 @@ import outword
 from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.stopped import stopped
-from helpers.uncut import uncut, write_store
+from helpers.uncut import imagined, uncut, write_store
+from outword.detector import batches
 from outword.detector.cuts import with_cut
 from outword.detector.saving import zipped
 from outword.encoders.packed import VARIABLE, Packed, Packer
@@ -118,11 +119,14 @@ def test_all_kinds_of_sources_and_a_scorer_that_is_killed(cluster, light, shards
     assert len(found) == 30 + 7 and struck
 
 
-def test_photos_that_cut_themselves(cluster, detector, tmp_path):
-    bare = uncut(detector)
+@pytest.mark.parametrize("without", [uncut, imagined])
+def test_photos_that_cut_themselves(cluster, detector, tmp_path, without):
+    bare = without(detector)
     bare.save(tmp_path / "d")
     stores = [write_store(tmp_path / f"s{n}", bare, 70, seed=n) for n in range(3)]
-    assert b'"batch": {"n_photos": 210, ' in same(tmp_path / "d", tmp_path, *stores)[parts.MANIFEST]
+    looked_at = 210 if without is uncut else batches.REFINING
+    found = same(tmp_path / "d", tmp_path, *stores)[parts.MANIFEST]
+    assert b'"batch": {"n_photos": %d, ' % looked_at in found
 
 
 def test_embedded_encoder_and_rows_on_stdout(cluster, saved, tmp_path):

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import call, contents
+import outword
+from conftest import PHOTOS, call, contents
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.cards import a_card, a_meaning
 from helpers.stopped import stopped
-from helpers.uncut import uncut, write_store
+from helpers.uncut import imagined, uncut, write_store
 from outword import scoring
 from outword.detector.batches import Batch, Smallest, is_wanted, look, read_batch
 from outword.detector.cuts import named_like_labels, with_cut
@@ -20,6 +21,7 @@ from outword.detector.detector import Detector
 from outword.detectors import MCM
 from outword.encoders import Encoder
 from outword.errors import InputError
+from outword.maths.imagined import Sight
 from outword.maths.methods.grounded import Grounded
 from outword.maths.thresholds import by_hand, fit_reference
 from outword.scoring import sampling
@@ -30,6 +32,7 @@ from outword.scoring.stream import open_source
 from outword.vectors.embed import embed
 from outword.vectors.vocabulary import Vocabulary
 
+SIGHT = {"gain": 0.2, "noise": 1.0, "level": 5.0, "spread": 1.0}
 AXES = {"cat": (1, 0.2, 0.2), "brick": (0.2, 1, 0.2), "tree": (0.2, 0.2, 1)}
 
 
@@ -180,10 +183,10 @@ def test_the_smallest_names_in_any_order():
 
 def test_what_is_looked_at_of_many_photos(tmp_path, monkeypatch):
     photos = paint(tmp_path / "photos", brick=200, tree=100)
-    monkeypatch.setattr(sampling, "MOST", 120)
+    monkeypatch.setattr(sampling, "most_wanted", lambda detector: 120)
     expected = sorted(map(str, photos.iterdir()), key=hashed)[:120]
     detector = made()
-    assert [name for name, _ in choose(open_source(detector, [photos])).items()] == expected
+    assert [name for name, _ in choose(open_source(detector, [photos]), 120).items()] == expected
     found = look_at(detector, open_source(detector, [photos]))
     assert (found.n_photos, detector.encoder.seen) == (120, 120)
     other = look_at(made(Colours(batch_size=3)), open_source(detector, [photos / "*.png"]))
@@ -218,10 +221,10 @@ def test_all_kinds_of_sources_together(tmp_path):
     assert (found.n_photos, detector.encoder.seen) == (250, 220)
 
 
-@pytest.fixture
-def plain(detector, tmp_path):
-    """A saved detector without a cut, and two stores for it."""
-    bare = uncut(detector)
+@pytest.fixture(params=[uncut, imagined])
+def plain(request, detector, tmp_path):
+    """A saved detector that the photos asked about make the cut of, and two stores for it."""
+    bare = request.param(detector)
     bare.save(tmp_path / "plain.outword")
     return tmp_path / "plain.outword", *(write_store(tmp_path / f"s{n}", bare, 90, seed=n) for n in range(2))
 
@@ -233,7 +236,10 @@ def test_a_run_that_is_killed_goes_on_with_its_cut(plain, tmp_path, monkeypatch)
     about = json.loads(told[MANIFEST].splitlines()[0])
     rows = [row for n in range(2) for row in read_rows(tmp_path / "whole" / f"part-00000{n}-0000.csv", "csv")]
     assert rows == list(read_rows(tmp_path / "file.csv", "csv")) and len(rows) == 182
-    assert {row["basis"] for row in rows if not row["error"]} == {"batch"} and about["batch"]["n_photos"] == 180
+    (found,) = {(row["basis"], row["threshold"]) for row in rows if not row["error"]}
+    settled = read_batch(about["batch"]).applied(outword.load(plain[0]))
+    assert found == (settled.basis, settled.threshold) and about["batch"]["n_photos"] == 180
+    assert settled.basis in ("batch", "imagined") and settled.threshold != outword.load(plain[0]).threshold
     for number in (0, 2):  # before the manifest, and before the second part
         there = ("score", *plain, "-o", f"{tmp_path}/{number}/")
         with stopped("outword.scoring.parts:write_synced", number, *there) as process:
@@ -252,14 +258,51 @@ def test_another_cut_is_another_run(plain, detector, tmp_path):
     detector.save(tmp_path / "other.outword")
     refused = call("score", tmp_path / "other.outword", *stores, "-o", f"{tmp_path}/out/", code=2).stderr
     assert "holds the output of another run: detector differ" in refused
-    kept = scoring.filter(uncut(detector), stores, tmp_path / "kept", how="list")
+    kept = scoring.filter(outword.load(saved), stores, tmp_path / "kept", how="list")
     again = read_batch(json.loads((tmp_path / "kept" / "scores" / MANIFEST).read_text().splitlines()[0])["batch"])
     assert again.table() == cut.table() and 18 <= kept.kept.total() < 180
 
 
+def test_a_fixed_threshold_is_another_run(detector, tmp_path):
+    made = imagined(detector)
+    made.save(tmp_path / "d")
+    store = write_store(tmp_path / "s", made, 40)
+    call("score", tmp_path / "d", store, "-o", f"{tmp_path}/out/")
+    fixed = call("score", tmp_path / "d", store, "-o", tmp_path / "a.csv", "--fixed-threshold")
+    assert "refined" not in fixed.stderr and made.how_cut in fixed.stderr
+    found = {(row["basis"], row["threshold"]) for row in read_rows(tmp_path / "a.csv", "csv") if not row["error"]}
+    assert found == {("imagined", made.threshold)}
+    refused = call("score", tmp_path / "d", store, "-o", f"{tmp_path}/out/", "--fixed-threshold", code=2).stderr
+    assert "holds the output of another run: fixed differ" in refused
+    scores = {row["score"] for row in read_rows(tmp_path / "a.csv", "csv")}
+    assert scores == {row["score"] for row in read_rows(tmp_path / "out" / "part-000000-0000.csv", "csv")}
+
+
+def test_where_no_photo_can_be_read_the_threshold_stays(detector, tmp_path):
+    made = imagined(detector)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "bad.png").write_bytes(b"")
+    found = look_at(made, open_source(made, [tmp_path / "photos"]))
+    assert found.n_photos == 0 and found.applied(made).threshold == made.threshold
+    assert found.told("mini") == "no reference for mini: the threshold is from photos imagined from names"
+
+
+def test_one_photo_gets_the_same_threshold_in_every_way(detector, tmp_path):
+    made = imagined(detector)
+    photo = PHOTOS / "cat.jpg"
+    written(made, photo, tmp_path / "a.csv", html=tmp_path / "a.html")
+    (row,) = read_rows(tmp_path / "a.csv", "csv")
+    (record,) = made.predict(photo)
+    assert (row["threshold"], row["basis"], row["p"]) == (record.threshold, "imagined", record.p)
+    assert record.threshold != made.threshold
+    page = (tmp_path / "a.html").read_text()
+    assert record.fits in page and record.fits.endswith("of imagined unrelated photos")
+    assert "from 1,200 photos imagined from names, refined by 1 of the photos asked about" in page
+
+
 @pytest.mark.parametrize(
     "changes",
-    [{"like": 2}, {"n_photos": -1}, {"cut": {"value": 1}}],
+    [{"like": 2}, {"n_photos": -1}, {"cut": {"value": 1}}, {"sight": {"gain": 1}}, {"sight": {**SIGHT, "noise": 0}}],
 )
 def test_a_manifest_that_was_tampered_with(plain, tmp_path, changes):
     saved, *stores = plain
@@ -277,3 +320,5 @@ def test_a_table_comes_back():
     batch = Batch(200, 0.25, fit_reference([1.0, 2.0, 1 / 3], method="batch"))
     back = read_batch(json.loads(json.dumps(batch.table())))
     assert back.table() == batch.table() and back.cut == batch.cut
+    sharp = Batch(3, sight=Sight(**{**SIGHT, "level": 1 / 3}))
+    assert read_batch(json.loads(json.dumps(sharp.table()))).sight == sharp.sight

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from outword.detector.cuts import with_cut
 
@@ -24,6 +25,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 import outword
 from conftest import LABELS, PHOTOS, call, lay_out, rows_of
 from helpers import served
+from helpers.bad_images import encoded
+from helpers.contrastive import Contrastive
+from helpers.contrastive import photo as shot
 from helpers.served import ask, process
 from outword.base.prediction import in_words
 from outword.maths.thresholds import fit_marks, fit_reference, measured
@@ -786,6 +790,36 @@ def test_a_method_without_a_threshold_gets_one_by_hand_or_by_marks(browser, guar
     page.labels("tabby cat", "pizza")
     page.wait(lambda: page["threshold-text"].text.startswith("The new class names have no threshold of their own yet"))
     page.check()
+
+
+@pytest.fixture(scope="module")
+def imagined(own_cache):
+    """A detector of an encoder without a reference; many photos of one of its labels will be out."""
+    return outword.fit(["car", "zorbly", "red"], encoder=Contrastive())
+
+
+def test_the_odds_of_labels_and_one_imagined_threshold_for_all_photos(browser, imagined):
+    with served.in_thread(imagined) as address:
+        page = Page(browser[0], address, browser[1]).open().ready()
+        shown = [("sports car", 1), ("goldfish", 2), ("tabby", 3), ("volcano", 4)]
+        page.hand_over("drop", {f"{one[0]}.png": encoded(Image.fromarray(shot(*one)), "PNG") for one in shown})
+        records = imagined.fixed().predict([shot(*one) for one in shown])
+        found = page.cards()
+        assert [found[f"{name}.png"]["verdict"] for name, _ in shown] == [one.verdict for one in records]
+        assert [found[f"{name}.png"]["fits"] for name, _ in shown] == [one.fits for one in records]
+        assert page.value() == pytest.approx(imagined.threshold)
+        worst_first = sorted(imagined.odds, key=lambda one: one.share)
+        items = page["odds"].find_elements(By.TAG_NAME, "li")
+        assert [item.text for item in items] == [f"{one.label} {one.word}: {one.expected}" for one in worst_first]
+        assert worst_first[0].word in ("poor", "not seen")
+        assert items[0].get_attribute("class") == worst_first[0].word.replace(" ", "-")
+        told = page["threshold-text"].text
+        assert "of imagined unrelated photos" in told and imagined.how_cut in told
+        page.mark("volcano.png", "outside")
+        page.wait(lambda: not page["odds"].is_displayed())
+        page["own-threshold"].click()
+        page.wait(page["odds"].is_displayed)
+        page.check()
 
 
 def test_the_first_visit_shows_demo_photos_judged_with_lists_to_click_on(page, detector):

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from outword import client as module
-from outword.client import Client, Info, Limits, Result, Scores, ServiceError, ThresholdInfo
+from outword.client import Client, Info, LabelOdds, Limits, Result, Scores, ServiceError, ThresholdInfo
 from outword.errors import InputError, OutwordError, ParameterError
 
 LIMITS = {"body_bytes": 33554432, "images": 64, "pixels": 67108864, "labels": 1000}
@@ -175,10 +175,17 @@ def test_detector_follows_the_contract(client, service):
     }
     assert info == Info(**{**DETECTOR, **lists, "kinds": {"espresso": ("ristretto",)}, "limits": Limits(**LIMITS)})
     assert client.detector(info).threshold is None
+    assert info.odds == ()  # of an older service
     assert [(r.method, r.path) for r in service.asked] == [
         ("GET", "/v1/detector"),
         ("GET", "/v1/detectors/0123456789abcdef"),
     ]
+
+
+def test_odds_of_labels_come_as_records(client, service):
+    odds = {"label": "espresso", "share": 0.9, "word": "good", "expected": "about 9 of 10 of its photos will be in"}
+    service.plays({**DETECTOR, "odds": [odds]})
+    assert client.detector().odds == (LabelOdds(**odds),)
 
 
 def test_fields_of_a_newer_service_are_passed_over(client, service):
@@ -225,13 +232,15 @@ def test_score_sends_files_and_bytes_in_order(client, service, tmp_path):
 
 
 def test_score_says_which_detector_how_many_words_and_whether_embeddings(client, service):
-    service.plays(*[scores(result("x"))] * 3)
+    service.plays(*[scores(result("x"))] * 4)
     client.score([b"x"])
     client.score([b"x"], detector="a&b=c", embeddings=True, top=7)
+    client.score_embeddings([[1.0]], fixed=True)
     client.score([b"x"], detector=Info(**{**DETECTOR, "limits": Limits(**LIMITS)}))
     assert [r.query for r in service.asked] == [
         {"top": ["3"]},
         {"detector": ["a&b=c"], "top": ["7"], "embeddings": ["true"]},
+        {"top": ["3"], "fixed": ["true"]},
         {"detector": [DETECTOR["id"]], "top": ["3"]},
     ]
     assert {(r.method, r.path) for r in service.asked} == {("POST", "/v1/score")}

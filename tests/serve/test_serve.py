@@ -28,6 +28,7 @@ from PIL import Image
 import outword
 from conftest import LABELS, PHOTOS, call
 from helpers.bad_images import encoded
+from helpers.contrastive import Contrastive, photo
 from helpers.served import ask, form, in_thread, process, soon
 from outword.base.extras import install
 from outword.base.processors import usable_cpus
@@ -159,6 +160,61 @@ def test_labels_in_a_detector_out(address):
     assert (scored["detector"], scored["results"][0]["label"]) == (made["id"], "raccoon")
     wanted = outword.fit(["raccoon", "espresso"]).score([RACCOON])[0]
     assert scored["results"][0]["score"] == pytest.approx(wanted, rel=1e-4)
+
+
+@pytest.fixture(scope="module")
+def imagined(own_cache):
+    """A detector of an encoder that has no reference."""
+    return outword.fit(["car", "boat", "lamp"], encoder=Contrastive())
+
+
+def shots(*shown):
+    """Files of photos, of one (name, chance) each, for the made-up encoder."""
+    return [(f"{place}.png", encoded(Image.fromarray(photo(*one)), "PNG")) for place, one in enumerate(shown)]
+
+
+def asked_together(address, *requests, query=""):
+    """The thresholds of the answers to several requests that come at the same time."""
+
+    def threshold(files):
+        body, kind = form(*files)
+        answer = told(ask(address, "POST", f"/v1/score{query}", body, kind=kind))
+        (found,) = {(one["basis"], one["threshold"]) for one in answer["results"] if not one["error"]}
+        assert found == (answer["basis"], answer["threshold"]) and answer["basis"] == "imagined"
+        return answer["threshold"]
+
+    with ThreadPoolExecutor(len(requests)) as pool:
+        return list(pool.map(threshold, requests))
+
+
+def test_the_photos_of_a_request_refine_an_imagined_threshold_and_those_of_others_do_not(imagined):
+    cars, cats = ([(name, chance) for chance in range(6)] for name in ("sports car", "tabby"))
+    wanted = [imagined.predict([photo(*one) for one in some])[0].threshold for some in (cars, cats)]
+    assert len({*wanted, imagined.threshold}) == 3
+    with in_thread(imagined, Limits(wait_ms=200)) as address:
+        assert asked_together(address, shots(*cars), shots(*cats)) == wanted
+        assert asked_together(address, shots(*cats[::-1]), [*shots(*cats), ("bad.png", b"")]) == [wanted[1]] * 2
+        assert asked_together(address, shots(*cars), shots(*cats), query="?fixed=true") == [imagined.threshold] * 2
+        body, kind = form(*shots(*cats))
+        found = told(ask(address, "POST", "/v1/score?embeddings=true", body, kind=kind))["results"]
+        vectors = [one["embedding"] for one in found]
+        again = told(ask(address, "POST", "/v1/score", {"embeddings": vectors}))
+        assert again["threshold"] == pytest.approx(wanted[1], abs=1e-6)
+        records = imagined.predict([photo(*one) for one in cats])
+        assert [one["p"] for one in found] == [one.p for one in records]
+        assert [one["verdict"] for one in found] == [one.verdict for one in records]
+    with in_thread(imagined.fixed()) as address:
+        assert asked_together(address, shots(*cars), shots(*cats)) == [imagined.threshold] * 2
+
+
+def test_the_detector_tells_the_odds_of_its_labels(imagined):
+    with in_thread(imagined) as address:
+        answer = told(ask(address, "GET", "/v1/detector"))
+        odds = [{**vars(one), "word": one.word, "expected": one.expected} for one in imagined.odds]
+        assert (answer["basis"], answer["odds"]) == ("imagined", odds)
+        assert answer["ladder"] and answer["calibration"] == imagined.how_cut
+        other = told(ask(address, "POST", "/v1/detectors", {"labels": ["dog"]}))
+        assert [one["label"] for one in other["odds"]] == ["dog"]
 
 
 def test_the_same_labels_are_not_fitted_twice(detector, monkeypatch):

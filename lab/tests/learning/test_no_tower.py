@@ -11,6 +11,7 @@ from conftest import call
 from helpers.tiny import clip_folder, photos
 from outword.encoders import get_encoder
 from outword.errors import InputError, ParameterError
+from outword_lab.encoders.driven import text_tower
 from outword_lab.learning import no_tower
 from outword_lab.learning.captions import encode_captions, read_captions
 from outword_lab.learning.no_loss import no_loss
@@ -89,7 +90,7 @@ def test_captions_of_one_photo_do_not_say_no_to_it(captions, tmp_path):
     encoder = get_encoder("world-s")
     pairs = encode_captions(encoder, read_captions(captions))
     said = {(int(photo), text) for photo, text in zip(pairs.photos, pairs.texts, strict=True)}
-    batches = no_tower._Batches(encoder, encoder.text_tower(), pairs, 7)
+    batches = no_tower._Batches(encoder, text_tower(encoder), pairs, 7)
     (batch,) = batches.epoch([0, 0])
     order = np.random.default_rng([0, 0]).permutation(7)
     expected = [[(int(pairs.photos[i]), pairs.texts[j]) in said for j in order] for i in order]

@@ -16,23 +16,26 @@ from helpers.tiny import clip_folder, open_clip_folder
 from outword.base.cache import cache_dir
 from outword.detector.fitting import prepare
 from outword.detector.recipe import resolve
-from outword.detectors import DETECTORS, LAPT, CoOp, Need, NegPrompt
+from outword.detectors import DETECTORS, LAPT, CoOp, NegPrompt
 from outword.encoders import get_encoder
 from outword.errors import InputError, OutwordError, ParameterError
 from outword.testing import check_detector
-from outword.vectors.id_images import IdImages, few_shots, read_id_images
+from outword.vectors.id_images import IdImages, read_id_images
+from outword_lab.encoders.driven import text_tower
 from outword_lab.learning import names as in_names
 from outword_lab.learning import prompts as learner
 from outword_lab.learning.methods.prompted import Stage
 from outword_lab.learning.names import Names
+from outword_lab.learning.needs import PROMPTS
 from outword_lab.learning.photos import Crops, crop_box
+from outword_lab.learning.prompting import few_shots
 from outword_lab.learning.prompts import Task, learn, vectors_of
 from outword_lab.world.sets import world_sets
 from outword_lab.world.things import ID_FAMILIES, seen
 
 LABELS = ["hammer", "saw", "cat"]
 QUICK = {"epochs": 2, "context": 3}
-LEARNED = [name for name, kind in DETECTORS.items() if Need.PROMPTS in kind.needs]
+LEARNED = [name for name, kind in DETECTORS.items() if PROMPTS in kind.needs]
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +252,7 @@ def test_crops_depend_on_the_photo_alone():
 
 
 def test_several_names_of_a_label_are_averaged_and_a_prompt_takes_their_place(encoder):
-    tower = encoder.text_tower().to(torch.float64)
+    tower = text_tower(encoder).to(torch.float64)
     context = torch.randn(1, 3, tower.width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     one, two, both = (
         Names(tower, rows, 3).vectors(context)[0] for rows in ([["cat"]], [["dog"]], [["cat", "dog"], ["cow"]])
@@ -259,7 +262,7 @@ def test_several_names_of_a_label_are_averaged_and_a_prompt_takes_their_place(en
 
 
 def test_long_lists_are_read_in_parts_of_similar_length(encoder, monkeypatch):
-    tower = encoder.text_tower().to(torch.float64)
+    tower = text_tower(encoder).to(torch.float64)
     rows = [[name] for name in ("cat", "very small old wooden sailboat", "dog", "tape measure", "saw")]
     context = torch.randn(2, 3, tower.width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     whole = Names(tower, rows, 3).vectors(context)

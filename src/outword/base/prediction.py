@@ -112,7 +112,7 @@ class Prediction:
         path: of the photo, or its place in the list, such as `photos[3]`.
         score: higher means more in-distribution.
         verdict: "in" or "out"; "uncalibrated" where there is no threshold.
-        basis: what the threshold rests on: "calibrated", "reference", "batch" or "formula".
+        basis: what the threshold rests on: "calibrated", "reference", "imagined", "batch" or "formula".
         threshold: the score from which on a photo is in; None where there is none.
         p: the share of unrelated photos that score as high (`outword.maths.reference.p_values`); None if not known.
         label: the nearest label.
@@ -133,7 +133,8 @@ class Prediction:
         default="", metadata=_column(TEXT, '"in" or "out"; "uncalibrated" where there is no threshold.')
     )
     basis: Basis | Literal[""] = field(
-        default="", metadata=_column(TEXT, 'Of the threshold: "calibrated", "reference", "batch" or "formula".')
+        default="",
+        metadata=_column(TEXT, 'Of the threshold: "calibrated", "reference", "imagined", "batch" or "formula".'),
     )
     threshold: float | None = field(
         default=None, metadata=_column(NUMBER, "In from this score on; null if there is none.")
@@ -164,7 +165,7 @@ class Prediction:
     @property
     def fits(self) -> str:
         """What p says, in plain words; "" where there is none."""
-        return in_words(self.p)
+        return in_words(self.p, self.basis)
 
     @property
     def why(self) -> str:
@@ -227,15 +228,19 @@ def with_kind(label: str, kind: str) -> str:
     return f"{label} ({kind})" if kind else label
 
 
-def in_words(p: float | None) -> str:
-    """What a p-value says, rounded down; "" for None.
+def in_words(p: float | None, basis: Basis | Literal[""] = "") -> str:
+    """What a p-value says, rounded down; "" for None. Where the basis is imagined photos, p counts such photos.
 
     >>> in_words(0.008)
     'fits better than 99.2 % of unrelated photos'
+    >>> in_words(0.5, "imagined")
+    'fits better than 50 % of imagined unrelated photos'
     >>> [in_words(p).split()[3] for p in (1.0, 0.5, 0.04, 1 / 2001, 1e-6)]
     ['0', '50', '96', '99.95', '99.99']
     """
     if p is None:
         return ""
     share = math.floor(10_000 * (1 - p) + 1e-6) / 100
-    return f"fits better than {share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0") + " % of unrelated photos"
+    better = f"{share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0")
+    others = "imagined unrelated photos" if basis == "imagined" else "unrelated photos"
+    return f"fits better than {better} % of {others}"

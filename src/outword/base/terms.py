@@ -6,9 +6,11 @@ from typing import Final, Literal, NewType, cast, get_args
 
 Side = Literal["in", "out"]  # of a threshold
 VerdictName = Literal["in", "out", "uncalibrated"]  # "uncalibrated" where there is no threshold
-Basis = Literal["calibrated", "reference", "batch", "formula"]  # what a threshold rests on; "formula": on no photos
+# What a threshold rests on; "imagined": on photos that were imagined from names, "formula": on no photos at all
+Basis = Literal["calibrated", "reference", "imagined", "batch", "formula"]
 Familiarity = Literal["known", "through", "head noun only", "unknown"]  # how an encoder knows a label, best first
 Flag = NewType("Flag", str)  # the same with the broader name: "through bird"
+OddsWord = Literal["good", "fair", "poor", "not seen"]  # how many photos of a label will be in
 
 IN: Final = "in"
 OUT: Final = "out"

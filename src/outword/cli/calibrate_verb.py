@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.terms import IN, OUT
 from outword.base.wording import be, counted
 from outword.cli.options import column_option, load_options, with_file, words_option
 from outword.cli.progress import Progress, note_order, say, show, warn
@@ -112,7 +113,7 @@ def _sources(
     detector: Detector, photos: Sequence[str], others: Sequence[str], marks: str | None, column: str | None
 ) -> tuple[Source, Source | None]:
     """The photos of the classes, and those of other things, if any: by what was named, or by marks."""
-    from outword.scoring.marks import IN, OUT, find_marked, read_marks
+    from outword.scoring.marks import find_marked, read_marks
     from outword.scoring.stream import open_source
     from outword.vectors.source import find_names
 

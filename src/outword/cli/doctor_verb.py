@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from outword.base.wording import a_few
+from outword.base.wording import a_few, be
 from outword.cli.choices import Named
-from outword.cli.progress import print_table, say, show
+from outword.cli.progress import print_table, say, show, warn
 
 
 @click.command("doctor")
@@ -58,6 +58,10 @@ def _print(found: dict[str, Any]) -> None:
         show(f"{part}: {line}")
     checked = found["encoder"]
     show(f"encoder: {_wrong(checked, checked['name']) or _checked(checked)}")
+    if "sight" in checked:
+        show(f"sight: {_wrong(checked['sight']) or _sight(checked['sight'])}")
+        if checked["sight"].get("far_off"):
+            warn(f"WARNING: {_far_off(checked['sight'])}")
 
 
 def _wrong(part: Any, of: str = "") -> str:
@@ -99,3 +103,23 @@ def _checked(found: dict[str, Any]) -> str:
     taken = [f"{photo} is taken for {name}" for photo, name in found["wrong"].items()]
     wrong = a_few(taken, between="; ")
     return f"{found['setting']}: {found['told']}{f' ({wrong})' * bool(wrong)}, {found['seconds']:.1f} s"
+
+
+def _sight(found: dict[str, Any]) -> str:
+    """How the encoder sees the demo photos, and the constants that are used for it."""
+    if found["measured"] is None:
+        return "not measured: it knows too few names of things"
+    told = f"{_numbers(found['measured'])} measured on the demo photos"
+    return told if found["constants"] is None else f"{told}; {_numbers(found['constants'])} are used"
+
+
+def _numbers(sight: dict[str, float]) -> str:
+    return f"gain {sight['gain']:.2g}, noise {sight['noise']:.2g}, level {sight['level']:.3g}"
+
+
+def _far_off(found: dict[str, Any]) -> str:
+    names = " and ".join(found["far_off"])
+    return (
+        f"{names} measured on the demo photos {be(len(found['far_off']))} far from what is used: are weights and "
+        "preprocessing right? If they are, make a reference (outword reference) or calibrate"
+    )

@@ -16,11 +16,13 @@ from outword.cli.fit_verb import check_either, fit_plainly
 from outword.cli.options import (
     column_option,
     engine_options,
+    fixed_option,
     judge_options,
     label_column_option,
     labels_option,
     raw_csv_option,
     with_file,
+    with_refining,
     without_encoder,
     words_option,
 )
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 @raw_csv_option
 @column_option
 @words_option
+@fixed_option
 @engine_options
 @judge_options
 def command(
@@ -62,6 +65,7 @@ def command(
     output: str,
     raw_csv: bool,
     words_per_image: str | None,
+    fixed_threshold: bool,
     options: Mapping[str, Any],
     engine: Mapping[str, Any],
     **given: Any,
@@ -89,10 +93,11 @@ def command(
     def judge(place: Path) -> Detector:
         """The detector, once all else is checked and the folder is ours."""
         if detector:
-            return _checked(with_file(load(detector, **options), words_per_image), detector)
-        made = with_file(_made(place, names, str(labels), options), words_per_image)
+            loaded = with_refining(load(detector, **options), fixed=fixed_threshold)
+            return _checked(with_file(loaded, words_per_image), detector)
+        made = with_refining(_made(place, names, str(labels), options), fixed=fixed_threshold)
         progress.restart()
-        return made
+        return with_file(made, words_per_image)
 
     with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
         given |= engine

@@ -27,7 +27,7 @@ from outword.cli.options import (
     read_setting,
     without_encoder,
 )
-from outword.cli.progress import Progress, say, show
+from outword.cli.progress import Progress, say, show, warn
 from outword.errors import InputError, ParameterError
 from outword.words.label_lists import STDIN
 
@@ -35,6 +35,10 @@ MINER = "miner."  # what the parameters of the miner begin with
 NAMED = 20  # labels that something is said of
 SHOWN = 8  # labels that a line names
 EXAMPLE = '"cat, dog"'  # of labels
+WHAT_TO_DO = (
+    "what helps: another name for the label or names of its kinds (lamp > desk lamp | street lamp), a larger encoder, "
+    "or some photos of it (outword calibrate, outword tune)"
+)
 WEAK: dict[Familiarity, str] = {
     "through": "known through a broader word only",
     "head noun only": "known by the last word only",
@@ -151,14 +155,15 @@ def command(
     detector.save(target)
     if replaces:
         say(f"{target}: the detector that was there is replaced")
-    if learned := detector.card.learned:
-        say(_learned(learned))
+    if detector.card.learned and (learning := detector.scorer.describe_learning(detector.card.learned)):
+        say(learning)
     if Need.LABELS in detector.scorer.wants():
         tell(detector, labels)
     for name, used in detector.scorer.in_use().items():
         if used != (set_to := detector.scorer.params()[name]):
             say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
     counts = {"labels": len(names), "wild": len(detector.wild), "in_use": detector.scorer.in_use()}
+    counts["odds"] = [{"label": one.label, "share": one.share, "word": one.word} for one in detector.odds]
     show(json.dumps({"path": target, **counts, **detector.card.as_json()}) if as_json else target)
 
 
@@ -185,17 +190,6 @@ def _stem(labels: str) -> str:
     return str(Path(labels).with_suffix("")) if os.path.isfile(labels) else "labels"  # noqa: PTH113
 
 
-def _learned(facts: Mapping[str, Any]) -> str:
-    """What prompts were learned from."""
-    if facts["moved"]:
-        return "the prompts were learned for other labels: what was measured of them does not hold for these"
-    loss = ", ".join(f"{loss:.3f}" for loss in facts["losses"] if loss is not None)
-    told = f"learned from {facts['photos']:,} photos ({facts['shots']} of a label at most)"
-    told += f", {facts['words']:,} words" if facts["words"] else ""
-    told += f", {facts['photos_of_words']:,} photos of words" if facts["photos_of_words"] else ""
-    return f"{told}; loss {loss}" if loss else told
-
-
 def fit_plainly(
     labels: str, names: Mapping[str, Label], options: Mapping[str, Any], *, in_short: bool = False
 ) -> Detector:
@@ -212,6 +206,7 @@ def fit_plainly(
     say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card.encoder.name}, {made.method})")
     if in_short:
         _tell_coverage(made, labels, in_short=True)
+        _tell_odds(made, in_short=True)
     else:
         tell(made, labels)
     return made
@@ -293,15 +288,18 @@ def tell(detector: Detector, labels: str) -> None:
     _tell_coverage(detector, labels)
     if detector.card.kinds == "auto" and mostly_unknown(detector.coverage):
         say("labels stand for themselves, without kinds, since half of them or more are not known as such")
-    if detector.cut:
+    _tell_odds(detector)
+    if detector.basis == "imagined":
+        say(_expected_if_imagined(detector))
+    elif detector.cut:
         say(_expected(detector))
     elif detector.threshold is None:
         say(f"{detector.method} has no threshold yet: outword calibrate DETECTOR PHOTOS, with photos of your classes")
     else:
         name = detector.card.encoder.name
         say(
-            f"no reference for {name}: 100 photos or more that are scored tell the cut, for fewer it is a formula's "
-            f'("outword reference PHOTOS --encoder {name}" makes a reference)'
+            f"no reference for {name}: the threshold is a formula's, and 100 photos or more that are scored give a "
+            f'better one ("outword reference PHOTOS --encoder {name}" makes a reference)'
         )
 
 
@@ -335,6 +333,30 @@ def _expected(detector: Detector) -> str:
         return f"{told}; how many of yours are in is not known ({detector.how_cut})"
     whose = f", unknown for {', '.join(unknown[:3])}" if unknown else ""
     return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {detector.how_cut})"
+
+
+def _tell_odds(detector: Detector, *, in_short: bool = False) -> None:
+    """Say what to expect of each label; in short of the weak ones alone. What is weak is a warning."""
+    weak = [one for one in detector.odds if one.is_weak]
+    fine = [one for one in detector.odds if not one.is_weak]
+    for one in fine[:NAMED] if not in_short else ():
+        say(str(one))
+    if len(fine) > NAMED and not in_short:
+        say(f"and {len(fine) - NAMED:,} more labels, fair or good")
+    for one in weak[:NAMED]:
+        warn(f"WARNING: {one}")
+    if len(weak) > NAMED:
+        warn(f"WARNING: and {len(weak) - NAMED:,} more labels that are poor or not seen")
+    if weak:
+        warn(WHAT_TO_DO)
+
+
+def _expected_if_imagined(detector: Detector) -> str:
+    """What a threshold from imagined photos is expected to do."""
+    assert detector.cut is not None and detector.cut.fpr is not None
+    inside = 100 * sum(one.share for one in detector.odds) / len(detector.odds)
+    told = f"expected: about {inside:.0f} % of your photos in, {100 * (1 - detector.cut.fpr):.0f} % of others out"
+    return f"{told} ({detector.how_cut}; docs/clip.md shows how far that holds)"
 
 
 def _tell_coverage(detector: Detector, labels: str, *, in_short: bool = False) -> None:

@@ -86,6 +86,13 @@ _RUNTIME: dict[str, Option] = {
 }
 
 
+fixed_option = click.option(
+    "--fixed-threshold",
+    is_flag=True,
+    help="Judge by the detector's own threshold; do not refine it by the photos that are scored.",
+)
+
+
 def _together(into: str, **options: Option) -> Option:
     """Options by name; the verb gets those that were given as one mapping, `into`, which cannot be changed."""
 
@@ -143,6 +150,11 @@ def read_setting(option: str, text: str, example: str) -> tuple[str, Any]:
         return name, parse_json(value)
     except ValueError:
         return name, value
+
+
+def with_refining(detector: Detector, *, fixed: bool) -> Detector:
+    """The detector, with a threshold that stays as it is where `--fixed-threshold` was given."""
+    return detector.fixed() if fixed else detector
 
 
 def with_file(detector: Detector, path: str | None) -> Detector:

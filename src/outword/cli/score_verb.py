@@ -14,12 +14,14 @@ from outword.cli.fit_verb import find_judge, split_detector
 from outword.cli.options import (
     column_option,
     engine_options,
+    fixed_option,
     judge_options,
     label_column_option,
     labels_option,
     raw_csv_option,
     verbose_option,
     with_file,
+    with_refining,
     words_option,
 )
 from outword.cli.progress import Progress, TerminalRows, note_order, say
@@ -45,6 +47,7 @@ from outword.errors import ImageError, InputError
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read (exit 1).")
 @column_option
 @words_option
+@fixed_option
 @verbose_option
 @engine_options
 @judge_options
@@ -55,6 +58,7 @@ def command(
     output: str | None,
     strict: bool,
     words_per_image: str | None,
+    fixed_threshold: bool,
     verbose: bool,
     options: Mapping[str, Any],
     engine: Mapping[str, Any],
@@ -66,8 +70,8 @@ def command(
     URLs of any of these, such as s3://bucket/photos/. A store of "outword embed" is scored without encoding anything.
 
     Higher scores mean more in-distribution; p is the share of unrelated photos that score as high. An image that cannot
-    be read is a row with an error, and the run goes on. Where nothing tells where to cut, 100 photos or more do so
-    themselves, and basis is "batch".
+    be read is a row with an error, and the run goes on. For an encoder without a reference the threshold is from photos
+    imagined from names, and up to 200 of PATHS refine it: basis is "imagined" (docs/imagined.md).
 
     Exits with 0 if photos were scored, also if some of them are rows with an error; with 1, after the rows are written,
     if no images were found, if none of them could be read, or if there is nothing at one of PATHS, and at the first
@@ -87,7 +91,7 @@ def command(
     if not paths:
         raise InputError("score needs PATHS, what to score", hint="name photos, or a folder of them")
     judge, here = find_judge(detector, labels, label_column, options)
-    found = with_file(judge, words_per_image)
+    found = with_refining(with_file(judge, words_per_image), fixed=fixed_threshold)
     note_order(found)
     if verbose:
         say(found.encoder.setting)

@@ -14,7 +14,14 @@ import click
 from outword.base.ending import GRACE, allow
 from outword.base.extras import require
 from outword.cli.fit_verb import check_detector, check_either, fit_plainly
-from outword.cli.options import judge_options, labels_option, own_column_option, read_setting
+from outword.cli.options import (
+    fixed_option,
+    judge_options,
+    labels_option,
+    own_column_option,
+    read_setting,
+    with_refining,
+)
 from outword.cli.progress import say, show
 from outword.errors import InputError, ParameterError
 from outword.serve.limits import Limits
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     help="Change a limit, e.g. images=16; docs/serving.md lists them. May be repeated.",
 )
+@fixed_option
 @judge_options
 def command(
     detector: str | None,
@@ -51,6 +59,7 @@ def command(
     token: str | None,
     insecure: bool,
     limits: tuple[str, ...],
+    fixed_threshold: bool,
     options: Mapping[str, Any],
 ) -> None:
     """Serve DETECTOR over HTTP, with a page for the browser; prints the address.
@@ -73,7 +82,8 @@ def command(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with server.bind(host, port) as bound:  # before the long work: that the port is in use is said at once
-        found = _warm(load(detector, **options) if detector else fit_plainly(str(labels), names, options))
+        made = load(detector, **options) if detector else fit_plainly(str(labels), names, options)
+        found = _warm(with_refining(made, fixed=fixed_threshold))
         allow(math.ceil(chosen.patience) + GRACE)
         app = create_app(found, chosen, token, local=server.is_local(host))
         server.Server(app, chosen, ready=lambda: show(server.address(bound))).run(sockets=[bound])

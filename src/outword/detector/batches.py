@@ -1,4 +1,4 @@
-"""Photos that are to be judged, as their own reference: what a look at some of them finds, and what is said of it."""
+"""What the photos that are asked about say of the threshold: they refine an imagined one, or stand for a reference."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import sha256_bytes
+from outword.base.records import read_record
 from outword.base.reports import Report, quiet
 from outword.base.wording import counted
 from outword.detector.artifact import finite
 from outword.detector.cuts import FEWEST, UNRELATED, can_be_cut, cut_by_batch, with_cut
+from outword.detector.imagining import cut_by_imagining, refined_sight
 from outword.encoders import Encoder
 from outword.encoders.base import Vectors
 from outword.encoders.reading import read_photos
+from outword.maths.imagined import Sight
 from outword.maths.thresholds import Threshold, read_threshold
 from outword.photos.decode import ImageLike
 from outword.vectors.reader import encoded
@@ -25,7 +28,8 @@ from outword.vectors.reader import encoded
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
-MOST = 2000  # photos that are looked at
+MOST = 2000  # photos that stand for a reference
+REFINING = 200  # photos that refine an imagined threshold; docs/clip.md has what 1, 5, 20 and 200 bring
 # The cut was right in batches of which up to 56 % showed the classes, and too high for long lists at 65 %
 # (docs/scale.md). Of a batch with a hundredth of its photos in the classes, most of what gets in is something else.
 NEARLY_ALL, NEARLY_NONE = 0.6, 0.01
@@ -37,15 +41,21 @@ class Batch:
     """What a look at photos found."""
 
     n_photos: int  # that were looked at
-    like: float  # the share of them that is named like a label
+    like: float = 0.0  # the share of them that is named like a label
     cut: Threshold | None = None  # None where they, or those that look like no label, are too few
+    sight: Sight | None = None  # how the encoder sees, where they refine an imagined threshold
 
     def applied(self, detector: Detector) -> Detector:
-        """The detector with the cut, if one was found."""
+        """The detector with what was found, if anything."""
+        if self.sight is not None:
+            return cut_by_imagining(detector, self.sight, self.n_photos)
         return with_cut(detector, self.cut) if self.cut else detector
 
     def told(self, encoder: str) -> str:
         """What was found, in words."""
+        if self.sight is not None:
+            refined = ", refined by these" if self.n_photos else ""
+            return f"no reference for {encoder}: the threshold is from photos imagined from names{refined}"
         if self.cut:
             share, rest = self.cut.target_fpr or 0.0, self.cut.n_reference
             which = f"{rest:,} of these photos that look like none of your classes"
@@ -71,7 +81,8 @@ class Batch:
     def table(self) -> dict[str, Any]:
         """The same as JSON can have it."""
         cut = finite(asdict(self.cut)) if self.cut else None
-        return {"n_photos": self.n_photos, "like": self.like, "cut": cut}
+        table = {"n_photos": self.n_photos, "like": self.like, "cut": cut}
+        return table if self.sight is None else {**table, "sight": asdict(self.sight)}
 
 
 def read_batch(table: Mapping[str, Any]) -> Batch:
@@ -82,16 +93,34 @@ def read_batch(table: Mapping[str, Any]) -> Batch:
     n_photos, like = table["n_photos"], table["like"]
     if type(n_photos) is not int or n_photos < 0 or not 0 <= float(like) <= 1:
         raise ValueError(f"n_photos and like must be a number of photos and a share, got {n_photos} and {like}")
-    return Batch(n_photos, float(like), None if table["cut"] is None else read_threshold(table["cut"]))
+    cut = None if table["cut"] is None else read_threshold(table["cut"])
+    sight = read_record(Sight, table["sight"], "sight", "outword score --help") if "sight" in table else None
+    return Batch(n_photos, float(like), cut, sight)
 
 
 def is_wanted(detector: Detector) -> bool:
-    """Whether the photos themselves are all that can tell where to cut."""
-    return detector.basis == "formula" and detector.vocabulary is not None and can_be_cut(detector)
+    """Whether the photos that are asked about move the threshold."""
+    if not detector.refines:
+        return False
+    return is_refined(detector) or (
+        detector.basis == "formula" and detector.vocabulary is not None and can_be_cut(detector)
+    )
+
+
+def is_refined(detector: Detector) -> bool:
+    """Whether photos refine the threshold, from the first one on; else they stand for a reference, if they are many."""
+    return detector.basis == "imagined"
+
+
+def most_wanted(detector: Detector) -> int:
+    """How many photos are looked at."""
+    return REFINING if is_refined(detector) else MOST
 
 
 def look(detector: Detector, vectors: NDArray[np.floating]) -> Batch:
     """What photos (n, dim) find out about themselves."""
+    if is_refined(detector):
+        return Batch(len(vectors), sight=refined_sight(detector, vectors))
     if len(vectors) < FEWEST:
         return Batch(len(vectors), 0.0)
     cut, like = cut_by_batch(detector, vectors)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from outword.base.files import PathLike
+from outword.base.odds import Odds
 from outword.base.reports import Report, quiet
 from outword.base.terms import UNCALIBRATED, Basis, Flag, is_known
 from outword.base.wording import counted
@@ -56,6 +57,7 @@ class Detector:
         encoder_override: whether the encoder was named anew when the detector was loaded.
         by_hand: what somebody handed over for the method, by what it is (`with_words`); it is not saved.
         by_whole_method: whether its whole method scores also where no threshold from photos is known: to find one.
+        refines: whether the photos that are asked about may refine the threshold (`Detector.fixed`).
         memo: what the method keeps from one request to the next.
     """
 
@@ -71,6 +73,7 @@ class Detector:
     encoder_override: bool = False
     by_hand: Mapping[Need, Any] = field(default_factory=dict)
     by_whole_method: bool = False
+    refines: bool = True
     memo: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -108,6 +111,11 @@ class Detector:
         return self.card.coverage
 
     @property
+    def odds(self) -> tuple[Odds, ...]:
+        """Which share of each label's photos will be in, as far as that is known for the threshold in use."""
+        return () if self.basis == "calibrated" else self.thresholds.odds
+
+    @property
     def fingerprint(self) -> str:
         """sha256 of all that the detector is, its threshold included."""
         return artifact.fingerprint(saved_form(self))
@@ -124,17 +132,17 @@ class Detector:
 
     @property
     def cut(self) -> Threshold | None:
-        """The threshold from photos: the calibrated one, else that of the reference or the batch; None without any."""
+        """The calibrated threshold, else that of a reference, of imagined photos or of the batch; None without any."""
         return self.thresholds.chosen
 
     @property
     def basis(self) -> Basis:
-        """What the threshold rests on: "calibrated", "reference", "batch", or "formula" where no photos were seen."""
+        """What the threshold rests on: "calibrated", "reference", "imagined", "batch", or "formula"."""
         return self.thresholds.basis
 
     @property
     def threshold(self) -> float | None:
-        """The score from which a verdict is `in`: from photos, else the method's own, if it has one."""
+        """The score from which a verdict is `in`: that of `cut`, else the method's own, if it has one."""
         return self.cut.value if self.cut else self.in_force.default_threshold_
 
     @property
@@ -185,10 +193,14 @@ class Detector:
         """A record for each photo, or for a single one: verdict, label, kind, p, score, what it looks like, and why.
 
         A photo that cannot be read is a record with an error. `predict(photos).to_pandas()` is a table of them,
-        `to_csv(path)` a file, and a notebook shows them with thumbnails. Where nothing tells where to cut, as there is
-        no reference, 100 photos or more do so themselves: `basis` is "batch".
+        `to_csv(path)` a file, and a notebook shows them with thumbnails. An imagined threshold is refined by these
+        photos, and by no others (docs/imagined.md); `fixed()` keeps it as it is.
         """
         return predict(self, photos)
+
+    def fixed(self) -> Detector:
+        """The same detector with a threshold that no photos refine: verdicts do not depend on what else is asked."""
+        return replace(self, refines=False)
 
     def explain(self, image: ImageLike, top: int = 5) -> Explanation:
         """Verdict, nearest labels with their share, and the wild words that fired.

@@ -17,6 +17,7 @@ from outword.base.terms import Flag
 from outword.detector.card import Card, CorpusCard, EncoderCard, IdImagesCard, MethodCard, MinerCard
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
+from outword.detector.imagining import cut_by_imagining, find_sight, with_odds
 from outword.detector.inputs import missing_inputs
 from outword.detector.positives import Competitors, Positives, label_coverage, make_positives, make_wild, row_sentences
 from outword.detector.recipe import Recipe, default_method, resolve, resolve_card
@@ -76,7 +77,10 @@ class Prepared:
                 f"fpr is for a cut from a reference, and {whose} has none, got {fpr}",
                 hint=f'make one from ordinary photos: "outword reference PHOTOS --encoder {encoder.name}"',
             )
-        return detector if reference is None else cut_by_reference(detector, reference, fpr)
+        if reference is not None:
+            return cut_by_reference(detector, reference, fpr)
+        sight = find_sight(detector, encoder)
+        return detector if sight is None else with_odds(cut_by_imagining(detector, sight))
 
 
 def fit(
@@ -150,7 +154,8 @@ def relabel(detector: Detector, labels: Given, report: Report = quiet) -> Detect
         raise InputError(f"{detector.method} cannot be made for other labels: {why}", hint='make it with "outword fit"')
     recipe = resolve_card(detector.card, detector.encoder)
     learned_by = detector if detector.scorer.kept_ else None
-    return prepare(recipe, labels, learned_by=learned_by, report=report).finish(detector.card.fpr, report)
+    made = prepare(recipe, labels, learned_by=learned_by, report=report).finish(detector.card.fpr, report)
+    return replace(made, refines=detector.refines)
 
 
 def prepare(

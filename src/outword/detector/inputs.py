@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from outword.base.files import PathLike
 from outword.detector.recipe import Recipe
-from outword.encoders.offers import not_offered
+from outword.encoders import Encoder
 from outword.errors import InputError, OutwordError, ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
 from outword.maths.methods.needs import by_hand, from_pixels
@@ -42,6 +42,14 @@ def check_handed(detector: Detector) -> None:
     wants = detector.in_force.wants()
     if by_hand(wants) and (lack := not_handed(detector.method, wants, detector.by_hand)):
         raise lack
+
+
+def not_offered(method: str, asks: Iterable[Need], encoder: Encoder, without: str = "") -> InputError | None:
+    """What a method asks of the encoder, and does not get; `without` says how the method can do without it."""
+    for need in asks:
+        if not need.is_offered(encoder):
+            return InputError(need.lack.format(method=method, encoder=encoder.name), hint=without or need.hint)
+    return None
 
 
 def missing_inputs(recipe: Recipe, id_images: object = None, stray: InputError | None = None) -> OutwordError | None:

@@ -211,6 +211,21 @@ def judge_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Said]:
         yield _said(*one)
 
 
+def judged_anew(detector: Detector, records: Sequence[Prediction]) -> list[Prediction]:
+    """The records of photos as a detector with another threshold has them: scores are the same."""
+    threshold, known = detector.threshold, detector.thresholds
+    found = []
+    for record in records:
+        if record.score is None:
+            found.append(record)
+            continue
+        p_values = known.p_values([record.score])
+        p = None if p_values is None else float(p_values[0])
+        verdict = side(record.score, threshold)
+        found.append(replace(record, verdict=verdict, basis=detector.basis, threshold=threshold, p=p))
+    return found
+
+
 def with_twins(said: Said, twins: Twins) -> list[Prediction]:
     """What is said of the photos of a chunk, with a note on those that look the same as one before them."""
     chunk, records = said

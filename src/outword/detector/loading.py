@@ -13,19 +13,21 @@ import numpy as np
 from outword.base import lab
 from outword.base.checks import number
 from outword.base.files import PathLike
+from outword.base.odds import Odds
 from outword.base.records import read_record
 from outword.base.terms import read_flag
 from outword.detector import artifact
 from outword.detector.card import Card, EncoderCard
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.recipe import checked_params
-from outword.detector.saving import ALIKE, FITTED_ON, REFERENCE, VOCABULARY
+from outword.detector.saving import ALIKE, FITTED_ON, IMAGINED, REFERENCE, VOCABULARY
 from outword.detector.thresholds import estimated_thresholds
 from outword.encoders import Precision, get_encoder
 from outword.encoders.names import canonical, named_now, parse
-from outword.encoders.offers import versions
 from outword.errors import ArtifactError, OutwordError
+from outword.maths.imagined import Sight
 from outword.maths.methods import DETECTORS, VectorDetector
+from outword.maths.methods.needs import versions
 from outword.maths.numerics import Array, all_finite
 from outword.maths.thresholds import Threshold, read_threshold
 from outword.vectors.same_photo import Hashes
@@ -73,10 +75,16 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
     options: dict[str, Any] = {**card.encoder.options, **runtime}
     vectors = _method(path, saved, card)
     calibration, cut = (_threshold(saved.card[key]) for key in ("calibration", "cut"))
-    by_batch = cut is not None and cut.basis == "batch"
-    if (cut is None) != (REFERENCE not in saved.arrays) and not by_batch:
-        raise ValueError(f"a cut and {REFERENCE} come together")
+    basis = "" if cut is None else cut.basis
+    by_batch = basis == "batch"
+    for name in (REFERENCE, IMAGINED):
+        belongs = basis == name.removesuffix("_scores")
+        if belongs != (name in saved.arrays) and not by_batch:
+            raise ValueError(f"a cut and {name} come together")
     known, alike = (None if by_batch else _scores(saved, name) for name in (REFERENCE, ALIKE))  # some kept a batch's
+    estimated = estimated_thresholds(cut, known, alike, calibration)
+    imagined = _scores(saved, IMAGINED)
+    thresholds = replace(estimated, imagined_scores=imagined, sight=_sight(saved, cut), odds=_odds(saved))
     return Detector(
         scorer=vectors,
         labels=saved.labels,
@@ -84,7 +92,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         wild=saved.wild,
         card=card,
         find_encoder=cache(partial(get_encoder, used, **options)),
-        thresholds=estimated_thresholds(cut, known, alike, calibration),
+        thresholds=thresholds,
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
         fitted_on=_fitted_on(saved, card),
         encoder_override=encoder is not None,
@@ -93,6 +101,24 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
 
 def _threshold(stored: Any) -> Threshold | None:
     return None if stored is None else read_threshold(stored)
+
+
+def _sight(saved: artifact.Saved, cut: Threshold | None) -> Sight | None:
+    """How the encoder sees, which an imagined cut comes with."""
+    stored = saved.card.get("sight")
+    if (stored is None) != (cut is None or cut.basis != "imagined"):
+        raise ValueError("an imagined cut and a sight come together")
+    return None if stored is None else read_record(Sight, stored, "sight", "outword fit")
+
+
+def _odds(saved: artifact.Saved) -> tuple[Odds, ...]:
+    """The odds of the labels, of all or of none."""
+    stored = saved.card.get("odds")
+    if stored is None:
+        return ()
+    if list(stored) != saved.labels or not all(0 <= share <= 1 for share in stored.values()):
+        raise ValueError("odds must be a share between 0 and 1 for each label")
+    return tuple(Odds(label, float(share)) for label, share in stored.items())
 
 
 def _encoder_name(path: PathLike, made: EncoderCard) -> str:
@@ -117,12 +143,12 @@ def _method(path: PathLike, saved: artifact.Saved, card: Card) -> VectorDetector
         )
     kind = DETECTORS[name]
     checked_params(name, kind, parameters, {}, "outword list methods --long")
-    others = {FITTED_ON, REFERENCE, ALIKE, VOCABULARY}
+    others = {FITTED_ON, REFERENCE, ALIKE, IMAGINED, VOCABULARY}
     arrays = {key: array for key, array in saved.arrays.items() if key not in others}
     vectors = kind(**parameters).restore(arrays)
     _check_kept(arrays, vectors, name)
     for need in vectors.wants():
-        if any(getattr(card.encoder, offer) != how for offer, how in versions([need.offer]).items()):
+        if any(getattr(card.encoder, offer) != how for offer, how in versions([need]).items()):
             raise ArtifactError(f"{path} was made for other {need.value} than those of today", hint="fit it again")
     if not _agree(vectors, saved, card):
         raise ArtifactError(f"{path} has vectors and names of different number", hint="fit it again")

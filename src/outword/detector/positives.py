@@ -19,7 +19,7 @@ from outword.maths.methods import DETECTORS, Need
 from outword.vectors.names import are_known, name_vectors, rival_names
 from outword.vectors.names import coverage as coverage_of
 from outword.vectors.wild import encode_words, mine
-from outword.words.corpora import is_named
+from outword.words.corpora import THINGS, is_named
 from outword.words.forms import fold
 from outword.words.kinds import Kinds, Meaning, are_above, are_below, are_named, is_kind, understand
 from outword.words.labels import Label
@@ -127,10 +127,15 @@ def make_wild(recipe: Recipe, positives: Positives, report: Report = quiet) -> C
 
     Words that equal a label or are phrases about one are, and where labels have kinds, words that are kinds of one.
     For a method that says so (`VectorDetector.rivals`) the names of what photos can show that are no kin of a label
-    come first, and mined words fill up to as many as were mined; a word list of the user's is taken as it is.
+    come first, and mined words fill up to as many as were mined. From the corpus of these names nothing is mined, and
+    a word list of the user's is taken as it is.
     """
     if recipe.corpus is None:
         return Competitors([], None)
+    if recipe.corpus.name == THINGS and DETECTORS[recipe.method].rivals:
+        rivals = _rivals(recipe, positives)
+        vectors = name_vectors(recipe.encoder, recipe.prompts, rivals, report).astype(np.float16)
+        return Competitors(rivals, vectors, (), recipe.corpus.fingerprint)
     mined = mine(recipe.encoder, recipe.corpus, recipe.prompts, recipe.make_miner(), positives.vectors, report)
     kept, left_out = _dropped(recipe, positives, mined.words)
     compete = DETECTORS[recipe.method].rivals and is_named(recipe.corpus.name)
@@ -164,13 +169,14 @@ def _dropped(recipe: Recipe, positives: Positives, words: Sequence[str]) -> tupl
 
 def _rivals(recipe: Recipe, positives: Positives) -> list[str]:
     """The names of what photos can show that the encoder knows and that are no kin of a label."""
+    visible = nouns().visible()
     names = rival_names(recipe.encoder)
-    return [name for name, kin in zip(names, kin_of(names, positives.meanings), strict=True) if not kin]
+    kin = kin_of(names, [visible[name] for name in names], positives.meanings)
+    return [name for name, is_kin in zip(names, kin, strict=True) if not is_kin]
 
 
-def kin_of(names: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
-    """Which of `nouns().visible()` are a label's names, or a kind of one, or what a label is a kind of."""
-    senses = nouns().visible()
-    wnids = [nouns().wnid(senses[name]) for name in names]
+def kin_of(names: Sequence[str], senses: Sequence[int], meanings: Sequence[Meaning]) -> list[bool]:
+    """Which names, of these senses, are a label's names, or a kind of one, or what a label is a kind of."""
+    wnids = [nouns().wnid(sense) for sense in senses]
     related = is_kind(names, meanings), are_below(wnids, meanings), are_above(wnids, meanings)
     return [any(of_name) for of_name in zip(*related, strict=True)]

@@ -69,7 +69,8 @@ class Predictions(Sequence[Prediction]):
         some = self[:SHOWN]
         rows = [cells(one) for one in some]
         names = [column.name for column in TABLE_COLUMNS if any(row[column.name] not in (None, "") for row in rows)]
-        pictured = list(zip_longest(thumbnails(some._photos), rows, fillvalue=b""))
+        views = [view for _, view in thumbnails(enumerate(some._photos))]
+        pictured = list(zip_longest(views, rows, fillvalue=b""))
         more = len(self) - len(some)
         values = {"summary": self._summary, "names": names, "rows": pictured, "more": more, "side": SIDE}
         return str(render("detector/predictions.html", **values))
@@ -107,16 +108,16 @@ class Predictions(Sequence[Prediction]):
 def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
     """Judge photos, or a single one; see `Detector.predict`."""
     given = [photos] if is_one(photos) else as_list(photos)
-    records = list(_records(_cut(detector, given), given))
+    records = list(_records(_settled(detector, given), given))
     readable = (None if record.error else photo for record, photo in zip(records, given, strict=True))
     return Predictions(records, sketches(readable))
 
 
-def _cut(detector: Detector, photos: list[ImageLike]) -> Detector:
-    """The detector with a cut from the photos themselves, where nothing else tells one; a warning where it bends."""
-    if len(photos) < FEWEST or not batches.is_wanted(detector):
+def _settled(detector: Detector, photos: list[ImageLike]) -> Detector:
+    """The detector with the threshold that these photos make of it; a warning where they bend it."""
+    if not batches.is_wanted(detector) or (len(photos) < FEWEST and not batches.is_refined(detector)):
         return detector
-    chosen = batches.Smallest[ImageLike](batches.MOST)
+    chosen = batches.Smallest[ImageLike](batches.most_wanted(detector))
     for place, photo in enumerate(photos):
         chosen.add(name_of(photo, place), photo)
     vectors = batches.vectors_of_readable(detector.encoder, [photo for _, photo in chosen.items()])

@@ -14,16 +14,18 @@ from outword.base.checks import unknown
 from outword.base.files import PathLike
 from outword.detector.card import Card
 from outword.encoders import Encoder
-from outword.encoders.offers import versions
 from outword.errors import ParameterError
 from outword.maths.methods import DETECTORS, Need, VectorDetector
-from outword.maths.methods.needs import from_pixels
+from outword.maths.methods.needs import from_pixels, versions
 from outword.maths.mining import MINERS, Miner
-from outword.words.corpora import Corpus, get_corpus
+from outword.vectors.names import rival_names
+from outword.vectors.wild import is_shipped
+from outword.words.corpora import THINGS, Corpus, get_corpus
 from outword.words.kinds import Kinds
 from outword.words.prompts import Prompts, get_prompts
 
 METHOD, PAPERS, CORPUS = "grounded", "debiased", "wordnet"  # the library's own choice, and the paper's method
+FEWEST_RIVALS = 500  # names of things that are enough without mined words (docs/clip.md)
 _KINDS: dict[str, tuple[type, ...]] = {  # what a word of an annotation admits
     "float": (int, float, np.number),
     "int": (int, np.integer),
@@ -74,8 +76,8 @@ class Recipe:
 
     @property
     def offer_versions(self) -> dict[str, str]:
-        """In which way the encoder makes what the method asks of it, by name (`outword.encoders.offers`)."""
-        return versions(need.offer for need in self.wants)
+        """In which way the encoder makes what the method asks of it, by name (`outword.maths.methods.needs`)."""
+        return versions(self.wants)
 
 
 def resolve(
@@ -104,7 +106,10 @@ def resolve(
         scorer = make_detector(method, encoder.temperature, {**scorer.params(), **on_vectors})
     rule = miner or scorer.miner
     mined = make_miner(rule, _seeded(MINERS.get(rule), miner_params or {}, seed))
+    templates = get_prompts(prompts or scorer.prompts or encoder.prompts)
     named = corpus or (CORPUS if scorer.corpus is None else scorer.corpus)
+    if corpus is None and scorer.rivals and rivals_are_enough(encoder, get_corpus(named), templates, mined):
+        named = THINGS
     return Recipe(
         encoder=encoder,
         method=method,
@@ -112,11 +117,16 @@ def resolve(
         miner=rule,
         miner_params=asdict(mined),  # type: ignore[call-overload]
         corpus=get_corpus(named) if named and Need.WILD in scorer.wants() else None,
-        prompts=get_prompts(prompts or scorer.prompts or encoder.prompts),
+        prompts=templates,
         keep_label_words=keep_label_words,
         kinds=_kinds(method, scorer, kinds),
         on_vectors=on_vectors,
     )
+
+
+def rivals_are_enough(encoder: Encoder, corpus: Corpus, prompts: Prompts, miner: Miner) -> bool:
+    """Whether names of things compete by themselves: the mined words would have to be made, and it knows many names."""
+    return not is_shipped(encoder, corpus, prompts, miner) and len(rival_names(encoder)) >= FEWEST_RIVALS
 
 
 def _kinds(method: str, scorer: VectorDetector, kinds: str | None) -> Kinds | Literal["auto"]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from outword.detector.detector import Detector
 
 FITTED_ON, REFERENCE, VOCABULARY = "fitted_on", "reference_scores", "vocabulary"  # arrays that are not the method's
-ALIKE = "alike_scores"  # nor this one
+ALIKE, IMAGINED = "alike_scores", "imagined_scores"  # nor these
 
 
 def saved_form(detector: Detector) -> artifact.Saved:
@@ -24,11 +24,17 @@ def saved_form(detector: Detector) -> artifact.Saved:
         arrays[REFERENCE] = thresholds.reference_scores
     if thresholds.alike_scores is not None:
         arrays[ALIKE] = thresholds.alike_scores
+    if thresholds.imagined_scores is not None:
+        arrays[IMAGINED] = thresholds.imagined_scores
     names: list[str] = []
     if detector.vocabulary is not None:
         arrays[VOCABULARY] = detector.vocabulary.vectors
         names = list(detector.vocabulary.names)
-    cuts = {"calibration": _table(thresholds.calibrated), "cut": _table(thresholds.estimated)}
+    cuts: dict[str, object] = {"calibration": _table(thresholds.calibrated), "cut": _table(thresholds.estimated)}
+    if thresholds.sight is not None:
+        cuts["sight"] = asdict(thresholds.sight)
+    if thresholds.odds:
+        cuts["odds"] = {one.label: one.share for one in thresholds.odds}
     card = {**detector.card.as_json(), **cuts}
     return artifact.Saved(card, arrays, detector.labels, detector.wild, detector.rows, names)
 

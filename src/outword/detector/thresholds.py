@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from outword.base.odds import Odds
 from outword.base.terms import Basis
+from outword.maths.imagined import Sight
 from outword.maths.numerics import Array
 from outword.maths.reference import p_values
 from outword.maths.thresholds import Threshold
@@ -22,12 +24,18 @@ class Thresholds:
         estimated: from photos of other things, those of a reference or those that are judged.
         reference_scores: what photos of a reference score that show none of the labels, sorted, (n,).
         alike_scores: what those score that look like a label and have no name, sorted; they may show one or not.
+        imagined_scores: what imagined unrelated photos score, sorted, where the estimated threshold is imagined.
+        sight: how the encoder sees, where the estimated threshold is imagined.
+        odds: which share of each label's photos the estimated threshold is expected to let in; empty if not known.
     """
 
     calibrated: Threshold | None = None
     estimated: Threshold | None = None
     reference_scores: Array | None = None
     alike_scores: Array | None = None
+    imagined_scores: Array | None = None
+    sight: Sight | None = None
+    odds: tuple[Odds, ...] = ()
 
     @property
     def chosen(self) -> Threshold | None:
@@ -36,7 +44,7 @@ class Thresholds:
 
     @property
     def basis(self) -> Basis:
-        """What the threshold rests on: "calibrated", "reference", "batch", or "formula" where no photos were seen."""
+        """What the threshold rests on: "calibrated", "reference", "imagined", "batch", or "formula"."""
         return self.chosen.basis if self.chosen else "formula"
 
     def describe(self, natural: float | None) -> str:
@@ -57,7 +65,12 @@ class Thresholds:
 
     @property
     def counted_scores(self) -> Array | None:
-        """The scores that p-values count, sorted, (n,); None without a reference."""
+        """The scores that p-values count, sorted, (n,); None without a reference.
+
+        Imagined ones count while the threshold is imagined: p is then a model's (docs/imagined.md).
+        """
+        if self.basis == "imagined":
+            return self.imagined_scores
         if self.reference_scores is None or self.alike_scores is None:
             return self.reference_scores
         return np.sort(np.concatenate([self.reference_scores, self.alike_scores]))

@@ -1,23 +1,25 @@
-"""Small pictures of photos, for notebooks: a file is read when it is shown; of pixels in memory a few are kept."""
+"""Small pictures of photos, for pages and notebooks: a file is read when it is shown; of pixels a few are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from PIL import Image
 
 from outword.base.processors import usable_cpus
-from outword.errors import OutwordError
+from outword.errors import ImageError, OutwordError
 from outword.photos.ahead import decode_ahead
 from outword.photos.decode import ROOM, Blob, ImageLike, thumbnail, with_image
 
-SIDE = 96  # pixels of the long side of a thumbnail
+SIDE = 96  # pixels of the long side of a thumbnail in a notebook
+ON_PAGE = 160  # the same on a page
 SKETCH = 4 * SIDE  # the same, at most, of what is kept of pixels
 LOOKS = ("exif", "transparency")  # what an image is turned and laid on white by; profiles and texts may be large
 Kept: TypeAlias = "ImageLike | None"
+Name = TypeVar("Name")
 
 
 def sketches(photos: Iterable[Kept]) -> Iterator[Kept]:
@@ -33,15 +35,24 @@ def sketches(photos: Iterable[Kept]) -> Iterator[Kept]:
         yield kept
 
 
-def thumbnails(kept: Iterable[Kept]) -> list[bytes]:
-    """JPEG bytes of what `sketches` kept; b"" for a file that is gone, or can be read no more, and for None."""
+def thumbnails(photos: Iterable[tuple[Name, Kept | ImageError]], side: int = SIDE) -> Iterator[tuple[Name, bytes]]:
+    """JPEG bytes of named photos, as `sketches` keeps them, in order; b"" for what cannot be read any more."""
     threads = usable_cpus()
-    views = decode_ahead(kept, _view, workers=threads, ahead=2 * threads)
-    return [b"" if isinstance(view, OutwordError) else view for _, view in views]
+    views = decode_ahead(photos, partial(_view, side), workers=threads, ahead=2 * threads, weigh=_weight_of_named)
+    for (name, _), view in views:
+        yield name, b"" if isinstance(view, OutwordError) else view
 
 
-def _view(photo: Kept) -> bytes:
-    return b"" if photo is None else with_image(photo, partial(thumbnail, side=SIDE), min_side=SIDE)
+def _view(side: int, named: tuple[Name, Kept | ImageError]) -> bytes:
+    _, photo = named
+    if photo is None or isinstance(photo, ImageError):
+        return b""
+    return with_image(photo, partial(thumbnail, side=side), min_side=side)
+
+
+def _weight_of_named(named: tuple[Name, Kept | ImageError]) -> int:
+    _, photo = named
+    return 0 if isinstance(photo, ImageError) else _weight(photo)
 
 
 def _sketch(photo: Kept) -> Kept:

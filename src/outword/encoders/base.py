@@ -17,12 +17,11 @@ from outword.base.terms import Familiarity, familiarity, read_flag
 from outword.encoders.loader import Loader
 from outword.encoders.reading import read_photos
 from outword.errors import InputError, ParameterError
+from outword.maths.imagined import Sight
 from outword.photos.decode import ImageLike
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
-
-    from outword.encoders.torch.text_tower import TextTower
 
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
@@ -65,9 +64,9 @@ class Encoder(ABC):
     feels_batch: bool = False  # whether a vector may round otherwise in another batch, as on a GPU
     side: int = 0  # pixels of a side of what the image tower reads, where that is told
     knows: str = ""  # what alone it knows, in words, if that is little
+    sight: Sight | None = None  # how it sees, measured (`outword.maths.imagined`), where it is of no known family
     own_reference: Path | None = None  # the file of its reference, where the package that brings it has one
-    # what it gives besides vectors, of those in `outword.encoders.offers`
-    offers: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()  # what it gives besides vectors, "patches" and "pixels" (`Need.offer`)
 
     @abstractmethod
     def encode_pixels(self, pixels: Pixels) -> Vectors:
@@ -96,16 +95,6 @@ class Encoder(ABC):
         """
         hint = "encoders that run on torch do; or set epsilon=0 (--set epsilon=0)"
         raise ParameterError(f"{self.name} gives no gradients", hint=hint)
-
-    def text_tower(self) -> TextTower:
-        """The text tower from token embeddings on, frozen, for what learns some of them; it runs on torch."""
-        hint = "the CLIP models of open_clip and transformers can"
-        raise ParameterError(f"{self.name} cannot be driven from token embeddings", hint=hint)
-
-    def encode_no_texts(self, texts: Sequence[str]) -> Vectors:
-        """Texts to unit vectors (n, dim) of a second tower, which says that an image is not of them."""
-        hint = 'a checkpoint of CLIPN, or what "outword train-no" wrote, is an encoder that can: clipn:FILE'
-        raise ParameterError(f"{self.name} cannot say no", hint=hint)
 
     def files(self) -> list[Path]:
         """Its files on this machine, which an encoder of another package may say."""

@@ -6,7 +6,8 @@ docs/imagined.md has the formulas, and where the constants come from.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -26,10 +27,12 @@ OF_A_LABEL = (16, 64)  # of one label, at least and at most
 ALIKE = 0.8  # cosine of centred texts above which an encoder hardly tells two names apart
 TENTH = 10  # the second moment compares the best name with the one at this place
 SAMPLE = 300  # photos of names that gain and noise are found with
-RATIOS: Final = (0.05, 10.0)  # of gain to noise, between which that of the photos is looked for
-STEPS = 12  # of the search, each of which halves the range of log ratios
+_RATIOS: Final = np.geomspace(0.05, 10.0, 28)  # of gain to noise: the table that the ratio of photos is read off
+KEPT = 64  # sights whose photos are kept
+SHIFT = 0.8  # of all photos of a label, in deviations of their scores; chosen on half of ImageNet's classes
 LEVEL_WEIGHT = 2  # photos that the level of a family counts as
 SIGHT_WEIGHT = 100  # photos that its gain and noise count as
+CLIPS, CLIPS_WITHIN = 0.01, 1e-4  # the temperature of CLIPs, whose logit scale is at most 100
 ROWS = 48  # photos whose logits are held at a time
 
 Floats = NDArray[np.float32]
@@ -59,9 +62,27 @@ class Sight:
         number("level", self.level, least=-1e6, hint="CLIP has 18.7")
         number("spread", self.spread, least=0, hint="CLIP has 1.6")
 
+    def at(self, own: float, temperature: float) -> Sight:
+        """The same for logits at another temperature than the encoder's own.
+
+        >>> Sight(0.2, 1.0, 18.0, 1.5).at(0.01, 0.02)
+        Sight(gain=0.2, noise=1.0, level=9.0, spread=0.75)
+        """
+        factor = own / temperature
+        return replace(self, level=factor * self.level, spread=factor * self.spread)
+
 
 FAMILIES: Final = {"clip": Sight(gain=0.2, noise=1.0, level=18.7, spread=1.6)}
 """What is known of families of encoders, with logits at their own temperature; docs/imagined.md has the source."""
+
+
+def family_of(temperature: float) -> Sight | None:
+    """The constants of an encoder's family: CLIP's for a temperature of 0.01, where CLIPs end; else None.
+
+    >>> family_of(0.01).gain, family_of(0.0085)
+    (0.2, None)
+    """
+    return FAMILIES["clip"] if abs(temperature - CLIPS) < CLIPS_WITHIN else None
 
 
 @dataclass(frozen=True)
@@ -94,15 +115,19 @@ def see(logits: ArrayLike) -> Seen:
     if not values.size:
         raise InputError(f"logits must be of one photo at least, got shape {values.shape}", hint="use the constants")
     lead, tenth = _moments(values)
-    return Seen(len(values), float(values.mean(dtype=np.float64)), lead, tenth)
+    return Seen(len(values), _mean(values.mean(axis=1, dtype=np.float64)), lead, tenth)
 
 
 def _moments(logits: NDArray[np.floating]) -> tuple[float, float]:
     place = max(0, logits.shape[1] - TENTH)
     best = logits.max(axis=1)
     tenth = np.partition(logits, place, axis=1)[:, place]
-    lead = best - logits.mean(axis=1)
-    return float(lead.mean(dtype=np.float64)), float((best - tenth).mean(dtype=np.float64))
+    return _mean(best - logits.mean(axis=1)), _mean(best - tenth)
+
+
+def _mean(values: NDArray[np.floating]) -> float:
+    """The mean, the same bits in any order."""
+    return math.fsum(values.tolist()) / len(values)
 
 
 def refined(family: Sight, seen: Seen | None, gain: float, noise: float) -> Sight:
@@ -127,11 +152,16 @@ def refined(family: Sight, seen: Seen | None, gain: float, noise: float) -> Sigh
     share = seen.photos / (seen.photos + LEVEL_WEIGHT)
     weight = seen.photos / (seen.photos + SIGHT_WEIGHT)
     return Sight(
-        gain=family.gain ** (1 - weight) * gain**weight,
-        noise=family.noise ** (1 - weight) * noise**weight,
+        gain=_rounded(family.gain ** (1 - weight) * gain**weight),
+        noise=_rounded(family.noise ** (1 - weight) * noise**weight),
         level=(1 - share) * family.level + share * seen.level,
         spread=family.spread,
     )
+
+
+def _rounded(value: float) -> float:
+    """A number to three digits, so that small requests mostly share a sight but for its level."""
+    return float(f"{value:.3g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +244,7 @@ class Imagination:
         self._shown = len(rows) + places[shown]
         noise = rng.standard_normal((PHOTOS, rows.shape[1]))
         self.photos = self._photos(self._shown, noise, np.arange(PHOTOS), np.arange(PHOTOS), rng)
+        self._relative_masses = lru_cache(KEPT)(self._computed_masses)
         self._apart = self._not_kin(None if kin is None else _pairs(kin, len(places), len(others))[shown])
 
     def _photos(self, rows: Indices, noise: Array, shows: Indices, which: Indices, rng: np.random.Generator) -> Photos:
@@ -250,6 +281,12 @@ class Imagination:
         and their kin do not: much of the world has no name here. A photo of one more label has its own name among the
         labels, and the kin of that does not compete.
         """
+        found = self._relative_masses(sight.gain, sight.noise) + self.photos.levels(sight)[:, None]
+        return Masses(found[:2].reshape(-1, 3), found[2])
+
+    def _computed_masses(self, gain: float, noise: float) -> Array:
+        """The same without the level of each photo, (3, n_photos, 3)."""
+        sight = Sight(gain, noise, 0.0, 0.0)
         n, at = len(self._shown), np.arange(ROWS)
         found = np.empty((3, n, 3))
 
@@ -262,8 +299,7 @@ class Imagination:
             found[2, rows, 2] = np.maximum(nameless[:, 2], own)
 
         parallel_for(work, _runs(n))
-        found += self.photos.levels(sight)[:, None]
-        return Masses(found[:2].reshape(-1, 3), found[2])
+        return found
 
     def label_masses(self, sight: Sight, owners: ArrayLike | None = None) -> Array:
         """The same of photos of each label, (n_labels, n_photos, 3): 16 to 64 each, which show its rows in turn.
@@ -304,30 +340,44 @@ class Imagination:
         return found[0], found[1]
 
     def see(self, images: ArrayLike) -> Seen:
-        """What photos show of the encoder's sight, (n_images, dim)."""
+        """What photos show of the encoder's sight, (n_images, dim), in any order."""
+        return see(self._logits(images))
+
+    def _logits(self, images: ArrayLike) -> Array:
+        """Logits of photos, (n_images, n_texts): those of a photo are the same bits in any company."""
         x = unit_rows(matrix(images, "images", self._texts.shape[1]), "images")
-        return see(x @ self._texts.T / self._temperature)
+        n = len(self._texts)
+        columns = np.zeros((whole_width(n), self._texts.shape[1]))
+        columns[:n] = self._texts
+        return np.asarray(product(x, columns.T)[:, :n] / self._temperature)
 
     def moments(self, seen: Seen) -> tuple[float, float]:
         """The gain and the noise with which imagined photos have the moments that were seen.
 
-        Both moments grow in proportion to gain and noise together, so their quotient hangs on gain / noise alone, and
-        rises with it: it is found by halving. Then the lead says how large both are. Each step takes the same imagined
-        photos, so that no chance comes between two steps.
+        Both moments grow in proportion to gain and noise together, so their quotient depends on gain / noise alone,
+        and rises with it: that ratio is read off a table. Then the lead says how large both are.
         """
-        toward, beside = self.photos.toward[:SAMPLE], self.photos.beside[:SAMPLE]
-        low, high = map(math.log, RATIOS)
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            lead, tenth = _moments(np.float32(math.exp(middle)) * toward + beside)
-            if tenth * seen.lead < seen.tenth * lead:
-                low = middle
-            else:
-                high = middle
-        ratio = math.exp((low + high) / 2)
-        lead, _ = _moments(np.float32(ratio) * toward + beside)
+        leads, quotients = self._by_ratio
+        rising = np.maximum.accumulate(quotients)
+        place = np.log(_RATIOS)
+        ratio = math.exp(float(np.interp(seen.tenth / max(seen.lead, 1e-6), rising, place)))
+        lead = float(np.interp(math.log(ratio), place, leads))
         noise = max(seen.lead, 1e-6) / lead
         return ratio * noise, noise
+
+    @cached_property
+    def _by_ratio(self) -> tuple[Array, Array]:
+        """The lead of imagined photos with noise 1, and the quotient of both moments, for each ratio of the table."""
+        toward, beside = self.photos.toward[:SAMPLE], self.photos.beside[:SAMPLE]
+        found = np.array([_moments(np.float32(ratio) * toward + beside) for ratio in _RATIOS])
+        return found[:, 0], found[:, 1] / found[:, 0]
+
+    def sight_of(self, images: ArrayLike) -> Sight:
+        """How an encoder of no known family sees, from photos of anything, (n_images, dim), two at least."""
+        logits = self._logits(images)
+        seen = see(logits)
+        gain, noise = self.moments(seen)
+        return Sight(gain, noise, seen.level, float(logits.mean(axis=1).std()))
 
     def refined(self, family: Sight, images: ArrayLike) -> Sight:
         """The sight of a family, refined by the photos that are asked about, (n_images, dim); there may be none."""
@@ -351,12 +401,26 @@ def imagined_cut(unrelated: ArrayLike, one_more: ArrayLike) -> float:
 
 
 def odds(scores: ArrayLike, cut: float) -> Array:
-    """The share of each label's imagined photos that are in, (n_labels,).
+    """The share of each label's photos that will be in, (n_labels,), from the scores of its imagined photos.
 
-    >>> odds([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 5.0]], 2.0)
-    array([0.75, 0.25])
+        odds_j = mean over i of Phi((s_ij - cut) / (0.8 sigma)),     sigma^2 = mean over j of the variance of s_ij
+
+    Real photos of a label share something that nobody imagined, so that all of them score higher or lower: a shift
+    with 0.8 of the deviation that photos of one label have. docs/clip.md compares these odds with what was found.
+
+    Args:
+        scores: (n_labels, n_photos), of photos of each label.
+        cut: the score from which on a photo is in.
+
+    >>> odds([[0.0, 2.0], [9.0, 11.0]], 1.0).round(3)
+    array([0.5, 1. ])
     """
-    return np.asarray((matrix(scores, "scores") >= cut).mean(axis=1))
+    values = matrix(scores, "scores")
+    shift = SHIFT * math.sqrt(values.var(axis=1).mean())
+    if not shift:
+        return np.asarray((values >= cut).mean(axis=1))
+    chances = [(1 + math.erf(place)) / 2 for place in ((values - cut) / (shift * math.sqrt(2))).ravel().tolist()]
+    return np.asarray(np.reshape(chances, values.shape).mean(axis=1))
 
 
 def _directions(centred: Array) -> Array:

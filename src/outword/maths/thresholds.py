@@ -30,7 +30,7 @@ class Threshold:
     """A threshold and where it comes from; an image is `in` when its score is at least `value`."""
 
     value: float  # minus infinity accepts everything
-    method: CalibrationMethod | ReferenceMethod | Literal["balanced", "marks", "hand"]
+    method: CalibrationMethod | ReferenceMethod | Literal["imagined", "balanced", "marks", "hand"]
     tpr: float | None  # the target share of ID images to accept; of marks, balanced and pseudo-ID, the share accepted
     n_photos: int  # of the classes, that it was fitted on; of a reference, its pseudo-ID photos
     low: float  # with 90 % confidence, the true TPR at this threshold lies between `low` ...
@@ -40,17 +40,21 @@ class Threshold:
     fpr: float | None = None  # the share of the reference that it lets in, where there is one
     target_fpr: float | None = None  # the share that was asked for; None where both errors are balanced
     n_reference: int = 0  # photos of the reference that show none of the classes
+    n_asked: int = 0  # photos asked about that refined an imagined threshold
 
     @property
     def basis(self) -> Basis:
-        """What it rests on: "calibrated", where someone brought photos or a number, "reference" or "batch"."""
-        return self.method if self.method in ("reference", "batch") else "calibrated"
+        """What it rests on: "calibrated" where someone brought photos or a number, else what it was estimated from."""
+        return self.method if self.method in ("reference", "imagined", "batch") else "calibrated"
 
     @property
     def told(self) -> str:
         """How it was found, in words."""
         if self.method == "hand":
             return "set by hand"
+        if self.method == "imagined":
+            refined = f", refined by {self.n_asked:,} of the photos asked about" if self.n_asked else ""
+            return f"from {self.n_photos:,} photos imagined from names{refined}"
         if self.method == "marks":
             return f"from marks: {self.n_photos} of the classes, {self.n_others} of other things"
         if self.method == "balanced":
@@ -281,9 +285,12 @@ def read_threshold(stored: Mapping[str, Any]) -> Threshold:
     fitted = found.method in get_args(CalibrationMethod)
     if (fitted and found.tpr is None) or not 0 <= (found.tpr or 0) <= 1:
         raise ValueError("tpr must be a share between 0 and 1")
-    if (found.basis == "reference" and found.fpr is None) or not 0 <= (found.fpr or 0) <= 1:
+    if (found.basis in ("reference", "imagined") and found.fpr is None) or not 0 <= (found.fpr or 0) <= 1:
         raise ValueError("fpr must be a share between 0 and 1")
-    if not 0 <= (found.target_fpr or 0) < 1 or min(found.n_photos, found.n_others, found.n_reference) < 0:
+    if (
+        not 0 <= (found.target_fpr or 0) < 1
+        or min(found.n_photos, found.n_others, found.n_reference, found.n_asked) < 0
+    ):
         raise ValueError("target_fpr must be a share under 1, and numbers of photos must not be negative")
     return replace(found, value=-math.inf) if accepts_all else found
 

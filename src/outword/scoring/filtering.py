@@ -36,6 +36,7 @@ from outword.base.files import PathLike, sha256_bytes, sweep, whole_file
 from outword.base.locks import lock_output, release
 from outword.base.processors import usable_cpus
 from outword.base.reports import Report, Say, quiet
+from outword.base.terms import IN
 from outword.base.wording import be, counted
 from outword.detector.batches import is_wanted
 from outword.detector.detector import Detector
@@ -157,7 +158,7 @@ class Judged:
         kept, later = count(), iter(self.dropped)
         dropped = next(later, None)
         for row in self.written.rows():
-            if row["verdict"] == "in" and next(kept) == dropped:
+            if row["verdict"] == IN and next(kept) == dropped:
                 dropped = next(later, None)
                 yield {**row, "verdict": DUPLICATE}
             else:
@@ -174,7 +175,7 @@ def _drop(scoring: Scoring, parts: Parts, path: Path) -> Sequence[int]:
         return with_image(wanted[1], fingerprint, min_side=SIDE)
 
     dropped = array("q")
-    kept = items_of(scoring.source, Judged(parts), lambda row: row["verdict"] == "in")
+    kept = items_of(scoring.source, Judged(parts), lambda row: row["verdict"] == IN)
     ahead = decode_ahead(kept, seen, workers=usable_cpus(), ahead=AHEAD, weigh=lambda wanted: weight(wanted[1]))
     with Twins() as twins, whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
@@ -215,9 +216,9 @@ def _count(scoring: Scoring, parts: Judged, folder: Path, *, missed: int) -> Tal
             if row["verdict"] == DUPLICATE:
                 continue
             sample.add(card_of_row(scoring.detector, row))
-            if row["verdict"] == "in" and _is_line(row["path"]):
+            if row["verdict"] == IN and _is_line(row["path"]):
                 file.write(os.fsencode(row["path"]) + b"\n")
-            elif row["verdict"] == "in":
+            elif row["verdict"] == IN:
                 unlisted += 1
                 if unlisted <= SAID:
                     scoring.say(f"warning: {row['path']!r} is kept, but cannot stand in {LIST}")
@@ -272,7 +273,7 @@ class Images:
         A file that is there is whole, and is told by its size where that of the original can be known at once. It also
         counts where the original is gone.
         """
-        if row["verdict"] != "in":
+        if row["verdict"] != IN:
             return False
         stem, suffix = self._place(row)
         suffixes = [suffix] if suffix else [kind.suffix for kind in FORMATS]  # of its name, or else by its content
@@ -348,7 +349,7 @@ def items_of(source: Source, parts: Judged, wants: Wants) -> Iterator[tuple[Row,
 
 def link_kept(parts: Judged, images: Images) -> Iterator[Done]:
     """Link to the photos that are kept, in order; what is gone is passed over."""
-    for row in (row for row in parts.rows() if row["verdict"] == "in"):
+    for row in (row for row in parts.rows() if row["verdict"] == IN):
         try:
             images.link(row)
             yield row, None
@@ -455,7 +456,7 @@ class Tally:
         if row["error"]:
             self.errors += 1
         else:
-            counts = self.kept if row["verdict"] == "in" else self.left_out
+            counts = self.kept if row["verdict"] == IN else self.left_out
             counts[self.known[row["label"]]] += 1
             self.duplicates += row["verdict"] == DUPLICATE
 

@@ -14,10 +14,10 @@ from pathlib import Path, PurePosixPath
 
 from outword.base.cells import csv_cell
 from outword.base.files import PathLike, read_small
+from outword.base.terms import IN, OUT
 from outword.base.wording import a_few
 from outword.errors import InputError
 
-IN, OUT = "in", "out"
 LARGEST = 64 << 20  # bytes of a file of marks
 
 

@@ -7,8 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -24,8 +23,7 @@ from outword.base.prediction import Prediction, in_words
 from outword.base.terms import IN, OUT
 from outword.detector.detector import Detector
 from outword.encoders.base import Pixels
-from outword.errors import ImageError, OutwordError
-from outword.photos.decode import thumbnail, with_image
+from outword.photos.decode import thumbnail
 from outword.scoring.rows import Row, row_of
 
 _NAMED = 8  # labels that the head of the page names
@@ -55,7 +53,7 @@ class Card:
     @property
     def fits(self) -> str:
         """What p says, in plain words."""
-        return in_words(self.row["p"])
+        return in_words(self.row["p"], self.row["basis"])
 
 
 def card_of(detector: Detector, record: Prediction, pixels: Pixels | None = None) -> Card:
@@ -72,16 +70,6 @@ def card_of_row(detector: Detector, row: Row) -> Card:
         return card
     label = detector.label_rows.texts.get(row["label"], "")
     return replace(card, remark=detector.coverage.get(label, ""))
-
-
-def thumbnails(photos: Iterable[tuple[str, bytes | ImageError]]) -> dict[str, bytes]:
-    """JPEG bytes by path, b"" for a photo that cannot be read any more."""
-    views: dict[str, bytes] = {}
-    for path, data in photos:
-        views[path] = b""
-        with suppress(OutwordError):
-            views[path] = b"" if isinstance(data, ImageError) else with_image(data, thumbnail, min_side=160)
-    return views
 
 
 @dataclass(frozen=True)

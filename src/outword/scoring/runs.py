@@ -22,6 +22,7 @@ from outword.base.wording import be, counted
 from outword.detector import batches
 from outword.detector.detector import Detector
 from outword.detector.judge import Said, with_twins
+from outword.detector.thumbnails import ON_PAGE, thumbnails
 from outword.encoders.packed import decoder_on_nodes
 from outword.errors import ArtifactError, ImageError, InputError
 from outword.photos.budget import decoding
@@ -30,7 +31,7 @@ from outword.photos.sources.base import unfiled
 from outword.photos.sources.filesystems import is_remote
 from outword.photos.sources.patterns import braced, check_there
 from outword.photos.twins import Twins
-from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_row, thumbnails, write_page
+from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_row, write_page
 from outword.scoring.parts import Begun, Parts, left_over
 from outword.scoring.rows import Totals, Writer, writing
 from outword.scoring.sampling import look_at
@@ -61,8 +62,8 @@ def run(
 ) -> Totals:
     """Score a source, and write a row for each photo; one that cannot be read is a row with an error.
 
-    Where nothing tells the detector where to cut, as its encoder has no reference, the photos do so themselves, if they
-    are 100 or more: up to 2,000 of them are looked at before the first row (see `outword.scoring.sampling`).
+    Where the encoder has no reference, some of the photos are encoded before the first row, since they say more of the
+    threshold (`outword.scoring.sampling`): up to 200 refine an imagined one, unless the detector is `fixed`.
 
     Args:
         detector: what scores.
@@ -135,8 +136,7 @@ class Scoring:
     def about(self) -> dict[str, Any]:
         """What the run is, so that another does not go on with it."""
         handed = self.detector.by_hand.items()
-        # of files; a callable has none
-        known = {need.name.lower(): getattr(given, "fingerprint", None) for need, given in handed}
+        known = {need.value: getattr(given, "fingerprint", None) for need, given in handed}
         decoder = "pillow"
         if self.source.has_photos:
             decoder = decoder_on_nodes() if self.engine else self.detector.encoder.decoder
@@ -145,6 +145,7 @@ class Scoring:
                 name: fingerprint for name, fingerprint in known.items() if fingerprint
             },  # of files; callables have none
             **({"decoder": decoder} if decoder != "pillow" else {}),
+            **({} if self.detector.refines else {"fixed": True}),
             "detector": self.detector.fingerprint,
             "column": self.source.column,
             "options": {key: value for key, value in self.options.items() if key != "trust_encoder"},
@@ -169,7 +170,8 @@ class Scoring:
             raise ArtifactError(message, hint="choose another folder") from error
         detector = batch.applied(self.detector)
         told = batch.told(detector.card.encoder.name)
-        self.say(f"{told}; {_in_from(detector)}" if batch.cut else f"{told}; {_cut_told(detector)}")
+        found_any = batch.cut or batch.sight
+        self.say(f"{told}; {_in_from(detector)}" if found_any else f"{told}; {_cut_told(detector)}")
         if batch.warning:
             self.say(f"warning: {batch.warning}")
         return replace(self, detector=detector)
@@ -203,7 +205,7 @@ class Scoring:
 
     def write_page(self, path: Path, sample: Sample | Borderline, title: str = "outword") -> None:
         """Write the page of a sample, whose photos are read again where there are no thumbnails yet."""
-        sample.illustrate(lambda paths: thumbnails(read_items(paths, column=self.source.column)))
+        sample.illustrate(lambda paths: dict(thumbnails(read_items(paths, column=self.source.column), ON_PAGE)))
         write_page(path, sample, title=title, summary=Summary.of(self.detector))
 
     def _tell_passed_over(self) -> None:

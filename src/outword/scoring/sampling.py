@@ -19,7 +19,7 @@ from itertools import islice
 import numpy as np
 
 from outword.base.reports import Report, quiet
-from outword.detector.batches import MOST, Batch, Smallest, look, vectors_of_readable
+from outword.detector.batches import MOST, Batch, Smallest, is_refined, look, most_wanted, vectors_of_readable
 from outword.detector.cuts import FEWEST
 from outword.detector.detector import Detector
 from outword.encoders.base import Vectors
@@ -33,15 +33,15 @@ Place = Piece | Stored | None  # where a name is found; None for a plain file
 
 def look_at(detector: Detector, source: Source, report: Report = quiet) -> Batch:
     """What some photos of a source find out about themselves; nothing is encoded where they are too few."""
-    chosen = choose(source)
-    if len(chosen) < FEWEST:
+    chosen = choose(source, most_wanted(detector))
+    if len(chosen) < FEWEST and not is_refined(detector):
         return Batch(len(chosen), 0.0)
     return look(detector, _vectors(detector, chosen, report))
 
 
-def choose(source: Source) -> Smallest[Place]:
+def choose(source: Source, most: int = MOST) -> Smallest[Place]:
     """The names of the photos to look at, each with where it is found."""
-    chosen, archives = Smallest[Place](MOST), Smallest[Piece](ARCHIVES)
+    chosen, archives = Smallest[Place](most), Smallest[Piece](ARCHIVES)
     for piece in source.pieces():
         if isinstance(piece, Files | Stored):
             for name in piece.names():
@@ -59,7 +59,8 @@ def _vectors(detector: Detector, chosen: Smallest[Place], report: Report) -> Vec
     names: defaultdict[Place, list[str]] = defaultdict(list)
     for name, place in chosen.items():
         names[place].append(name)
-    found = [place.opened.vectors_at(some) for place, some in names.items() if isinstance(place, Stored)]
+    found = [np.zeros((0, detector.scorer.labels_.shape[1]), np.float32)]
+    found += [place.opened.vectors_at(some) for place, some in names.items() if isinstance(place, Stored)]
     photos = {place: some for place, some in names.items() if not isinstance(place, Stored)}
     if photos:
         found.append(vectors_of_readable(detector.encoder, _items(photos), report))

@@ -85,6 +85,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         request: Request,
         detector: Annotated[str | None, Query(description="Its id; that of the service by default.")] = None,
         embeddings: Annotated[bool, Query(description="Whether to give vectors, to score again later.")] = False,
+        fixed: Annotated[bool, Query(description="Whether these images leave an imagined threshold as it is.")] = False,
         top: Annotated[int, Query(ge=1, le=20, description="How many labels and words.")] = 3,
     ) -> schemas.ScoreAnswer:
         """Score images, or embeddings; higher means more in-distribution.
@@ -100,7 +101,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
             items: Sequence[Blob | Vector] = read() if small else await service.in_thread(read)
             if not isinstance(items[0], Blob) and not takes_vectors(found):
                 raise Refusal(422, "invalid", f"{found.method} looks at more than embeddings", "send the images")
-            return await service.judged(found, items, top)
+            return await service.judged(found, items, top, fixed=fixed)
 
         seconds = service.limits.seconds
         judged = await in_time(work(), seconds, busy(f"it took more than {seconds:g} s", 5))
@@ -110,7 +111,7 @@ def _add_scoring(app: FastAPI, service: Service) -> None:
         results = _results(judged, embeddings)
         for result in results:
             service.telemetry.images.labels(result.verdict or "error").inc()
-        threshold = finite_or_none(found.threshold)
+        threshold = next(result.threshold for result in results if not result.error)
         return schemas.ScoreAnswer(detector=key, threshold=threshold, basis=found.basis, results=results)
 
 

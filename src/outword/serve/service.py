@@ -18,9 +18,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from outword._version import __version__
 from outword.base.prediction import Prediction, finite_or_none
 from outword.base.processors import usable_cpus
-from outword.client import Info
+from outword.client import Info, LabelOdds
+from outword.detector.batches import is_refined, look
 from outword.detector.detector import Detector
-from outword.detector.judge import judge, takes_vectors
+from outword.detector.judge import judge, judged_anew, takes_vectors
 from outword.encoders.reading import Chunk, Photo, Span, gathered, read_photo
 from outword.maths.kernels.threads import blas
 from outword.maths.reference import ladder
@@ -116,8 +117,10 @@ class Service:
         """Run what takes milliseconds, away from the event loop."""
         return await self._readers.run(work)
 
-    async def judged(self, detector: Detector, items: Sequence[Blob | Vector], top: int) -> list[Judged]:
-        """What is said of images or vectors, in order."""
+    async def judged(
+        self, detector: Detector, items: Sequence[Blob | Vector], top: int, *, fixed: bool = False
+    ) -> list[Judged]:
+        """What is said of images or vectors, in order; they refine an imagined threshold that is not `fixed`."""
         turns = asyncio.Semaphore(usable_cpus())  # of this request: others get theirs in between
 
         async def one(place: int, item: Blob | Vector) -> Judged:
@@ -131,7 +134,10 @@ class Service:
             return await self.batcher.submit(Job(detector, top, photo, loaded))
 
         with self.batcher.room(len(items)):
-            return list(await asyncio.gather(*map(one, range(len(items)), items)))
+            found = list(await asyncio.gather(*map(one, range(len(items)), items)))
+        if fixed or not (is_refined(detector) and detector.refines):
+            return found
+        return await self.in_thread(partial(refined, detector, found))
 
     async def _read(self, item: Blob, place: int) -> tuple[Photo, Any]:
         """An image, and what the loader made of it; large ones have threads of their own, so that others pass them."""
@@ -163,6 +169,7 @@ class Service:
             basis=detector.basis,
             calibration=detector.how_cut if detector.cut else "",
             ladder=() if known is None else ladder(known),
+            odds=tuple(LabelOdds(one.label, one.share, one.word, one.expected) for one in detector.odds),
             takes_embeddings=takes_vectors(detector),
             limits=self.limits,
         )
@@ -190,6 +197,16 @@ class Judged(NamedTuple):
     def failed(cls, photo: Photo) -> Judged:
         """That of an image that cannot be read."""
         return cls(photo, Prediction(photo.name, error=photo.reason))
+
+
+def refined(detector: Detector, found: Sequence[Judged]) -> list[Judged]:
+    """The images of one request under the imagined threshold that they refine; other requests do not matter."""
+    vectors = [one.vector for one in found if one.vector is not None]
+    if not vectors:
+        return list(found)
+    settled = look(detector, np.stack(vectors)).applied(detector)
+    records = judged_anew(settled, [one.record for one in found])
+    return [one._replace(record=record) for one, record in zip(found, records, strict=True)]
 
 
 def judge_jobs(jobs: Sequence[Job]) -> list[Judged]:

@@ -120,19 +120,6 @@ def read_id_images(
     return replace(found, given=names.given)
 
 
-def few_shots(photos: IdImages, labels: Sequence[str], shots: int, seed: int) -> IdImages:
-    """At most so many photos of each class, drawn by the seed; a class without photos is an error."""
-    assert photos.classes is not None
-    rng = np.random.default_rng([seed, shots])
-    own = [rng.permutation(np.flatnonzero(photos.classes == number))[:shots] for number in range(len(labels))]
-    if bare := [label for label, rows in zip(labels, own, strict=True) if not len(rows)]:
-        raise InputError(
-            f"prompts are learned from photos of every label, and none shows {a_few(bare)}",
-            hint="add photos of it, or leave the label out",
-        )
-    return photos.some(np.sort(np.concatenate(own)), labels)
-
-
 def find_stray(encoder: Encoder, paths: PathLike | Iterable[PathLike], labels: Sequence[str]) -> InputError | None:
     """What is wrong with the first photo that shows no label, if there is one, before anything is encoded.
 

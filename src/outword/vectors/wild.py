@@ -148,6 +148,11 @@ def shipped_path(key: str) -> Path:
     return SHIPPED / f"{key[:16]}.safetensors"
 
 
+def is_shipped(encoder: Encoder, corpus: Corpus, prompts: Prompts, miner: Miner) -> bool:
+    """Whether the mined words come with the package."""
+    return not miner.needs_labels and shipped_path(wild_key(encoder, corpus, prompts, miner)).exists()
+
+
 def _read_shipped(key: str) -> Arrays | None:
     """A ranking that comes with the package; its vectors are int8 with a scale a row, to keep the install small."""
     path = shipped_path(key)

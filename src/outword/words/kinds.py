@@ -159,7 +159,7 @@ def choices_of(names: Sequence[str]) -> dict[int, float]:
 def _points(sense: int, word: str, tags: int) -> float:
     """How likely a word means a sense, its company apart."""
     net, first = nouns(), nouns().names(sense)[0]
-    seen = next((points for at in _lineage(sense) if (points := IN_PHOTOS.get(net.wnid(at)))), NOT_IN_PHOTOS)
+    seen = next((points for at in lineage(sense) if (points := IN_PHOTOS.get(net.wnid(at)))), NOT_IN_PHOTOS)
     named = squeeze(first) in spellings(word) and (first.islower() or not word.islower())
     has_kinds = bool(net.information[sense] < 1)
     return seen + NAMED * named + WITH_KINDS * has_kinds + PER_DOUBLING * math.log2(1 + tags)
@@ -188,7 +188,7 @@ def by_hint(label: Label) -> int | None:
 def _fit(hint: str, sense: int) -> tuple[int, float] | None:
     """How well a hint fits a sense, the smaller the better; None if it does not."""
     net, forms = nouns(), set(spellings(hint))
-    for steps, above in enumerate(_lineage(sense)[1:]):
+    for steps, above in enumerate(lineage(sense)[1:]):
         if any(squeeze(name) in forms for name in net.names(above)):
             return 0, steps
     if any(not forms.isdisjoint(numbers(word)) for word in re.findall(r"[\w'-]+", net.gloss(sense))):
@@ -215,7 +215,7 @@ def by_company(choices: Sequence[Mapping[int, float]]) -> list[int | None]:
     for _ in range(ROUNDS):
         labels_at: dict[int, int] = {}  # a bit for each label with a sense there or below
         for bit, senses in enumerate(current):
-            for at in {at for sense in senses for at in _lineage(sense)}:
+            for at in {at for sense in senses for at in lineage(sense)}:
                 labels_at[at] = labels_at.get(at, 0) | 1 << bit
         before, current = current, [_best(senses, 1 << i, labels_at) for i, senses in enumerate(choices)]
         if current == before:
@@ -233,25 +233,25 @@ def _best(senses: Mapping[int, float], own: int, labels_at: Mapping[int, int]) -
 def _nearness(sense: int, own: int, labels_at: Mapping[int, int]) -> float:
     """Mean information that a sense shares with the nearest labels."""
     information, seen, found = nouns().information, own, list[float]()
-    for at in sorted(_lineage(sense), key=lambda at: -information[at]):
+    for at in sorted(lineage(sense), key=lambda at: -information[at]):
         new = labels_at.get(at, 0) & ~seen
         found += [max(0.0, min(float(information[at]), TELLING) - VAGUE)] * new.bit_count()
         seen |= new
         if len(found) >= NEAREST:
             break
-    weight = OF_PERSONS if nouns().by_wnid(PERSON) in _lineage(sense) else 1
+    weight = OF_PERSONS if nouns().by_wnid(PERSON) in lineage(sense) else 1
     return weight * sum(found[:NEAREST]) / max(1, len(found[:NEAREST]))
 
 
 @cache
-def _lineage(sense: int) -> tuple[int, ...]:
+def lineage(sense: int) -> tuple[int, ...]:
     """A sense and all above it."""
     return sense, *nouns().above(sense)
 
 
 def _shared(one: int, other: int) -> float:
     """The information of the most telling sense at or above both."""
-    return max((float(nouns().information[at]) for at in {*_lineage(one)} & {*_lineage(other)}), default=0.0)
+    return max((float(nouns().information[at]) for at in {*lineage(one)} & {*lineage(other)}), default=0.0)
 
 
 def is_kind(words: Sequence[str], meanings: Sequence[Meaning]) -> list[bool]:
@@ -344,7 +344,7 @@ def _inside(meanings: Sequence[Meaning]) -> NDArray[np.bool_]:
 
 def _below(sense: int | None, names: Sequence[str]) -> list[int]:
     """The senses of names that are kinds of a sense."""
-    return [found for name in names for found in nouns().senses(name) if found != sense and sense in _lineage(found)]
+    return [found for name in names for found in nouns().senses(name) if found != sense and sense in lineage(found)]
 
 
 def _check_without(label: Label, sense: int | None) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from outword_lab.encoders.zoc_decoder import ZOCDecoder
 
 FLOAT = "mini in float32, as it was up to 0.1; slower, and another encoder to detectors and stores"
+CLIPN = 'a CLIP with a second text tower that says no; NAME is the path of its checkpoint, or of what "train-no" wrote'
 WORLD = {  # they see the small rendered world (lab/docs/world.md) and nothing else
     "world-s": "embedded, for tests of methods: a small CLIP that sees a rendered world and nothing else",
     "world-m": "the same, larger",
@@ -42,7 +43,7 @@ for _name, _about in WORLD.items():
     ENCODERS.register(_name, _about)(_world)
 
 
-@ENCODERS.register("clipn:", 'a CLIP with a second text tower that says no: a checkpoint of CLIPN, or of "train-no"')
+@ENCODERS.register("clipn:", CLIPN)
 def _clipn(name: str, **options: Any) -> Encoder:
     require("torch", name)
     from outword_lab.encoders.clipn import load

@@ -25,9 +25,10 @@ from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import batches
 from outword.encoders.torch.models import AGAIN
 from outword.encoders.torch.open_clip import from_parts, in_torch_file, only_weights
-from outword.encoders.torch.text_tower import POSITIONS, PROJECTION, TOKENS, TextTower
 from outword.encoders.torch.towers import TEXTS, Model, Towers, check_towers
 from outword.errors import InputError
+from outword_lab.encoders.driven import text_tower
+from outword_lab.encoders.text_tower import POSITIONS, PROJECTION, TOKENS, TextTower
 
 if TYPE_CHECKING:
     from outword.encoders import Resize
@@ -99,9 +100,10 @@ class SaysNo(Encoder):
         """Vectors of images that were moved uphill."""
         return self.inner.encode_perturbed(pixels, gradient, epsilon)
 
-    def text_tower(self) -> TextTower:
-        """The tower that says yes."""
-        return self.inner.text_tower()
+    @property
+    def driven_by(self) -> Encoder:
+        """The encoder whose tower says yes (`outword_lab.encoders.driven`)."""
+        return self.inner
 
     def coverage(self, labels: Sequence[str]) -> list[Coverage]:
         """What the encoder knows."""
@@ -133,7 +135,7 @@ def load(name: str, path: Path, **options: Any) -> Encoder:
     weights, facts = _read(path)
     no = _no(path, weights)
     inner = _beside(path, facts, options) if facts else _whole(name, path, weights, **options)
-    yes = inner.text_tower()
+    yes = text_tower(inner)
     if lacking := yes.weights.keys() - no.weights.keys():
         raise InputError(f"{path} has no {_renamed(min(lacking))}", hint=AGAIN)
     if more := no.weights.keys() - yes.weights.keys():

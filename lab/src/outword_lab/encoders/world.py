@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -15,9 +15,6 @@ from outword.base.terms import through
 from outword.encoders.base import Coverage, Encoder, Gradient, Pixels, Vectors
 from outword.encoders.onnx.encoder import OnnxEncoder
 from outword_lab.world.phrases import corpus
-
-if TYPE_CHECKING:
-    from outword.encoders.torch.text_tower import TextTower
 
 DATA = Path(str(files("outword_lab"))) / "encoders" / "data" / "world"
 
@@ -34,7 +31,7 @@ class World(OnnxEncoder):
         super().__init__(DATA / name.removeprefix("world-"), name=name, **options)
         self.side = self.preprocess.side
         if all(map(find_spec, ("torch", "transformers"))):  # not imported before they are needed
-            self.offers = ("patches", "pixels", "prompts")
+            self.offers = ("patches", "pixels")
 
     def encode_patches(self, pixels: Pixels) -> tuple[Vectors, Vectors]:
         """Pixels to unit vectors (n, dim) and those of their patches (n, n_patches, dim), on torch."""
@@ -50,9 +47,10 @@ class World(OnnxEncoder):
         with threadpool_limits(1):
             return self._towers.encode_perturbed(pixels, gradient, epsilon)
 
-    def text_tower(self) -> TextTower:
-        """The text tower from token embeddings on, on torch."""
-        return self._towers.text_tower() if self.offers else super().text_tower()
+    @property
+    def driven_by(self) -> Encoder | None:
+        """The encoder on torch, which learned prompts go through (`outword_lab.encoders.driven`)."""
+        return self._towers if self.offers else None
 
     def files(self) -> list[Path]:
         """All of its folder."""

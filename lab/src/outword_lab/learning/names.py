@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from outword.encoders.texts import Ids
-from outword.encoders.torch.text_tower import TextTower
 from outword.errors import ParameterError
+from outword_lab.encoders.text_tower import TextTower
 
 PARTS = 2  # in which long lists are read, the short texts and the long ones; three are slower on a GPU
 SMALL = 1e9  # multiplications of a reading below which one part is best

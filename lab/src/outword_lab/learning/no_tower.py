@@ -27,9 +27,10 @@ from outword.base.checks import number, whole_number
 from outword.base.files import sha256_bytes, whole_file
 from outword.base.reports import Report, Say, quiet
 from outword.encoders import Encoder
-from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, ParameterError
 from outword_lab.encoders.clipn import to_file
+from outword_lab.encoders.driven import text_tower
+from outword_lab.encoders.text_tower import TextTower
 from outword_lab.learning.captions import Pairs, encode_captions, read_captions
 from outword_lab.learning.no_loss import no_loss
 
@@ -101,7 +102,7 @@ def train_no(
         )
     if "no" in encoder.offers:
         raise ParameterError(f"{encoder.name} can say no already", hint="name the encoder that it was made of")
-    encoder.text_tower()  # raises where there is none, before photos are read
+    text_tower(encoder)  # raises where there is none, before photos are read
     pairs = encode_captions(encoder, read_captions(captions), report)
     trained = train(encoder, pairs, course, report, tell)
     weights, facts = to_file(encoder, trained.weights, trained.prompts)
@@ -119,7 +120,7 @@ def train(encoder: Encoder, pairs: Pairs, course: Course, report: Report = quiet
         raise InputError(
             f"there must be at least 2 photos with captions that can be read, got {total}", hint="add some"
         )
-    tower = encoder.text_tower().to(torch.float32)
+    tower = text_tower(encoder).to(torch.float32)
     trained = Trained(
         {key: weight.clone().requires_grad_() for key, weight in sorted(tower.weights.items())},
         torch.zeros(PROMPTS, tower.context, tower.width, device=tower.device, requires_grad=True),

@@ -12,7 +12,7 @@ import numpy as np
 from outword.base.wording import a_few
 from outword.errors import InputError
 from outword.maths.methods.requests import FitRequest, Inputs
-from outword.vectors.id_images import IdImages, few_shots, read_id_images
+from outword.vectors.id_images import IdImages, read_id_images
 from outword.words.forms import fold
 from outword_lab.learning.methods.prompted import CONTEXT, Prompted
 from outword_lab.learning.prompts import Learned, Task, learn, vectors_of
@@ -80,3 +80,16 @@ def _word_images(request: FitRequest) -> tuple[list[str], list[IdImages]]:
 def _first_words(words: Sequence[str], others: Sequence[str]) -> list[str]:
     """Words with photos first, then the others, each once; without such the others as they are."""
     return [*{fold(word): word for word in (*words, *others)}.values()] if words else [*others]
+
+
+def few_shots(photos: IdImages, labels: Sequence[str], shots: int, seed: int) -> IdImages:
+    """At most so many photos of each class, drawn by the seed; a class without photos is an error."""
+    assert photos.classes is not None
+    rng = np.random.default_rng([seed, shots])
+    own = [rng.permutation(np.flatnonzero(photos.classes == number))[:shots] for number in range(len(labels))]
+    if bare := [label for label, rows in zip(labels, own, strict=True) if not len(rows)]:
+        raise InputError(
+            f"prompts are learned from photos of every label, and none shows {a_few(bare)}",
+            hint="add photos of it, or leave the label out",
+        )
+    return photos.some(np.sort(np.concatenate(own)), labels)

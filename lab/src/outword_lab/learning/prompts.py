@@ -29,9 +29,10 @@ from outword.base.cache import cache_dir
 from outword.base.files import sha256_bytes
 from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
-from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, OutwordError
 from outword.vectors.id_images import IdImages
+from outword_lab.encoders.driven import text_tower
+from outword_lab.encoders.text_tower import TextTower
 from outword_lab.learning.methods.prompted import Batch, Prompted, Stage
 from outword_lab.learning.names import SMALL, Names
 from outword_lab.learning.photos import Views, encode_views
@@ -99,7 +100,7 @@ def vectors_of(
 
 def _tower(encoder: Encoder) -> TextTower:
     """The text tower, in float32 if its weights are, else in bfloat16: gradients in float16 would be lost."""
-    tower = encoder.text_tower()
+    tower = text_tower(encoder)
     return tower.to(torch.float32 if tower.dtype == torch.float32 else torch.bfloat16)
 
 

@@ -15,8 +15,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, linear, pad, scaled_dot_product_attention
 
-from outword.encoders.torch.text_tower import blocks_of_transformers, no_scales
-
 ALIKE = 64  # rows and columns of weights come in multiples of this
 
 
@@ -122,6 +120,13 @@ def of_open_clip(visual: Any) -> ImageTower | None:
     return _checked(weights, first.attn.num_heads, first.mlp.gelu, first.ln_1.eps)
 
 
+def no_scales(blocks: Any) -> bool:
+    """Whether blocks of open_clip are CLIP's: nothing is scaled behind the attention, nor behind the MLP."""
+    if any(type(block).__name__ != "ResidualAttentionBlock" for block in blocks):
+        return False
+    return all(isinstance(part, torch.nn.Identity) for block in blocks for part in (block.ls_1, block.ls_2))
+
+
 def of_transformers(module: Any) -> ImageTower | None:
     """The same of a CLIP of transformers; None for other models."""
     if module.config.model_type not in ("clip", "metaclip_2") or len(module.vision_model.encoder.layers) < 2:
@@ -152,3 +157,19 @@ def _checked(
     width = weights["conv1.weight"].shape[0]
     hidden = weights[f"{_BLOCK}0.mlp.c_fc.weight"].shape[0]
     return ImageTower(weights, heads, name, epsilon) if width % ALIKE == hidden % ALIKE == 0 else None
+
+
+def blocks_of_transformers(layers: Any) -> dict[str, Tensor]:
+    """The weights of blocks of transformers under the names of OpenAI's CLIP."""
+    weights, parts = dict[str, Tensor](), dict[str, Any]()
+    for number, layer in enumerate(layers):
+        name, attention = f"transformer.resblocks.{number}", layer.self_attn
+        parts |= {f"{name}.ln_1": layer.layer_norm1, f"{name}.ln_2": layer.layer_norm2}
+        parts |= {f"{name}.mlp.c_fc": layer.mlp.fc1, f"{name}.mlp.c_proj": layer.mlp.fc2}
+        parts |= {f"{name}.attn.out_proj": attention.out_proj}
+        for kind in ("weight", "bias"):
+            rows = [getattr(part, kind) for part in (attention.q_proj, attention.k_proj, attention.v_proj)]
+            weights[f"{name}.attn.in_proj_{kind}"] = torch.cat(rows)
+    return weights | {
+        f"{name}.{kind}": getattr(part, kind) for name, part in parts.items() for kind in ("weight", "bias")
+    }

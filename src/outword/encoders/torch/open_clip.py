@@ -30,7 +30,6 @@ from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
 from outword.encoders.torch import image_tower
 from outword.encoders.torch.models import AGAIN, OPEN_CLIP, VOCABULARY, WEIGHTS, by_hand, read_json
-from outword.encoders.torch.text_tower import maker, of_open_clip
 from outword.encoders.torch.towers import Model, check_towers, features
 from outword.errors import InputError, ParameterError
 
@@ -158,7 +157,6 @@ def from_parts(
         tokenizer=tokenizer,
         pad=getattr(getattr(tokenizer, "tokenizer", None), "pad_token_id", 0) or 0,
         end=end,
-        text_tower=maker(of_open_clip, getattr(module, "text", module), tokenize, end),
         preprocess=preprocess,
         dim=dim,
         temperature=math.exp(-module.logit_scale.item()),

@@ -22,7 +22,6 @@ from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import TOGETHER, Ids, batches, warn_of_cuts
 from outword.encoders.torch.decoders import choose
 from outword.encoders.torch.image_tower import ImageTower
-from outword.encoders.torch.text_tower import TextTower
 from outword.errors import InputError, ParameterError
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -48,9 +47,6 @@ class Model:
     # The id that ends a text, for a causal tower that reads its result there: what comes behind it can be left away.
     # None where that would change the result
     end: int | None
-    # Makes the text tower from token embeddings on, of the weights as they are when it is called; None for a tower that
-    # is not CLIP's
-    text_tower: Callable[[], TextTower] | None
     preprocess: Preprocess  # how images are resized and cropped
     dim: int  # of the space that both towers share, as the temperature
     temperature: float
@@ -88,8 +84,7 @@ class Towers(Encoder):
         self.batch_size = batch_size or IMAGES.get(self.device.type, 8)
         self.feels_batch = self.device.type != "cpu"
         self.dim, self.temperature = model.dim, model.temperature
-        parts = {"patches": model.patches, "pixels": model.image, "prompts": model.text_tower}
-        self.offers = tuple(name for name, part in parts.items() if part is not None)
+        self.offers = ("patches", "pixels") if model.patches else ("pixels",)
         self.licence, self.source = model.licence, model.source
         self.preprocess, self.min_side = model.preprocess, model.preprocess.min_side
         known = [model.digest, asdict(model.preprocess)]
@@ -170,10 +165,6 @@ class Towers(Encoder):
             part = torch.from_numpy(ids[rows, :length]).to(self.device)
             out[torch.from_numpy(rows)] = unit(self.model.text(part))
         return out.cpu().numpy()
-
-    def text_tower(self) -> TextTower:
-        """The text tower from token embeddings on."""
-        return self.model.text_tower() if self.model.text_tower else super().text_tower()
 
     @torch.inference_mode()
     def _in_batches(self, pixels: Pixels | Tensor, run: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:

@@ -23,7 +23,6 @@ from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
 from outword.encoders.torch import image_tower
 from outword.encoders.torch.models import AGAIN, CONFIG, PREPROCESSING, VOCABULARY, read_json, weights_of
-from outword.encoders.torch.text_tower import maker, of_transformers
 from outword.encoders.torch.towers import Model, check_towers, features
 from outword.errors import InputError, ParameterError
 
@@ -84,7 +83,6 @@ def from_parts(
         tokenizer=tokenizer,
         pad=pad,
         end=end if causal else None,
-        text_tower=maker(of_transformers, module, tokenize, end if causal else None),
         preprocess=preprocess,
         dim=dim,
         temperature=math.exp(-module.logit_scale.item()),

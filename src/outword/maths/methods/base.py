@@ -80,9 +80,9 @@ class VectorDetector(ABC):
         """What these parameters need; `needs`, unless a subclass says otherwise."""
         return self.needs
 
-    def asks(self) -> tuple[str, ...]:
-        """What the encoder must offer (`outword.encoders.offers`) to fit these parameters, and to score with them."""
-        return tuple(need.offer for need in self.wants() if need.offer)
+    def asks(self) -> tuple[Need, ...]:
+        """What the encoder must offer to fit these parameters, and to score with them."""
+        return tuple(need for need in self.wants() if need.offer)
 
     def fit_inputs(self, request: FitRequest) -> Inputs:
         """What the method makes itself of what is there, before it is fitted; arguments of `fit` by name.
@@ -243,6 +243,10 @@ class VectorDetector(ABC):
     def in_use(self) -> dict[str, float]:
         """What `fit` made of parameters that need not be used as they are given, by name."""
         return {}
+
+    def describe_learning(self, facts: Mapping[str, Any]) -> str:
+        """What `fit_inputs` gave as "learned", in a line for people; "" where there is nothing to say."""
+        return ""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that `restore` needs to score exactly as this detector does."""

@@ -2,10 +2,13 @@
 
 import { withoutOf } from "./kinds.js";
 import {
-  $, calibrated, counted, countMarks, kindOf, markOf, setAxis, shown, sortPhotos, state, threshold, unsure, waiting,
+  $, basis, calibrated, counted, countMarks, kindOf, markOf, setAxis, shown, sortPhotos, state, threshold, unsure,
+  waiting,
 } from "./state.js";
 import { renderView } from "./view.js";
-import { besides, KINDS, number, plural, seen, tally, thresholdText, thresholdTexts, visible } from "./words.js";
+import {
+  besides, KINDS, number, plural, seen, tally, thresholdText, thresholdTexts, unrelated, visible,
+} from "./words.js";
 
 const LATEST = 250; // milliseconds until a change is drawn where there are no frames, in a tab in the background
 const BINS = 48;
@@ -99,10 +102,26 @@ function renderClasses() {
   const more = unknown.length > NAMED ? ` and ${plural(unknown.length - NAMED, "other")}` : "";
   const named = unknown.slice(0, NAMED).map(visible).join(", ") + more;
   $("unknown").textContent = `Unknown to the encoder: ${named}. Verdicts on them are guesses.`;
+  const odds = basis() === "calibrated" ? [] : detector.odds; // they are of the detector's own threshold
+  if (changed($("odds"), detector, odds.length)) renderOdds(odds);
   $("not-clip").hidden = detector.encoder !== "mini";
   $("download-error").textContent = state.downloadError;
   $("forgets").hidden = !state.forgets;
   if (changed($("facts"), detector)) renderFacts(detector);
+}
+
+/** What to expect of each class, the worst first. */
+function renderOdds(odds) {
+  const worst = [...odds].sort((one, other) => one.share - other.share).slice(0, NAMED);
+  const items = worst.map(({ label, word, expected }) => {
+    const item = element("li", "", word.replace(" ", "-"));
+    item.append(element("b", visible(label)), ` ${word}: ${expected}`);
+    return item;
+  });
+  const more = odds.length - worst.length;
+  if (more) items.push(element("li", `and ${plural(more, "other")}, none of them worse`));
+  $("odds").replaceChildren(...items);
+  $("odds").hidden = !odds.length;
 }
 
 function renderFacts({ labels, wild_words, method, encoder }) {
@@ -246,7 +265,7 @@ function rectangle(kind, x, y, width, height) {
 function renderTicks() {
   const { ticks, share } = state.axis;
   const texts = ticks.map(({ text, score }) => text ?? number(score));
-  $("axis-text").textContent = share ? "fits better than … of unrelated photos" : "score";
+  $("axis-text").textContent = share ? `fits better than … of ${unrelated()}` : "score";
   if (!changed($("ticks"), ...texts, ...ticks.map(({ at }) => at))) return;
   $("ticks").replaceChildren(...ticks.map(({ at }, place) => {
     const tick = element("span", texts[place]);

@@ -8,7 +8,7 @@ import { markOf, state, waiting } from "./state.js";
 import { megabytes, tally, visible } from "./words.js";
 
 const PARALLEL = 4; // photos on their way at a time
-const TOP = 5; // labels, words and names that are told of a photo
+const HOW = "top=5&fixed=true"; // five labels, words and names of each photo; one threshold for all of them
 
 /** How photos are called, as outword/photos/formats.py has it. */
 export const SUFFIXES = [
@@ -169,7 +169,7 @@ async function scorePhoto(photo) {
 async function scoreFile(detector, photo) {
   const form = new FormData();
   form.append("images", photo.file, photo.file.name);
-  const query = `top=${TOP}&embeddings=${detector.takes_embeddings}`;
+  const query = `${HOW}&embeddings=${detector.takes_embeddings}`;
   const { results } = await askDetector(detector, (id) => askJson(`v1/score?detector=${id}&${query}`, form));
   const [{ embedding, notes }] = results;
   Object.assign(photo, { embedding, notes }); // both stay when it is judged by other class names
@@ -183,7 +183,7 @@ export async function scoreEmbeddings(detector, photos) {
   for (let first = 0; first < photos.length; first += most) {
     const some = photos.slice(first, first + most);
     const embeddings = some.map((photo) => photo.embedding);
-    const answer = await askDetector(detector, (id) => askJson(`v1/score?detector=${id}&top=${TOP}`, { embeddings }));
+    const answer = await askDetector(detector, (id) => askJson(`v1/score?detector=${id}&${HOW}`, { embeddings }));
     results.push(...answer.results);
   }
   return results;

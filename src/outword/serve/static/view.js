@@ -2,11 +2,12 @@
 
 import { changed, element, renderNotes } from "./draw.js";
 import { $, basis, kindOf, markOf, shown, state, threshold, unsure } from "./state.js";
-import { comparison, KINDS, megabytes, named, percent, seen, visible } from "./words.js";
+import { comparison, KINDS, megabytes, named, percent, seen, unrelated, visible } from "./words.js";
 
 const BASES = {
   calibrated: "set here, or fitted to photos of the classes",
   reference: "from unrelated photos",
+  imagined: "from photos imagined from names",
   batch: "from the photos themselves",
   formula: "the score's own, fitted to no photos",
 };
@@ -86,7 +87,7 @@ function judged(photo) {
     "nearest of yours": named(result) + (coverage && coverage !== "known" ? ` (${coverage} to the encoder)` : ""),
     unsure: unsure(photo) ? state.axis.unsure : "",
     score: comparison(result.score, threshold()),
-    "p-value": result.p === null ? "" : `${Number(result.p.toPrecision(2))}: the share of unrelated photos that score as high`,
+    "p-value": result.p === null ? "" : `${Number(result.p.toPrecision(2))}: the share of ${unrelated()} that score as high`,
     threshold: threshold() === null ? "none yet" : BASES[basis()],
   }).filter(([, value]) => value).map(pair);
 }

@@ -64,6 +64,9 @@ export function besides(photo) {
   return names.length ? ["looks like:", names.slice(0, 2).join(", ")] : ["", ""];
 }
 
+/** The photos that p-values count. */
+export const unrelated = () => (basis() === "imagined" ? "imagined unrelated photos" : "unrelated photos");
+
 export const thresholdText = () => thresholdTexts().filter(Boolean).join(" ");
 
 /** What the threshold says to everyone, and what it is. */
@@ -73,7 +76,7 @@ export function thresholdTexts() {
   if (cut === null) return [`${none}: move the line, or say of a few photos whether they are yours.`, ""];
   if (cut === -Infinity) return [`Everything is in${why()}.`, ""];
   const share = state.axis?.share?.(state.axis.place(cut));
-  const first = share === undefined ? "" : `In is what fits better than ${better(share)} of unrelated photos.`;
+  const first = share === undefined ? "" : `In is what fits better than ${better(share)} of ${unrelated()}.`;
   return [first, `Threshold ${number(cut)}${why()}.`];
 }
 

@@ -11,14 +11,18 @@ from outword.base.files import PathLike
 from outword.base.registry import Registry
 from outword.errors import InputError, ParameterError
 from outword.words.corpora.corpus import Corpus, conjugate, make_corpus, read_corpus
+from outword.words.corpora.things import THINGS, things
 from outword.words.corpora.wordnet import LEXFILES, SETS, named_corpus
 
-__all__ = ["CORPORA", "LEXFILES", "Corpus", "get_corpus", "is_named", "make_corpus"]
+__all__ = ["CORPORA", "LEXFILES", "THINGS", "Corpus", "get_corpus", "is_named", "make_corpus"]
 
 CONJUGATED = "conjugated:"
 CORPORA: Registry[Callable[[], Corpus]] = Registry("corpus", "outword.corpora", "outword list corpora")
 for _name, _set in SETS.items():
     CORPORA.register(_name, _set.about)(partial(named_corpus, _name))
+CORPORA.register(THINGS, "names of what photos can show: the default where no mined words come with the encoder")(
+    things
+)
 
 
 def get_corpus(name_or_path: PathLike, *, exclude_files: Iterable[str] | None = None) -> Corpus:

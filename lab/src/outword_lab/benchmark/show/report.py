@@ -12,8 +12,8 @@ import numpy as np
 
 from outword.base.files import whole_file
 from outword.base.html import render
+from outword.detector.thumbnails import ON_PAGE, thumbnails
 from outword.errors import ImageError
-from outword.scoring.page import thumbnails
 from outword_lab.benchmark.run.results import Condition, Outcome, Row, commit, versions
 from outword_lab.benchmark.show.markup import to_html
 from outword_lab.benchmark.show.notes import (
@@ -118,7 +118,7 @@ def _conditions(outcome: Outcome, kind: str, read: Read | None) -> dict[str, Any
     paths = [image.path for method in methods for image in method["accepted"] + method["rejected"]]
     thumbs = dict.fromkeys(paths, b"")  # what cannot be read any more has none
     if read:
-        thumbs |= thumbnails(read(list(thumbs)).items())
+        thumbs |= thumbnails(read(list(thumbs)).items(), ON_PAGE)
     return {"conditions": found, "thumbnails": thumbs}
 
 

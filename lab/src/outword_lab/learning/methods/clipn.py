@@ -11,6 +11,7 @@ from outword.base.checks import one_of
 from outword.maths.methods.base import DETECTORS, Need, VectorDetector, parameter
 from outword.maths.methods.requests import FitRequest, Inputs
 from outword.maths.numerics import Array, softmax
+from outword_lab.learning.needs import NO_TOWER
 
 
 @DETECTORS.register("clipn")
@@ -41,7 +42,7 @@ class CLIPN(VectorDetector):
     temperature: float = 0.01
     rule: Literal["atd", "ctw"] = parameter("atd", one_of, choices=("atd", "ctw"))
     summary = "share of yes against no, of a text tower that was trained to say no"
-    needs = (Need.LABELS, Need.NEGATIVES, Need.NO_TOWER)
+    needs = (Need.LABELS, Need.NEGATIVES, NO_TOWER)
     default_threshold_ = 0.5
 
     def fit_inputs(self, request: FitRequest) -> Inputs:

@@ -20,6 +20,7 @@ from outword.maths.methods.base import Need, VectorDetector, parameter
 from outword.maths.methods.glmcm import GLMCM
 from outword.maths.methods.requests import FitRequest, Inputs
 from outword.maths.numerics import Array, log_sum_exp
+from outword_lab.learning.needs import PROMPTS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -96,7 +97,7 @@ class Prompted(VectorDetector):
     start: str = ""
     crops: int = parameter(0, whole_number, least=0, most=1000, hint="0 takes photos as they are")
     seed: int = parameter(0, whole_number, least=0, hint="use seed=0")
-    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.ID_IMAGES, Need.ID_LABELS, Need.PROMPTS)
+    needs: ClassVar[tuple[Need, ...]] = (Need.LABELS, Need.ID_IMAGES, Need.ID_LABELS, PROMPTS)
     prompts: ClassVar[str | None] = f"{PHOTO} {{}}."
     templates: ClassVar[tuple[str, ...]] = (f"{PHOTO} {{}}.",)  # of `Batch.plain`
     on_patches: ClassVar[bool] = False  # whether losses look at patches
@@ -108,15 +109,25 @@ class Prompted(VectorDetector):
         if not isinstance(self.start, str):
             raise ParameterError(f"start must be words, got {self.start!r}", hint=f'for example "{PHOTO}"')
 
-    def asks(self) -> tuple[str, ...]:
+    def asks(self) -> tuple[Need, ...]:
         """Patches too, where the losses look at them."""
-        return (*super().asks(), *(["patches"] if self.on_patches else []))
+        return (*super().asks(), *([Need.PATCHES] if self.on_patches else []))
 
     def fit_inputs(self, request: FitRequest) -> Inputs:
         """The vectors that learned contexts make of labels, negatives and words, and the contexts themselves."""
         from outword_lab.learning.prompting import prompted_inputs  # which takes its time
 
         return prompted_inputs(self, request)
+
+    def describe_learning(self, facts: Mapping[str, Any]) -> str:
+        """What the prompts were learned from."""
+        if facts["moved"]:
+            return "the prompts were learned for other labels: what was measured of them does not hold for these"
+        loss = ", ".join(f"{loss:.3f}" for loss in facts["losses"] if loss is not None)
+        told = f"learned from {facts['photos']:,} photos ({facts['shots']} of a label at most)"
+        told += f", {facts['words']:,} words" if facts["words"] else ""
+        told += f", {facts['photos_of_words']:,} photos of words" if facts["photos_of_words"] else ""
+        return f"{told}; loss {loss}" if loss else told
 
     def fit(
         self,

@@ -17,6 +17,8 @@ from torch.nn.functional import embedding, layer_norm, linear, normalize
 from torch.utils.checkpoint import checkpoint
 
 from outword.encoders.texts import Ids
+from outword.encoders.torch.image_tower import blocks_of_transformers, no_scales
+from outword.encoders.torch.towers import Model
 
 TOKENS, POSITIONS, PROJECTION = "token_embedding.weight", "positional_embedding", "text_projection"
 
@@ -167,23 +169,15 @@ def _behind(q: Tensor) -> Tensor:
 Parts = tuple[dict[str, Tensor], int, Callable[[Tensor], Tensor], float]
 
 
-def maker(
-    parts: Callable[[Any], Parts | None], module: Any, tokenize: Callable[[Sequence[str]], Ids], end: int | None
-) -> Callable[[], TextTower] | None:
-    """What makes the tower of a library's module; None where the module cannot be driven so."""
-    if end is None or parts(module) is None:
-        return None
-
-    def make() -> TextTower:
-        found = parts(module)
-        assert found is not None
-        return TextTower(*found, tokenize, end)
-
-    return make
+def make_text_tower(model: Model) -> TextTower | None:
+    """The tower of a model, of the weights as they are now; None for one that is not CLIP's."""
+    found = _of_transformers(model.module) if hasattr(model.module, "config") else _of_open_clip(model.module)
+    return None if found is None or model.end is None else TextTower(*found, model.tokenize, model.end)
 
 
-def of_open_clip(inner: Any) -> Parts | None:
-    """Weights, heads, activation and epsilon of a text tower of open_clip; None for blocks that are not CLIP's."""
+def _of_open_clip(module: Any) -> Parts | None:
+    """Weights, heads, activation and epsilon of the text tower of open_clip; None for blocks that are not CLIP's."""
+    inner = getattr(module, "text", module)
     blocks = getattr(getattr(inner, "transformer", None), "resblocks", ())
     if not blocks or not no_scales(blocks):
         return None
@@ -196,14 +190,7 @@ def of_open_clip(inner: Any) -> Parts | None:
     return {**weights, PROJECTION: projection}, first.attn.num_heads, first.mlp.gelu, first.ln_1.eps
 
 
-def no_scales(blocks: Any) -> bool:
-    """Whether blocks of open_clip are CLIP's: nothing is scaled behind the attention, nor behind the MLP."""
-    if any(type(block).__name__ != "ResidualAttentionBlock" for block in blocks):
-        return False
-    return all(isinstance(part, torch.nn.Identity) for block in blocks for part in (block.ls_1, block.ls_2))
-
-
-def of_transformers(module: Any) -> Parts | None:
+def _of_transformers(module: Any) -> Parts | None:
     """The same of a CLIP of transformers; None for other models."""
     if module.config.model_type not in ("clip", "metaclip_2"):
         return None
@@ -218,19 +205,3 @@ def of_transformers(module: Any) -> Parts | None:
     weights |= {f"{name}.{kind}": getattr(part, kind) for name, part in parts.items() for kind in ("weight", "bias")}
     first = tower.encoder.layers[0]
     return weights, first.self_attn.num_heads, first.mlp.activation_fn, first.layer_norm1.eps
-
-
-def blocks_of_transformers(layers: Any) -> dict[str, Tensor]:
-    """The weights of blocks of transformers under the names of OpenAI's CLIP."""
-    weights, parts = dict[str, Tensor](), dict[str, Any]()
-    for number, layer in enumerate(layers):
-        name, attention = f"transformer.resblocks.{number}", layer.self_attn
-        parts |= {f"{name}.ln_1": layer.layer_norm1, f"{name}.ln_2": layer.layer_norm2}
-        parts |= {f"{name}.mlp.c_fc": layer.mlp.fc1, f"{name}.mlp.c_proj": layer.mlp.fc2}
-        parts |= {f"{name}.attn.out_proj": attention.out_proj}
-        for kind in ("weight", "bias"):
-            rows = [getattr(part, kind) for part in (attention.q_proj, attention.k_proj, attention.v_proj)]
-            weights[f"{name}.attn.in_proj_{kind}"] = torch.cat(rows)
-    return weights | {
-        f"{name}.{kind}": getattr(part, kind) for name, part in parts.items() for kind in ("weight", "bias")
-    }

@@ -7,6 +7,8 @@ import torch
 from helpers.tiny import TEXTS, clip_folder, open_clip_folder
 from outword.encoders import get_encoder
 from outword.errors import ParameterError
+from outword_lab.encoders.driven import text_tower
+from outword_lab.learning.needs import PROMPTS
 
 
 @pytest.fixture(params=["open_clip", "transformers"])
@@ -27,7 +29,7 @@ def read(tower, ids, shared, dtype=torch.float64, **options):
 
 
 def test_it_is_the_towers_own_forward(encoder):
-    tower = encoder.text_tower()
+    tower = text_tower(encoder)
     vectors = encoder.encode_texts(TEXTS)
     np.testing.assert_allclose(read(tower, tower.tokenize(TEXTS), 1), vectors, atol=2e-6)
     alike = [f"a photo of a {name}." for name in ("cat", "tape measure", "very old locomotive")]
@@ -37,7 +39,7 @@ def test_it_is_the_towers_own_forward(encoder):
 
 
 def test_a_few_at_a_time_are_the_same_with_the_same_gradients(encoder):
-    tower = encoder.text_tower().to(torch.float64)
+    tower = text_tower(encoder).to(torch.float64)
     ids = tower.tokenize([f"a photo of a {name}." for name in ("cat", "tape measure", "dog", "cow", "old locomotive")])
     ends = torch.from_numpy(tower.ends(ids) - 5)
     tokens = tower.embed(torch.from_numpy(ids[:, : int(tower.ends(ids).max()) + 1]))
@@ -52,7 +54,7 @@ def test_a_few_at_a_time_are_the_same_with_the_same_gradients(encoder):
 
 
 def test_gradients_are_those_of_small_steps(encoder):
-    tower = encoder.text_tower().to(torch.float64)
+    tower = text_tower(encoder).to(torch.float64)
     ids = tower.tokenize(["x cat.", "x dog and cow."])
     tokens = tower.embed(torch.from_numpy(ids[:, : int(tower.ends(ids).max()) + 1])).clone()
     ends = torch.from_numpy(tower.ends(ids) - 2)
@@ -67,14 +69,14 @@ def test_gradients_are_those_of_small_steps(encoder):
 def test_what_cannot_be_driven_says_so(tmp_path):
     open_clip_folder("siglip", tmp_path)
     encoder = get_encoder(f"hf:{tmp_path}", device="cpu")
-    assert "prompts" not in encoder.offers
+    assert not PROMPTS.is_offered(encoder)
     for one in (encoder, get_encoder("mini")):
         with pytest.raises(ParameterError, match="cannot be driven from token embeddings"):
-            one.text_tower()
+            text_tower(one)
 
 
 def test_the_small_world_can_be_driven():
     encoder = get_encoder("world-s")
-    tower = encoder.text_tower()
+    tower = text_tower(encoder)
     texts = ["a photo of a dog.", "a photo of a red hammer."]
     np.testing.assert_allclose(read(tower, tower.tokenize(texts), 5), encoder.encode_texts(texts), atol=2e-3)
