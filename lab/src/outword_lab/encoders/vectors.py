@@ -23,6 +23,7 @@ from outword.base.files import parse_json, read_small, sha256_bytes, sha256_file
 from outword.base.records import read_record
 from outword.encoders.base import Coverage, Encoder, Pixels, Vectors, in_short
 from outword.errors import InputError
+from outword.maths.imagined import Sight
 from outword.maths.numerics import all_finite, check_directions, unit_rows
 from outword.words.corpora import CORPORA, Corpus, make_corpus
 from outword.words.forms import normalise, squeeze
@@ -42,6 +43,7 @@ class FolderCard:
     """What `encoder.json` says, if it is there."""
 
     temperature: float = 0.01  # CLIP's
+    sight: Sight | None = None  # how it sees (docs/imagined.md); that of its family by default
     source: str = "a folder of vectors"
     licence: str = "unknown"
 
@@ -92,7 +94,8 @@ class VectorFolder(Encoder):
             raise InputError(f"a folder of vectors must be a folder, got {folder}", hint=f"see {LAYOUT}")
         self.name = f"{PREFIX}{self.folder}"
         card = _card(self.folder)
-        self.temperature, self.source, self.licence = card.temperature, card.source, card.licence
+        self.temperature, self.sight = card.temperature, card.sight
+        self.source, self.licence = card.source, card.licence
         lists = [_text_list(path) for path in sorted(self.folder.glob(f"{TEXTS}*.npz"))]
         if not lists:
             hint = f'it needs files {TEXTS}NAME.npz with "features" and "names", see {LAYOUT}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from outword.detector.cuts import cut_by_batch, cut_by_reference, named_like_labels
 from outword.detector.detector import Detector
 from outword.detector.fitting import prepare
+from outword.detector.imagining import refined_by
+from outword.detector.thresholds import Thresholds
 from outword.encoders.base import Vectors
-from outword.maths.imagined import FAMILIES, Imagination, Sight, imagined_cut, odds
 from outword.maths.numerics import Array
 from outword.vectors.reference import Reference
-from outword_lab.benchmark.found import Found
+from outword_lab.benchmark.found import Found, percent
 from outword_lab.benchmark.vectors.lists import Judged, List
 from outword_lab.benchmark.vectors.measuring import Bench, Figure, default_recipe, names_of, pick
 
@@ -25,7 +26,7 @@ REFERENCES = (100, 1000)
 MOST = 10  # lists of each length
 STEPS = 500  # cuts that the best one is looked for among
 TENTHS = 10
-FAMILY = "clip"
+LEVELS = (0.01, 0.05, 0.1)
 Flags = NDArray[np.bool_]
 
 
@@ -90,8 +91,12 @@ def _together() -> str:
 
 
 def _figures(bench: Bench) -> list[Figure]:
-    lists = {name: some[:MOST] for name, some in bench.drawn().items()}
-    return bench.figures("cuts", {**lists, **bench.broad()}, lambda given, photos: _cut(bench, given, photos))
+    return bench.figures("cuts", _lists(bench), lambda given, photos: _cut(bench, given, photos))
+
+
+def _lists(bench: Bench) -> dict[str, list[List]]:
+    """Some drawn lists of each length, and the broad ones."""
+    return {**{name: some[:MOST] for name, some in bench.drawn().items()}, **bench.broad()}
 
 
 def _groups(figures: Sequence[Figure]) -> list[str]:
@@ -113,18 +118,23 @@ def _cut(bench: Bench, given: List, photos: Judged) -> list[Figure]:
     sample = draw_sample(given, photos)
     scores = detector.scorer.score(sample.vectors)
     found = {"formula": _formula(detector, sample)}
-    unrelated = sample.rest[~named_like_labels(detector, sample.rest)]
-    cuts: dict[str, Detector] = {}
-    for size in REFERENCES:
-        if len(unrelated) >= size:
-            cuts[f"reference of {size:,}"] = cut_by_reference(detector, _reference(unrelated[:size]))
-    cuts[f"batch of {SAMPLE}"], _ = cut_by_batch(detector, sample.vectors)
-    for way, made in cuts.items():
-        if made.cut:
-            found[way] = sample.shares(scores, made.cut.value)
+    plain = replace(detector, thresholds=Thresholds())
+    for way, made in _by_photos(plain, sample):
+        if made.threshold is not None and made.cut:
+            found[way] = sample.shares(scores, made.threshold)
     found |= _imagined(detector, sample, scores)
     found["best"] = sample.shares(scores, _best(detector, photos))
     return [Figure(given.group, given.draw, way, values) for way, values in found.items()]
+
+
+def _by_photos(detector: Detector, sample: Sample) -> Iterator[tuple[str, Detector]]:
+    """The detector with the cuts that references and a batch give; as it is where these cannot tell."""
+    unrelated = sample.rest[~named_like_labels(detector, sample.rest)]
+    for size in REFERENCES:
+        if len(unrelated) >= size:
+            yield f"reference of {size:,}", cut_by_reference(detector, _reference(unrelated[:size]))
+    by_batch, _ = cut_by_batch(detector, sample.vectors)
+    yield f"batch of {SAMPLE}", by_batch
 
 
 def _formula(detector: Detector, sample: Sample) -> dict[str, float]:
@@ -149,52 +159,15 @@ def _best(detector: Detector, photos: Judged) -> float:
     return float(cuts[int(np.argmax(right))])
 
 
-@dataclass(frozen=True, eq=False)
-class Imagined:
-    """What is imagined for a detector."""
-
-    detector: Detector
-    imagination: Imagination
-
-    def sight(self, vectors: Vectors) -> Sight:
-        """How the encoder sees, by the constants of its family and by photos (n, dim)."""
-        return self.imagination.refined(FAMILIES[FAMILY], vectors)
-
-    def cut(self, vectors: Vectors) -> float:
-        """The threshold that photos (n, dim) which are judged together get; there may be none."""
-        masses = self.imagination.masses(self.sight(vectors))
-        combine = self.detector.scorer.combine  # type: ignore[attr-defined]
-        return imagined_cut(combine(masses.unrelated), combine(masses.one_more))
-
-    def odds(self, cut: float) -> Array:
-        """The share of the photos of each label that are told to be in."""
-        scorer = self.detector.scorer
-        masses = self.imagination.label_masses(self.sight(_none(self.detector)), scorer.owners_)
-        n_labels, each, _ = masses.shape
-        scores = scorer.combine(masses.reshape(-1, 3)).reshape(n_labels, each)  # type: ignore[attr-defined]
-        return odds(scores, cut)
-
-
-def imagine(detector: Detector) -> Imagined:
-    """Imagine photos of the words of a detector."""
-    scorer = detector.scorer
-    assert scorer.wild_ is not None
-    return Imagined(detector, Imagination(scorer.labels_, scorer.wild_, detector.encoder.temperature))
-
-
-def _none(detector: Detector) -> Vectors:
-    return np.zeros((0, detector.encoder.dim), np.float32)
-
-
-def _imagined(detector: Detector, sample: Sample, scores: Array) -> dict[str, dict[str, float]]:
-    """Imagined cuts, refined by different numbers of photos."""
-    made = imagine(detector)
-    found = {"imagined, 0": sample.shares(scores, made.cut(_none(detector)))}
+def _imagined(detector: Detector, sample: Sample, scores: Array) -> Iterator[tuple[str, dict[str, float]]]:
+    """Imagined cuts: that of the detector, and the same refined by different numbers of photos."""
+    if detector.threshold is None or detector.basis != "imagined":
+        return
+    yield "imagined, 0", sample.shares(scores, detector.threshold)
     for many, counted in TOGETHER.items():
-        starts = range(0, counted, many)
-        cuts = np.repeat([made.cut(sample.vectors[start : start + many]) for start in starts], many)
-        found[f"imagined, {many}"] = sample.shares(scores[:counted], cuts, counted)
-    return found
+        together = [sample.vectors[start : start + many] for start in range(0, counted, many)]
+        cuts = np.repeat([refined_by(detector, vectors).threshold for vectors in together], many)
+        yield f"imagined, {many}", sample.shares(scores[:counted], cuts.astype(np.float64), counted)
 
 
 def promised(bench: Bench) -> Found:
@@ -226,23 +199,20 @@ def promised_figures(bench: Bench) -> list[Figure]:
 def _promised(bench: Bench, given: List, photos: Judged) -> list[Figure]:
     """What is promised of each label of a list, and what is found, tenth by tenth."""
     detector = prepare(default_recipe(bench.folder), given.typed).finish()
-    made = imagine(detector)
-    cut = made.cut(_none(detector))
-    told = made.odds(cut)
-    inside = detector.scorer.score(photos.inside.vectors) >= cut
+    told = np.array([one.share for one in detector.thresholds.odds])
+    inside = detector.scorer.score(photos.inside.vectors) >= (detector.threshold or 0.0)
     numbers = bench.folder.class_names()
     tenths = np.minimum((told * TENTHS).astype(int), TENTHS - 1)
     found = []
     for tenth in np.unique(tenths):
         labels = np.flatnonzero(tenths == tenth)
         of_label = [photos.classes == numbers[given.labels[label]] for label in labels]
-        photos_of = [int(rows.sum()) for rows in of_label]
-        right = [int(inside[rows].sum()) for rows in of_label]
+        n_photos = [int(rows.sum()) for rows in of_label]
         values = {
-            "promised": float(np.dot(told[labels], photos_of)),
-            "found": float(np.sum(right)),
+            "promised": float(np.dot(told[labels], n_photos)),
+            "found": float(sum(inside[rows].sum() for rows in of_label)),
             "labels": float(len(labels)),
-            "photos": float(np.sum(photos_of)),
+            "photos": float(sum(n_photos)),
         }
         found.append(Figure(given.group, given.draw, f"{tenth / TENTHS:g}", values))
     return found
@@ -254,3 +224,37 @@ def _tenth(figures: Sequence[Figure], tenth: str) -> tuple[str, ...]:
     low = round(100 * float(tenth))
     shares = [f"{100 * total[name] / total['photos']:.1f}" for name in ("promised", "found")]
     return f"{low} to {low + 100 // TENTHS}", *shares, f"{total['labels']:.0f}", f"{total['photos']:.0f}"
+
+
+def p_values(bench: Bench) -> Found:
+    """Whether p-values of imagined photos hold on real ones."""
+    figures = bench.figures("p-values", _lists(bench), lambda given, photos: _shares_below(bench, given, photos))
+    sets = list(dict.fromkeys(name for one in figures for name in one.values))
+    rows = []
+    for group in _groups(figures):
+        for level in names_of(figures, "way"):
+            own = list(pick(figures, group=group, way=level))
+            shares = [percent([one.values[name] for one in own]) if name in own[0].values else "" for name in sets]
+            rows.append((group, f"p <= {level}", *shares))
+    return Found(
+        "p-values",
+        "Do p-values of imagined photos hold?",
+        ("labels", "level", *sets),
+        tuple(rows),
+        (
+            "The share of the photos of an OOD set with such a p, in percent. No more than the level would be right; "
+            "imagined photos promise nothing, they are a model's.",
+        ),
+    )
+
+
+def _shares_below(bench: Bench, given: List, photos: Judged) -> list[Figure]:
+    """The shares of others with p-values up to each level."""
+    detector = prepare(default_recipe(bench.folder), given.typed).finish()
+    found = {}
+    for one in photos.outside:
+        p = detector.thresholds.p_values(detector.scorer.score(one.vectors))
+        if p is not None:
+            found[one.name] = p
+    shares = {level: {name: float((p <= level).mean()) for name, p in found.items()} for level in LEVELS}
+    return [Figure(given.group, given.draw, f"{level:g}", values) for level, values in shares.items() if values]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from outword.detector.fitting import LabelCache, prepare
+from outword.detector.fitting import prepare
 from outword.detector.recipe import METHOD, PAPERS, Recipe
 from outword.maths.metrics import auroc
 from outword_lab.benchmark.found import Found, paired, percent
@@ -18,11 +17,10 @@ from outword_lab.benchmark.vectors.measuring import (
     GROUP,
     Bench,
     Figure,
-    by_set,
     means,
-    measure,
     names_of,
     pick,
+    rank_all,
     recipe_of,
 )
 
@@ -39,21 +37,12 @@ def _drawn(bench: Bench) -> dict[str, list[List]]:
     return {name: lists[:MOST] for name, lists in bench.drawn(*LENGTHS).items()}
 
 
-def _measured(ways: Mapping[str, Recipe], given: List, photos: Judged) -> list[Figure]:
-    cache: LabelCache = {}
-    found = []
-    for way, recipe in ways.items():
-        values = by_set(measure(recipe, given, photos, cache), photos)
-        found.append(Figure(given.group, given.draw, way, values))
-    return found
-
-
 def mining(bench: Bench) -> Found:
     """Density mining against NegLabel's rule and random words."""
     n_words = len(bench.folder.corpus)
     sizes = [size for size in SIZES if size < n_words]
     ways = {f"{miner} {size}": _mined(bench, miner, size) for size in sizes for miner in MINERS}
-    figures = bench.figures("mining", _drawn(bench), partial(_measured, ways))
+    figures = bench.figures("mining", _drawn(bench), partial(rank_all, ways))
     rows = []
     for group in names_of(figures, "group"):
         for size in sizes:
@@ -91,7 +80,7 @@ def sigma(bench: Bench) -> Found:
 
 def _swept(bench: Bench, parameter: str, values: tuple[float, ...], usual: float) -> Found:
     ways = {f"{value:g}": recipe_of(bench.folder, PAPERS, {parameter: value}) for value in values}
-    figures = bench.figures(parameter, _drawn(bench), partial(_measured, ways))
+    figures = bench.figures(parameter, _drawn(bench), partial(rank_all, ways))
     groups = names_of(figures, "group")
     rows = []
     for way in ways:

@@ -26,6 +26,7 @@ QUESTIONS: tuple[Callable[[Bench], Found], ...] = (
     about_methods.broad,
     about_cuts.verdicts,
     about_cuts.promised,
+    about_cuts.p_values,
     about_words.mining,
     about_words.rivals,
     about_words.tau,

@@ -122,8 +122,3 @@ def _called(folder: VectorFolder, labels: Sequence[str]) -> NDArray[np.bool_]:
     taken = set(map(squeeze, labels))
     classes = np.array([squeeze(name) in taken for name in folder.all_class_names()])
     return classes[folder.sets[folder.inside].classes]
-
-
-def vectors_of(some: Sequence[Photos]) -> Vectors:
-    """The vectors of several sets, one after the other."""
-    return np.concatenate([one.vectors for one in some])

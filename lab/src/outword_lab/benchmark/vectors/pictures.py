@@ -70,7 +70,8 @@ def odds_picture(figures: Sequence[Figure], folder: Path) -> list[Path]:
 def _odds(figures: Sequence[Figure], axes: Any) -> list[Any]:
     axes.plot([0, 100], [0, 100], color=GREY, linewidth=1)
     for tenth in names_of(figures, "way"):
-        total = {name: sum(one.values[name] for one in pick(figures, way=tenth)) for name in next(iter(figures)).values}
+        own = list(pick(figures, way=tenth))
+        total = {name: sum(one.values[name] for one in own) for name in own[0].values}
         point = [100 * total[name] / total["photos"] for name in ("promised", "found")]
         axes.scatter(*point, s=8 + 3 * np.sqrt(total["photos"]), color=BLUE, alpha=0.8, linewidths=0)
     axes.set(xlim=(0, 100), ylim=(0, 100), xlabel="promised, %", ylabel="found, %")
