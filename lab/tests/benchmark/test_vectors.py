@@ -1,5 +1,6 @@
 """The suite `vectors`: a made-up folder through the whole command, the layout of the folder, and its errors."""
 
+import csv
 import json
 
 import numpy as np
@@ -32,6 +33,9 @@ OTHERS = (
     "tractor",
 )
 
+ASKED = ("methods", "leads", "sets", "broad", "verdicts", "odds", "p-values", "mining", "rivals", "tau", "sigma")
+MORE = tuple(sorted(nouns().readable()))[7::25]  # other names, for what else there is
+
 
 def wnid(name):
     return nouns().wnid(nouns().senses(name)[0])
@@ -50,7 +54,7 @@ def directions(names, rng):
 def arrays():
     """The files of a small folder: photos near the direction of what they show, texts in a cone."""
     rng = np.random.default_rng(0)
-    names = (*ANIMALS, *THINGS, *BROADER, *OTHERS)
+    names = (*ANIMALS, *THINGS, *BROADER, *OTHERS, *MORE)
     toward, cone, prompt = directions(names, rng), rng.standard_normal(DIM), rng.standard_normal(DIM) / 2
 
     def texts(some, offset):
@@ -68,10 +72,10 @@ def arrays():
         "noise.npz": {"features": unit_rows(rng.standard_normal((30, DIM)))},
         "text_classes.npz": {"features": texts(classes, cone), "names": np.array(classes)},
         "text_more.npz": {
-            "features": texts((*BROADER, *OTHERS, *classes), cone + prompt),
-            "names": np.array([f"{name}_(thing)" for name in (*BROADER, *OTHERS, *classes)]),
+            "features": texts((*BROADER, *OTHERS, *MORE, *classes), cone + prompt),
+            "names": np.array([f"{name}_(thing)" for name in (*BROADER, *OTHERS, *MORE, *classes)]),
         },
-        "encoder.json": {"temperature": 0.05},
+        "encoder.json": {"temperature": 0.05, "sight": {"gain": 1.0, "noise": 0.5, "level": 10.0, "spread": 0.5}},
     }
 
 
@@ -99,17 +103,29 @@ def opened(folder):
     return get_encoder(f"vectors:{folder}")
 
 
+def rows_of(path):
+    return list(csv.reader(path.read_text().splitlines()))
+
+
 def test_the_whole_suite(folder, tmp_path):
     out = tmp_path / "results"
     seen = call("bench", "vectors", folder, "-o", out, "--seeds", 2)
     assert "How well do methods separate" in seen.stdout and "report.html" in seen.stderr
     names = {path.stem for path in (out / "tables").glob("*.csv")}
-    assert {"answer-methods", "answer-leads", "answer-sets", "answer-broad"} <= names
+    assert names == {f"answer-{name}" for name in ASKED}
     methods = (out / "tables/answer-methods.csv").read_text().splitlines()
     assert methods[0] == "method,3 names,10 names,14 names"
     assert [line.split(",")[0] for line in methods[1:3]] == ["grounded", '"grounded']
     figures = [float(cell) for cell in methods[1].split(",")[1:]]
     assert min(figures) > 90, "the default must tell the planted photos apart"
+    head, *rows = rows_of(out / "tables/answer-verdicts.csv")
+    assert head[1:] == ["formula", "batch of 200", *(f"imagined, {n}" for n in (0, 1, 5, 20, 200)), "best"]
+    assert [row[0] for row in rows[:3]] == ["3 names", "10 names", "14 names"]
+    assert all(float(cell.partition("= ")[2]) > 50 for row in rows for cell in row[1:])
+    promised = [row for row in rows_of(out / "tables/answer-odds.csv") if row[0] == "all"]
+    assert sum(int(row[-1]) for row in promised) == (2 * 3 + 2 * 10 + 14) * PHOTOS, "each photo of a label counts once"
+    assert {path.name for path in (out / "plots").glob("*.svg")} == {"methods.svg", "odds.svg"}
+    assert (out / "report.html").read_text().count("<img") == 3
     before = {path: path.stat().st_mtime_ns for path in (out / "figures").iterdir()}
     again = call("bench", "vectors", folder, "-o", out, "--seeds", 2)
     assert again.stdout == seen.stdout
@@ -131,7 +147,7 @@ def test_texts_are_found_by_name(folder, arrays):
     np.testing.assert_allclose(encoder.encode_texts(["Beagle"])[0], unit_rows(own["features"])[2], atol=1e-6)
     assert encoder.encode_texts([]).shape == (0, DIM)
     assert [one.flag for one in encoder.coverage(["spoon", "lantern"])] == ["known", "unknown"]
-    assert "spoon" in encoder.corpus.words and len(encoder.corpus) == len({*ANIMALS, *THINGS, *BROADER, *OTHERS})
+    assert "spoon" in encoder.corpus.words and len(encoder.corpus) == len({*ANIMALS, *THINGS, *BROADER, *OTHERS, *MORE})
     with pytest.raises(InputError, match="no text for 'lantern'"):
         encoder.encode_texts(["lantern"])
     with pytest.raises(InputError, match="cannot read photos"):
@@ -161,6 +177,18 @@ def test_a_text_with_several_names(write, arrays):
     encoder = VectorFolder(write({**arrays, "text_classes.npz": {**arrays["text_classes.npz"], "names": names}}))
     np.testing.assert_array_equal(encoder.encode_texts(["small hound"]), encoder.encode_texts(["beagle"]))
     assert "small hound" not in encoder.corpus.words
+
+
+def test_classes_called_like_a_label_are_no_ood(write, arrays):
+    food = {**arrays["food.npz"], "labels": np.repeat([0, 1], PHOTOS)}
+    told = {"food.npz": food, "food_classnames.json": ["/a/apple/red", "pizza"]}
+    encoder = VectorFolder(write({**arrays, **told}))
+
+    def n_food(*labels):
+        return [len(one.vectors) for one in judged(encoder, List("", 0, labels, by_class=True)).outside[1:2]]
+
+    assert [n_food("beagle", "sofa"), n_food("pizza", "sofa")] == [[2 * PHOTOS], [PHOTOS]]
+    assert n_food("fruit", "pizza") == [30], "the next set: a red apple is a fruit, and no photo of food is left"
 
 
 def test_lists_and_their_photos(folder):
@@ -206,9 +234,11 @@ def without(*names):
         (changed("food.npz", features=np.ones(4)), r"two-dimensional array of floats.*got shape \(4,\)"),
         (changed("food.npz", features=np.zeros((2, DIM))), "must have no zero row"),
         (changed("food.npz", features=np.full((2, DIM), np.nan)), "must be finite"),
+        (lambda arrays: {**arrays, "noise_classnames.json": {"a": 1}}, "noise_classnames.json must be a list of names"),
+        (lambda arrays: {**arrays, "noise_classnames.json": ["a"]}, "labels in .* must be from 0 to 0, got -1 to -1"),
         (changed("animals.npz", labels=np.zeros(3, int)), "labels in .* must be 42 whole numbers"),
-        (changed("text_more.npz", names=np.array(["cat"])), "must be 31 texts, one a row"),
-        (changed("text_more.npz", names=np.full(31, "_")), "must not be empty, row 0 is"),
+        (changed("text_more.npz", names=np.array(["cat"])), "must be 92 texts, one a row"),
+        (changed("text_more.npz", names=np.full(92, "_")), "must not be empty, row 0 is"),
         (
             lambda arrays: {**arrays, "food.npz": {"vectors": np.ones((2, DIM))}},
             "must have the array features, got vectors",

@@ -11,7 +11,7 @@ from outword.errors import MissingExtraError
 PACKAGE = "outword-lab"
 NAMES: dict[str, tuple[str, ...]] = {  # by the group of the entry points that bring them
     "outword.detectors": ("coop", "fa", "locoop", "sct", "lsn", "negprompt", "lapt", "zoc", "clipn"),
-    "outword.encoders": ("mini-float", "world-s", "world-m", "world-m-96", "clipn:"),
+    "outword.encoders": ("mini-float", "world-s", "world-m", "world-m-96", "clipn:", "vectors:"),
     "outword.corpora": ("world", "world-nouns", "world-looks"),
     "outword.sources": ("world:",),
     "outword.functions": ("read_words_per_image", "zoc_decoder"),

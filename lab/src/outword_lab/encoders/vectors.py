@@ -23,6 +23,7 @@ from outword.base.files import parse_json, read_small, sha256_bytes, sha256_file
 from outword.base.records import read_record
 from outword.encoders.base import Coverage, Encoder, Pixels, Vectors, in_short
 from outword.errors import InputError
+from outword.maths.imagined import Sight
 from outword.maths.numerics import all_finite, check_directions, unit_rows
 from outword.words.corpora import CORPORA, Corpus, make_corpus
 from outword.words.forms import normalise, squeeze
@@ -30,7 +31,7 @@ from outword.words.nouns import nouns
 
 PREFIX = "vectors:"
 LAYOUT = "lab/docs/vectors.md"
-TEXTS, CARD, WNIDS = "text_", "encoder.json", "_wnids.json"
+TEXTS, CARD, WNIDS, NAMES = "text_", "encoder.json", "_wnids.json", "_classnames.json"
 FEWEST = 20  # names that two lists share, from which on the difference of their prompts is known
 LARGEST = 4 << 30  # bytes of the arrays of a file
 SMALL = 16 << 20  # bytes of a JSON file
@@ -42,17 +43,22 @@ class FolderCard:
     """What `encoder.json` says, if it is there."""
 
     temperature: float = 0.01  # CLIP's
+    sight: Sight | None = None  # how it sees (docs/imagined.md); that of its family by default
     source: str = "a folder of vectors"
     licence: str = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
 class VectorSet:
-    """Photos of a set as vectors, (n_photos, dim), with the class number of each; -1 where nobody gave one."""
+    """Photos of a set as vectors, (n_photos, dim), with the class number of each; -1 where nobody gave one.
+
+    `shows` has what each class is called, one or more names of it; nothing where nobody said.
+    """
 
     name: str
     vectors: Vectors = field(repr=False)
     classes: Classes = field(repr=False)
+    shows: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +94,8 @@ class VectorFolder(Encoder):
             raise InputError(f"a folder of vectors must be a folder, got {folder}", hint=f"see {LAYOUT}")
         self.name = f"{PREFIX}{self.folder}"
         card = _card(self.folder)
-        self.temperature, self.source, self.licence = card.temperature, card.source, card.licence
+        self.temperature, self.sight = card.temperature, card.sight
+        self.source, self.licence = card.source, card.licence
         lists = [_text_list(path) for path in sorted(self.folder.glob(f"{TEXTS}*.npz"))]
         if not lists:
             hint = f'it needs files {TEXTS}NAME.npz with "features" and "names", see {LAYOUT}'
@@ -266,7 +273,21 @@ def _photos(path: Path) -> VectorSet:
     if classes.dtype.kind not in "iu" or classes.shape != (len(vectors),):
         told = f"labels in {path} must be {len(vectors)} whole numbers, one a row of features"
         raise InputError(f"{told}, got shape {classes.shape}, dtype {classes.dtype}", hint=f"see {LAYOUT}")
-    return VectorSet(path.stem, vectors, classes.astype(np.int64))
+    return VectorSet(path.stem, vectors, classes.astype(np.int64), _class_names(path, classes))
+
+
+def _class_names(path: Path, classes: NDArray[np.integer[Any]]) -> tuple[tuple[str, ...], ...]:
+    """What the classes of a set are called, if there is a file that says it."""
+    file = path.with_name(f"{path.stem}{NAMES}")
+    if not file.exists():
+        return ()
+    names = _json(file)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{file} must be a list of names", hint='for example ["abbey", "alley"]')
+    if classes.min() < 0 or classes.max() >= len(names):
+        told = f"labels in {path} must be from 0 to {len(names) - 1}, got {classes.min()} to {classes.max()}"
+        raise InputError(told, hint=f"{file.name} has an entry for each class")
+    return tuple(tuple(_parts(name)) for name in names)
 
 
 def _arrays(path: Path, *needed: str) -> dict[str, NDArray[Any]]:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from outword.detector.fitting import LabelCache
 from outword.detector.recipe import METHOD, Recipe
 from outword_lab.benchmark.found import Found, paired, percent
-from outword_lab.benchmark.vectors.lists import Judged, List
 from outword_lab.benchmark.vectors.measuring import (
     Bench,
     Figure,
-    by_set,
     default_recipe,
     means,
-    measure,
     names_of,
     pick,
+    rank_all,
     recipe_of,
     recipes,
 )
@@ -28,22 +25,14 @@ HIGHER = "AUROC in percent; higher is better."
 
 def measured_methods(bench: Bench) -> list[Figure]:
     """AUROC of every method on every drawn list."""
-    ask = partial(_measured, recipes(bench.folder, bench.only))
+    ask = partial(rank_all, recipes(bench.folder, bench.only))
     return bench.figures("methods", bench.drawn(), ask)
-
-
-def _measured(ways: dict[str, Recipe], given: List, photos: Judged) -> list[Figure]:
-    found, cache = [], LabelCache()
-    for way, recipe in ways.items():
-        values = by_set(measure(recipe, given, photos, cache), photos)
-        found.append(Figure(given.group, given.draw, way, values))
-    return found
 
 
 def by_size(bench: Bench) -> Found:
     """AUROC by method and number of names, the mean over OOD sets."""
     figures = measured_methods(bench)
-    groups = names_of(figures, "group")
+    groups = _groups(figures)
     rows = [(way, *(percent(means(pick(figures, group=one, way=way))) for one in groups)) for way in _ways(figures)]
     return Found(
         "methods",
@@ -61,7 +50,7 @@ def by_size(bench: Bench) -> Found:
 def leads(bench: Bench) -> Found:
     """By how much each method is ahead of the default."""
     figures = measured_methods(bench)
-    groups = names_of(figures, "group")
+    groups = _groups(figures)
     rows = []
     for way in _ways(figures)[1:]:
         rows.append((way, *(_lead(figures, way, group) for group in groups)))
@@ -86,7 +75,7 @@ def by_ood(bench: Bench) -> Found:
     figures = measured_methods(bench)
     sets = list(dict.fromkeys(name for one in figures for name in one.values))
     rows = []
-    for group in names_of(figures, "group"):
+    for group in _groups(figures):
         there = [name for name in sets if name in next(pick(figures, group=group)).values]
         for way in _ways(figures):
             own = {name: percent(means(pick(figures, group=group, way=way), name)) for name in there}
@@ -110,16 +99,15 @@ def broad(bench: Bench) -> Found:
     for method in methods:
         ways[f"{method}, kinds"] = _with_kinds(bench, method, "auto")
         ways[f"{method}, no kinds"] = _with_kinds(bench, method, "off")
-    figures = bench.figures("broad", bench.broad(), partial(_measured_broad, ways))
-    lists = names_of(figures, "group")
+    figures = bench.figures("broad", bench.broad(), partial(rank_all, ways))
     rows = []
-    for way in names_of(figures, "way"):
-        by_list = [means(pick(figures, group=one, way=way)) for one in lists]
-        rows.append((way, *map(percent, by_list), percent(by_list)))
+    for group in _groups(figures):
+        rows.append((group, *(percent(means(pick(figures, group=group, way=way))) for way in ways)))
+    rows.append(("mean", *(percent(means(pick(figures, way=way))) for way in ways)))
     return Found(
         "broad",
         "What do kinds bring for broad names?",
-        ("method", *lists, "mean"),
+        ("labels", *ways),
         tuple(rows),
         (f"{HIGHER} Mean over OOD sets. Labels that the folder has no text or no photo for are left out of a list.",),
     )
@@ -131,8 +119,8 @@ def _with_kinds(bench: Bench, method: str, kinds: str) -> Recipe:
     return recipe_of(bench.folder, method, kinds=kinds)
 
 
-def _measured_broad(ways: dict[str, Recipe], given: List, photos: Judged) -> list[Figure]:
-    return _measured(ways, given, photos)
+def _groups(figures: Sequence[Figure]) -> list[str]:
+    return names_of(figures, "group")
 
 
 def _ways(figures: Sequence[Figure]) -> list[str]:

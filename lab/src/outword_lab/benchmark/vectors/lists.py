@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from outword.choosing.photos import Indices, Photos, numbered
 from outword.encoders.base import Vectors
 from outword.words.forms import squeeze
-from outword.words.kinds import are_below, understand
-from outword.words.labels import Label, check_labels
-from outword_lab.encoders.vectors import VectorFolder
+from outword.words.kinds import are_below, is_kind, understand
+from outword.words.labels import Label, Labels, check_labels
+from outword_lab.encoders.vectors import VectorFolder, VectorSet
 
 SIZES = (3, 10, 50, 200, 500, 1000)
 NEAR_UP_TO = 200  # names, up to which photos of the other classes are counted as OOD
@@ -40,9 +40,9 @@ class List:
     by_class: bool  # whether a photo is of a label by the label's class alone, or by all that lies below its sense
 
     @cached_property
-    def typed(self) -> dict[str, Label]:
+    def typed(self) -> Labels:
         """The labels as `outword.fit` takes them."""
-        return dict(check_labels(list(self.labels)))
+        return check_labels(list(self.labels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +96,19 @@ def judged(folder: VectorFolder, given: List) -> Judged:
     numbers = folder.class_names()
     named = np.isin(photos.classes, [numbers[label] for label in given.labels if label in numbers])
     own = named if given.by_class else below
-    outside = [numbered(name, one.vectors) for name, one in folder.sets.items() if name != folder.inside]
+    outside = [numbered(name, _others(one, given)) for name, one in folder.sets.items() if name != folder.inside]
+    outside = [one for one in outside if len(one.vectors)]
     rest = ~own & ~below & ~_called(folder, given.labels)
     if len(given.labels) <= NEAR_UP_TO and rest.any():
         outside.insert(0, numbered(OTHERS, photos.vectors[rest]))
     return Judged(numbered("ID", photos.vectors[own]), photos.classes[own], tuple(outside))
+
+
+def _others(one: VectorSet, given: List) -> Vectors:
+    """The photos of another set, without those of classes that are called like a label or a kind of one."""
+    meanings = understand(given.typed, "off")
+    alike = [any(is_kind(names, meanings)) for names in one.shows]
+    return one.vectors[~np.array(alike)[one.classes]] if alike else one.vectors
 
 
 def _below(folder: VectorFolder, labels: Mapping[str, Label]) -> NDArray[np.bool_]:
@@ -114,8 +122,3 @@ def _called(folder: VectorFolder, labels: Sequence[str]) -> NDArray[np.bool_]:
     taken = set(map(squeeze, labels))
     classes = np.array([squeeze(name) in taken for name in folder.all_class_names()])
     return classes[folder.sets[folder.inside].classes]
-
-
-def vectors_of(some: Sequence[Photos]) -> Vectors:
-    """The vectors of several sets, one after the other."""
-    return np.concatenate([one.vectors for one in some])

@@ -17,6 +17,7 @@ from outword.detector.inputs import missing_inputs, not_handed
 from outword.detector.recipe import METHOD, Recipe, resolve
 from outword.errors import OutwordError
 from outword.maths.methods import DETECTORS, Need
+from outword.words.corpora import THINGS
 from outword_lab.benchmark.vectors.lists import Judged, List, broad_lists, drawn_lists, judged, sizes_of
 from outword_lab.encoders.vectors import LAYOUT, VectorFolder
 
@@ -85,8 +86,8 @@ class Bench:
 Ask = Callable[[List, Judged], list[Figure]]
 
 
-def measure(recipe: Recipe, given: List, photos: Judged, cache: LabelCache | None = None) -> Measured:
-    """A method on a list, as `outword compare` measures it."""
+def measure(recipe: Recipe, given: List, photos: Judged, cache: LabelCache) -> Measured:
+    """A method on a list, as `outword compare` measures it; the cache is for methods on the same list."""
     return Cell(recipe, given.typed, photos.inside, photos.rows, photos.outside, seed=SEED).measure(cache)
 
 
@@ -96,17 +97,16 @@ def by_set(measured: Measured, photos: Judged) -> dict[str, float]:
 
 
 def default_recipe(folder: VectorFolder, **options: Any) -> Recipe:
-    """The default method with the rivals that the folder has names for, and no further words."""
-    rivals_alone: dict[str, Any] = {"miner": "random", "miner_params": {"size": 1}}
-    return recipe_of(folder, METHOD, **rivals_alone, **options)
+    """The default method as a CLIP has it: the names of things that the folder has texts for compete, and no others."""
+    return recipe_of(folder, METHOD, corpus=THINGS, **options)
 
 
 def recipe_of(folder: VectorFolder, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> Recipe:
     """A method with all names of the folder as its words, unless the options say otherwise; names are the prompts."""
-    chosen: dict[str, Any] = {"miner": "all", **options}
     groups = {"n_groups": max(1, len(folder.corpus) // GROUP)} if has(method, "n_groups") else {}
-    how: dict[str, Any] = {"corpus": folder.name, "prompts": folder.prompts, "vectors_only": True, "seed": SEED}
-    return resolve(folder, method, {**groups, **(params or {})}, **how, **chosen)
+    words: dict[str, Any] = {"corpus": folder.name, "miner": "all"}
+    how: dict[str, Any] = {"prompts": folder.prompts, "vectors_only": True, "seed": SEED}
+    return resolve(folder, method, {**groups, **(params or {})}, **{**words, **how, **options})
 
 
 def has(method: str, parameter: str) -> bool:
@@ -135,6 +135,16 @@ def _usable(folder: VectorFolder, method: str) -> Recipe | None:
     if Need.ID_IMAGES in recipe.wants or missing_inputs(recipe) or not_handed(method, recipe.wants):
         return None
     return recipe
+
+
+def rank_all(ways: Mapping[str, Recipe], given: List, photos: Judged) -> list[Figure]:
+    """AUROC by OOD set of several methods on a list."""
+    cache: LabelCache = {}
+    found = []
+    for way, recipe in ways.items():
+        values = by_set(measure(recipe, given, photos, cache), photos)
+        found.append(Figure(given.group, given.draw, way, values))
+    return found
 
 
 def pick(figures: Iterable[Figure], **wanted: Any) -> Iterator[Figure]:
