@@ -13,7 +13,7 @@ of others that are out. "best" is the best threshold that there is.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,23 +38,30 @@ from outword.words.kinds import are_below
 from outword.words.nouns import nouns
 from outword.words.prompts import get_prompts
 from outword_lab.benchmark.world.lab import Lab, exact_lists, open_lab
+from outword_lab.encoders.vectors import VectorFolder
 from verdicts import BROAD
 
 SIZES = (100, 1000, 10_000)
 SHARES = (0.01, 0.5, 0.99)
 LENGTHS = (3, 10, 50)
+OTHER_CLASSES = "other classes"
 Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A detector without a threshold, photos of its labels, and others."""
+    """A detector without a threshold, photos of its labels, and others by set."""
 
     encoder: str
     labels: str
     detector: Detector
     own: Vectors
-    others: Vectors
+    sets: Mapping[str, Vectors]
+
+    @property
+    def others(self) -> Vectors:
+        """The other photos of all sets."""
+        return np.concatenate([*self.sets.values()])
 
 
 def fitted(encoder: Encoder, labels: Sequence[str], **options: str) -> Detector:
@@ -65,29 +72,41 @@ def fitted(encoder: Encoder, labels: Sequence[str], **options: str) -> Detector:
     return replace(detector, vocabulary=Vocabulary(names, vectors))
 
 
-def tasks_of(encoder: Encoder, vectors: Vectors, wnids: Sequence[str], others: Vectors, draws: int) -> Iterator[Task]:
+def tasks_of(
+    encoder: Encoder,
+    vectors: Vectors,
+    wnids: Sequence[str],
+    sets: Mapping[str, Vectors],
+    draws: int,
+    lengths: Sequence[int] = LENGTHS,
+) -> Iterator[Task]:
     """Lists drawn from the names of the classes, and broad ones, with the photos that show them."""
     known = set(rival_names(encoder))
     shown = sorted(set(wnids))
     visible = {nouns().wnid(sense): name for name, sense in nouns().visible().items()}
     names = [visible[wnid] for wnid in shown if visible.get(wnid) in known]
-    for length in LENGTHS:
+    for length in lengths:
         for draw in range(draws):
             chosen = np.random.default_rng([length, draw]).choice(names, length, replace=False)
-            yield task_of(encoder, f"{length} names", chosen.tolist(), vectors, wnids, others)
+            yield task_of(encoder, f"{length} names", chosen.tolist(), vectors, wnids, sets)
     for labels in BROAD:
         found = [label for label in labels.split(", ") if label in known]
         if len(found) > 1:
-            yield task_of(encoder, "broad lists", found, vectors, wnids, others)
+            yield task_of(encoder, "broad lists", found, vectors, wnids, sets)
 
 
 def task_of(
-    encoder: Encoder, name: str, labels: Sequence[str], vectors: Vectors, wnids: Sequence[str], others: Vectors
+    encoder: Encoder,
+    name: str,
+    labels: Sequence[str],
+    vectors: Vectors,
+    wnids: Sequence[str],
+    sets: Mapping[str, Vectors],
 ) -> Task:
     """A list with its photos."""
     detector = fitted(encoder, labels)
     own = np.array(are_below(wnids, detector.card.meanings))
-    return Task(encoder.name, name, detector, vectors[own], np.concatenate([vectors[~own], others]))
+    return Task(encoder.name, name, detector, vectors[own], {OTHER_CLASSES: vectors[~own], **sets})
 
 
 def tasks_of_world(store: Path, draws: int) -> Iterator[Task]:
@@ -101,8 +120,7 @@ def tasks_of_world(store: Path, draws: int) -> Iterator[Task]:
     for length in (3, 10, 25):
         for given in exact_lists(length, draws):
             detector = fitted(lab.encoder, given.labels, corpus="world-nouns", prompts="mcm")
-            outside = np.concatenate([*lab.outside(given).values()])
-            yield Task("world-m", f"{length} names", detector, lab.inside(given), outside)
+            yield Task("world-m", f"{length} names", detector, lab.inside(given), lab.outside(given))
 
 
 def sight_in_world(lab: Lab) -> Sight:
@@ -139,22 +157,30 @@ def judged(task: Task, seed: int) -> Iterator[tuple[str, float]]:
             yield f"imagined {size:,} {share:.0%}", balanced(own, others, refined.threshold)
 
 
+def tasks_of_mini(photos: Path, draws: int, lengths: Sequence[int] = LENGTHS) -> Iterator[Task]:
+    """The tasks of `mini` on a store of ImageNet's photos."""
+    encoder = get_encoder("mini")
+    store = open_store(photos, encoder.fingerprint, encoder.name)
+    paths = [*store.paths()]
+    wnids = [Path(path).name[:9] for path in paths]
+    yield from tasks_of(encoder, store.vectors(range(len(paths))), wnids, {}, draws, lengths)
+
+
+def tasks_of_folder(folder: Path, draws: int, lengths: Sequence[int] = LENGTHS) -> Iterator[Task]:
+    """The tasks of a folder of vectors."""
+    encoder = VectorFolder(folder)
+    inside = encoder.sets[encoder.inside]
+    sets = {name: one.vectors for name, one in encoder.sets.items() if name != encoder.inside}
+    wnids = [encoder.wnids[number] for number in inside.classes]
+    yield from tasks_of(encoder, inside.vectors, wnids, sets, draws, lengths)
+
+
 def all_tasks(args: argparse.Namespace) -> Iterator[Task]:
     """The tasks of all encoders that there are photos for."""
     if args.photos:
-        encoder = get_encoder("mini")
-        store = open_store(args.photos, encoder.fingerprint, encoder.name)
-        paths = [*store.paths()]
-        vectors = store.vectors(range(len(paths)))
-        yield from tasks_of(encoder, vectors, [Path(path).name[:9] for path in paths], vectors[:0], args.draws)
+        yield from tasks_of_mini(args.photos, args.draws)
     if args.vectors:
-        from outword_lab.encoders.vectors import VectorFolder
-
-        encoder = VectorFolder(args.vectors)
-        inside = encoder.sets[encoder.inside]
-        others = np.concatenate([one.vectors for name, one in encoder.sets.items() if name != encoder.inside])
-        wnids = [encoder.wnids[number] for number in inside.classes]
-        yield from tasks_of(encoder, inside.vectors, wnids, others, args.draws)
+        yield from tasks_of_folder(args.vectors, args.draws)
     if args.world:
         yield from tasks_of_world(args.world, args.draws)
 
