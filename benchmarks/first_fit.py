@@ -71,7 +71,8 @@ def main() -> None:
         for which in ("first", "second"):
             found = fit(f"open_clip:{args.arch}@{path}", Path(folder) / "cache")
             seconds = [f"{found[name]:.2f}" for name in ("load", "fit", "cut")]
-            rows.append([which, *seconds, found["rows"], found["rivals"], found["basis"]])
+            counts = [str(found[name]) for name in ("rows", "rivals", "basis")]
+            rows.append([which, *seconds, *counts])
     print(table(["fit", "loading, s", "fit, s", "threshold again, s", "rows", "rivals", "basis"], rows))
 
 

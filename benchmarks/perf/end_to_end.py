@@ -76,9 +76,9 @@ def watch(detector: str, folder: str) -> dict[str, Any]:
     The first chunk loads what is loaded when it is needed: all that comes before the second is start-up.
     """
     from outword.cli import main as outword
+    from outword.detector import judge as judging
+    from outword.encoders import reading
     from outword.encoders.mini.encoder import Mini
-    from outword.scoring import stream
-    from outword.vectors import reader
 
     spent = dict.fromkeys(PARTS, 0.0)
     before, since, chunks = dict(spent), 0.0, []
@@ -109,9 +109,9 @@ def watch(detector: str, folder: str) -> dict[str, Any]:
             except StopIteration:
                 return
 
-    encode_clocked, decode_ahead = clocked("encoder", Mini.encode_pixels), reader.decode_ahead
-    Mini.encode_pixels, reader.decode_ahead = encode, ahead  # type: ignore[method-assign,assignment]
-    stream.judge = clocked("judging", stream.judge)  # type: ignore[attr-defined]
+    encode_clocked, decode_ahead = clocked("encoder", Mini.encode_pixels), reading.decode_ahead
+    Mini.encode_pixels, reading.decode_ahead = encode, ahead  # type: ignore[method-assign,assignment]
+    judging.judge = clocked("judging", judging.judge)
     with tempfile.TemporaryDirectory() as scratch:
         outword(["score", detector, folder, "-o", f"{scratch}/rows.csv"], standalone_mode=False)
         rows = Path(f"{scratch}/rows.csv").read_text(encoding="utf-8").count("\n") - 1

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import outword
 from conftest import LABELS, PHOTOS, call, lay_out, rows_of
+from helpers.contrastive import paint, register
 from outword.cli import main
 from outword.detector import cached
 from outword.detector.saving import zipped
@@ -221,3 +222,21 @@ def test_a_formula_judges_where_there_is_no_reference_and_words_are_phrases(tmp_
     call("fit", TYPED, "--corpus", words_file, "-o", tmp_path / "d")
     rows = rows_of(call("score", tmp_path / "d", PHOTOS / "cat.jpg", PHOTOS / "gravel.jpg").stdout)
     assert {row["verdict"] for row in rows} <= {"in", "out"} and {row["basis"] for row in rows} == {"formula"}
+
+
+def test_fit_tells_the_odds_of_labels_and_warns_of_the_weak(tmp_path, monkeypatch):
+    register(monkeypatch)
+    found = call("fit", "car, zorbly, red", "--encoder", "made-up", "-o", tmp_path / "d", "--json")
+    odds = outword.load(tmp_path / "d").odds
+    assert [one.is_weak for one in odds] == [False, True, False]
+    told = [{"label": one.label, "share": one.share, "word": one.word} for one in odds]
+    assert json.loads(found.stdout)["odds"] == told
+    said = found.stderr.splitlines()
+    assert {str(odds[0]), str(odds[2]), f"WARNING: {odds[1]}"} <= set(said)
+    assert said[said.index(f"WARNING: {odds[1]}") + 1].startswith("what helps: another name for the label")
+    mean = sum(one.share for one in odds) / 3
+    assert f"expected: about {100 * mean:.0f} % of your photos in" in found.stderr
+    paint(tmp_path / "photos", [("canoe", 1)])
+    short = call("score", "--labels", "car, zorbly, red", "--encoder", "made-up", tmp_path / "photos").stderr
+    assert f"WARNING: {odds[1]}" in short and str(odds[0]) not in short
+    assert "no reference for made-up: the threshold is from photos imagined from names, refined by these" in short

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 import outword
 from conftest import PHOTOS
-from helpers.contrastive import NAMES, Contrastive, colour, paint, photo, photo_vector
+from helpers.contrastive import NAMES, Contrastive, colour, paint, photo, photo_vector, register
 from outword.base.cache import cache_dir
 from outword.base.odds import Odds
 from outword.choosing.compare import Tried, applicable
@@ -18,7 +18,6 @@ from outword.detector import artifact
 from outword.detector.batches import REFINING, look
 from outword.detector.imagining import can_be_imagined, imagination
 from outword.detector.saving import saved_form
-from outword.encoders import ENCODERS
 from outword.errors import ArtifactError
 from outword.maths.imagined import FAMILIES, Sight
 from outword.maths.thresholds import by_hand
@@ -62,8 +61,7 @@ def made(own_cache):
 
 @pytest.fixture
 def known(monkeypatch):
-    """The made-up encoder has a name that saved detectors find it by."""
-    monkeypatch.setitem(ENCODERS._things, Contrastive.name, lambda name, **options: Contrastive())
+    register(monkeypatch)
 
 
 # what it is
@@ -171,7 +169,11 @@ def test_so_many_photos_refine_it_in_any_order(made, tmp_path):
     assert encoder.seen - before <= REFINING + len(files)
     assert threshold_of(made.predict(mixed)) == wanted
     some = photos(OTHERS, 3)
-    assert threshold_of(made.predict(some)) == threshold_of(made.predict(some[::-1]))
+    before = encoder.seen
+    wanted = threshold_of(made.predict(some))
+    assert encoder.seen - before == len(some)  # none is encoded twice
+    assert threshold_of(made.predict(some[::-1])) == wanted
+    assert threshold_of(made.predict([*files[:5], *files[:3]])) == threshold_of(made.predict(files[:5]))
 
 
 def test_threads_change_no_bit(made):
@@ -303,6 +305,13 @@ def test_a_detector_from_before_loads_and_is_not_refined(made, tmp_path, known):
     some = photos(KINDS + OTHERS, 13)
     wanted = before.predict(some)
     assert [*back.predict(some)] == [*wanted] and wanted[0].basis == "batch"
+
+
+def test_a_detector_with_a_reference_is_saved_as_before(detector):
+    """So a run that an earlier version began goes on."""
+    form = saved_form(detector)
+    assert not {"sight", "odds"} & set(form.card) and "imagined_scores" not in form.arrays
+    assert "n_asked" not in form.card["cut"]
 
 
 def test_other_labels_have_their_own_threshold_and_odds(made):

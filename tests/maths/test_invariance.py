@@ -133,7 +133,7 @@ def test_damaged_neighbours_and_stores(detector, alone, tmp_path):
     assert [rows[str(path)].score for path in FILES[:5]] == alone[:5].tolist()
     embed(detector.encoder, FILES[:5], tmp_path / "store")
     stored = {row.path: row for row, _ in score_source(detector, open_source(detector, [tmp_path / "store"]))}
-    wanted = [replace(rows[str(path)], notes=[]) for path in FILES[:5]]  # a store has no pixels to note anything of
+    wanted = [replace(rows[str(path)], notes=()) for path in FILES[:5]]  # a store has no pixels to note anything of
     assert [stored[str(path)] for path in FILES[:5]] == wanted
 
 

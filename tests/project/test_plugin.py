@@ -46,7 +46,12 @@ def site(tmp_path):
 
 
 def python(site, *args, code=0):
-    env = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'src'}", "COLUMNS": "100", "NO_COLOR": "1"}
+    env = {
+        **os.environ,
+        "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'src'}{os.pathsep}{ROOT / 'lab' / 'src'}",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+    }
     run = subprocess.run([sys.executable, *map(str, args)], env=env, capture_output=True, text=True)
     assert run.returncode == code, run.stderr
     return run
@@ -139,13 +144,13 @@ def encoder(name, device="cpu"):
     made.name = name
     return made
 
-def things():
+def four():
     "four things"
-    return make_corpus("things", [(word, "noun") for word in ("anvil", "gravel", "kite", "lamp")])
+    return make_corpus("four", [(word, "noun") for word in ("anvil", "gravel", "kite", "lamp")])
 
 basket = Kind(lambda path: path.endswith(".basket"), lambda path, options: iter(Path(path).read_text().split()))
 """
-POINTS = {"miners": "last = others:Last", "encoders": "mine = others:encoder", "corpora": "things = others:things",
+POINTS = {"miners": "last = others:Last", "encoders": "mine = others:encoder", "corpora": "four = others:four",
           "sources": "basket = others:basket"}  # fmt: skip
 TRIED = """
 import json, sys
@@ -158,14 +163,14 @@ from outword.testing import check_miner
 from outword.mining import MINERS
 
 check_miner(MINERS["last"]())
-made = outword.fit(["cat", "espresso"], encoder="mine:x", corpus="things", miner="last", method="neglabel", n_groups=1)
+made = outword.fit(["cat", "espresso"], encoder="mine:x", corpus="four", miner="last", method="neglabel", n_groups=1)
 made.save("pets.outword")
 again = outword.load("pets.outword")
 try:
     get_encoder("mine:x", resize="bilinear")
 except ParameterError as error:
     refused = str(error)
-names = {kind: [name for name in registry(kind) if name in ("last", "mine:", "things")] for kind in sys.argv[2:]}
+names = {kind: [name for name in registry(kind) if name in ("last", "mine:", "four")] for kind in sys.argv[2:]}
 found = list(find_names(["two.basket"]))
 same = again.score([sys.argv[1]]) == made.score([sys.argv[1]])
 print(json.dumps([names, made.wild, again.card["encoder"]["name"], bool(same), refused, found]))
@@ -182,6 +187,6 @@ def test_miners_encoders_corpora_and_sources_of_other_packages(tmp_path, monkeyp
     (tmp_path / "tried.py").write_text(TRIED)
     tried = (tmp_path, "tried.py", PHOTOS / "cat.jpg", "miners", "encoders", "corpora")
     names, wild, encoder, same, refused, found = json.loads(python(*tried).stdout)
-    assert names == {"miners": ["last"], "encoders": ["mine:"], "corpora": ["things"]}
+    assert names == {"miners": ["last"], "encoders": ["mine:"], "corpora": ["four"]}
     assert (wild, encoder, same, found) == (["gravel", "kite", "lamp"], "mine:x", True, ["a.jpg", "b.jpg"])
     assert "mine:x cannot be made with these options: got an unexpected keyword argument 'resize'" in refused

@@ -60,7 +60,7 @@ NAMES = {  # all of them, but for the methods and the miners, which registries l
     "scoring": "filter run",
     "testing": "World check_detector check_encoder check_miner planted_world",
     "sklearn": "VectorOutlierDetector",
-    "client": "Client Info Limits Result Scores ServiceError ThresholdInfo",
+    "client": "Client Info LabelOdds Limits Result Scores ServiceError ThresholdInfo",
     "errors": "ArtifactError ImageError InputError MissingExtraError NotFittedError OutwordError ParameterError"
     " UnreachableError",
     "plugins": "Array Blob Corpus Coverage DETECTORS ENCODERS Encoder FitRequest ImageError InputError Item Kind MINERS"

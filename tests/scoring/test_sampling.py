@@ -294,6 +294,7 @@ def test_one_photo_gets_the_same_threshold_in_every_way(detector, tmp_path):
     (row,) = read_rows(tmp_path / "a.csv", "csv")
     (record,) = made.predict(photo)
     assert (row["threshold"], row["basis"], row["p"]) == (record.threshold, "imagined", record.p)
+    assert (row["score"], row["label"]) == (record.score, record.label)
     assert record.threshold != made.threshold
     page = (tmp_path / "a.html").read_text()
     assert record.fits in page and record.fits.endswith("of imagined unrelated photos")

@@ -1,5 +1,7 @@
 """The text tower from token embeddings on: the library's own forward in fewer operations, and gradients through it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -70,7 +72,8 @@ def test_what_cannot_be_driven_says_so(tmp_path):
     open_clip_folder("siglip", tmp_path)
     encoder = get_encoder(f"hf:{tmp_path}", device="cpu")
     assert not PROMPTS.is_offered(encoder)
-    for one in (encoder, get_encoder("mini")):
+    other = SimpleNamespace(name="mine", model="of a package that is none of ours")
+    for one in (encoder, get_encoder("mini"), other):
         with pytest.raises(ParameterError, match="cannot be driven from token embeddings"):
             text_tower(one)
 

@@ -36,10 +36,10 @@ _known_text = lru_cache(1 << 14)(csv_text)  # labels and the like come again and
 
 
 def csv_line(cells: Iterable[str | float | None], *, raw: bool = False) -> bytes:
-    """Texts and numbers as a line of CSV; None is empty.
+    r"""Texts and numbers as a line of CSV; None is empty.
 
-    >>> csv_line(["a, b.jpg", -0.5, "in", None, "=1"])
-    b'"a, b.jpg",-0.5,in,,\'=1\\n'
+    >>> csv_line(["a, b.jpg", -0.5, "in", None, "=1"]).decode()
+    '"a, b.jpg",-0.5,in,,\'=1\n'
     """
     return line_of([_csv_cell(cell, raw) for cell in cells])
 

@@ -10,6 +10,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, overload
 
+import numpy as np
+
 from outword.base.cells import csv_line, line_of
 from outword.base.files import PathLike, check_outputs, whole_file
 from outword.base.html import render, visible
@@ -20,11 +22,12 @@ from outword.detector import batches
 from outword.detector.cuts import FEWEST
 from outword.detector.judge import judge_chunks, with_twins
 from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
-from outword.encoders.base import as_list, is_one
-from outword.encoders.reading import name_of, read_photos
+from outword.encoders.base import Vectors, as_list, is_one
+from outword.encoders.reading import Chunk, name_of, read_photos
 from outword.errors import MissingExtraError
 from outword.photos.decode import ImageLike
 from outword.photos.twins import Twins
+from outword.vectors.reader import encoded
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -108,9 +111,32 @@ class Predictions(Sequence[Prediction]):
 def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
     """Judge photos, or a single one; see `Detector.predict`."""
     given = [photos] if is_one(photos) else as_list(photos)
-    records = list(_records(_settled(detector, given), given))
+    chunks: Iterable[Chunk] = read_photos(given, detector.encoder.loader, detector.encoder.chunk)
+    if _is_refined_by_all(detector, given):
+        settled, chunks = _refined(detector, chunks)
+    else:
+        settled = _settled(detector, given)
+    records = list(_records(settled, chunks))
     readable = (None if record.error else photo for record, photo in zip(records, given, strict=True))
     return Predictions(records, sketches(readable))
+
+
+def _is_refined_by_all(detector: Detector, photos: list[ImageLike]) -> bool:
+    """Whether all photos refine an imagined threshold, and their vectors are the same bits in any batch."""
+    refined = batches.is_wanted(detector) and batches.is_refined(detector)
+    return refined and len(photos) <= batches.most_wanted(detector) and not detector.encoder.feels_batch
+
+
+def _refined(detector: Detector, chunks: Iterable[Chunk]) -> tuple[Detector, list[Chunk]]:
+    """The detector with the threshold that photos refine, and the photos as vectors: no photo is encoded twice."""
+    kept = [chunk.with_values(encoded(detector.encoder, chunk)) for chunk in chunks]
+    vectors = dict[str, Vectors]()
+    for chunk in kept:
+        for photo, vector in chunk.pairs():
+            if vector is not None:
+                vectors.setdefault(photo.name, vector)
+    rows = np.stack([*vectors.values()]) if vectors else np.zeros((0, detector.encoder.dim), np.float32)
+    return batches.look(detector, rows).applied(detector), kept
 
 
 def _settled(detector: Detector, photos: list[ImageLike]) -> Detector:
@@ -127,8 +153,7 @@ def _settled(detector: Detector, photos: list[ImageLike]) -> Detector:
     return found.applied(detector)
 
 
-def _records(detector: Detector, photos: list[ImageLike]) -> Iterator[Prediction]:
-    chunks = read_photos(photos, detector.encoder.loader, detector.encoder.chunk)
+def _records(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Prediction]:
     with Twins() as twins:
         for said in judge_chunks(detector, chunks):
             yield from with_twins(said, twins)

@@ -45,4 +45,9 @@ def zipped(detector: Detector, folder: str = "detector.outword") -> bytes:
 
 
 def _table(threshold: Threshold | None) -> dict[str, object] | None:
-    return None if threshold is None else artifact.finite(asdict(threshold))
+    if threshold is None:
+        return None
+    table = artifact.finite(asdict(threshold))
+    if not threshold.n_asked:  # so detectors from before there was this have the same fingerprint
+        del table["n_asked"]
+    return table

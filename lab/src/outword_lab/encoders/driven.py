@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from outword.encoders import Encoder
@@ -24,14 +25,15 @@ def text_tower(encoder: Encoder) -> TextTower:
 def find_text_tower(encoder: Encoder) -> TextTower | None:
     """The same; None where an encoder has none.
 
-    Encoders of torch have a `model`. One that stands on such an encoder names it, `driven_by`.
+    `Towers` have a `model`, which is looked for first, as torch takes its time to import. An encoder that stands on
+    such a one names it, `driven_by`.
     """
     other = getattr(encoder, "driven_by", None)
     if other is not None:
         return find_text_tower(other)
-    model = getattr(encoder, "model", None)
-    if model is None:
+    if not hasattr(encoder, "model") or find_spec("torch") is None:
         return None
-    from outword_lab.encoders.text_tower import make_text_tower  # which needs torch
+    from outword.encoders.torch.towers import Towers
+    from outword_lab.encoders.text_tower import make_text_tower
 
-    return make_text_tower(model)
+    return make_text_tower(encoder.model) if isinstance(encoder, Towers) else None

@@ -23,7 +23,7 @@ class CLIPN(VectorDetector):
         atd:  S(x) = sum_k softmax(s x.t)_k p_k(x)          ctw:  S(x) = p_{k*}(x),   k* = argmax_k x.t_k
 
     t_k is what the text tower makes of label k, n_k what the tower that says no makes of the same words. The score is
-    of no use unless that tower was trained to say no: an encoder `clipn:FILE` (docs/encoders.md). At n_k = t_k, where a
+    of no use unless that tower was trained to say no: an encoder `clipn:FILE` (lab/docs/clipn.md). At n_k = t_k, where a
     training begins, it is 1/2 for every image. Before calibration the cut is 1/2, where yes and no weigh the same; how
     good that is hangs on the training.
 
