@@ -49,6 +49,7 @@ THREADS = "2"  # of figures of quality: a head that is trained (vos) rounds othe
 APART = ("serve",)  # of the package: no figure of quality is made by it
 NEEDS = {
     "photos": "bench-mini: DATA=FOLDER, or OUTWORD_BENCH_MINI",
+    "vectors": "a folder of vectors (lab/docs/vectors.md): OUTWORD_VECTORS=FOLDER",
     "wordnet": "WordNet's database in /usr/share/wordnet, and a package index: HAVE=wordnet",
     "idle": "a machine with nothing else to do: HAVE=idle",
     "gpu": "a CUDA device: HAVE=gpu",
@@ -62,7 +63,8 @@ class Figure:
     Attributes:
         name: as in the markers of the page.
         page: where it is quoted.
-        command: what prints it, run by bash in the root; {data}, {out}, {cache}: folders of photos, of its own, shared.
+        command: what prints it, run by bash in the root; {data}, {out}, {cache}: folders of photos, of its own, shared;
+            {vectors}: a folder of vectors.
         kind: "quality" must match to the last digit; "speed" is reported.
         needs: keys of `NEEDS`.
         printed: whether the page has the tables as printed; else it digests them, and the output is in RESULTS.
@@ -106,12 +108,12 @@ def read_figures(path: Path = ROOT / REGISTRY) -> list[Figure]:
 
 
 class Figures:
-    """One run over figures; `data` is bench-mini, and `have` what else there is of `NEEDS`."""
+    """One run over figures; `data` is bench-mini, `vectors` a folder of them, `have` what else there is of `NEEDS`."""
 
-    def __init__(self, root: Path, data: Path | None, have: Iterable[str]) -> None:
+    def __init__(self, root: Path, data: Path | None, have: Iterable[str], vectors: Path | None = None) -> None:
         self.root = root
-        self.data = data
-        self.have = {*have, *(["photos"] if data else [])}
+        self.given = {"photos": data, "vectors": vectors}
+        self.have = {*have, *(need for need, place in self.given.items() if place)}
         self._hashes: dict[tuple[str, ...], str] = {}
 
     def bring(self, figure: Figure) -> State:
@@ -131,7 +133,8 @@ class Figures:
 
     def _run(self, figure: Figure) -> int:
         self.folder(figure).mkdir(parents=True, exist_ok=True)
-        places = {"data": self.data, "out": self.folder(figure) / "out", "cache": self.cache()}
+        places = {"data": self.given["photos"], "vectors": self.given["vectors"]}
+        places |= {"out": self.folder(figure) / "out", "cache": self.cache()}
         command = figure.command.format(**{name: shlex.quote(str(place)) for name, place in places.items()})
         source = os.pathsep.join(filter(None, [str(self.root / "src"), os.environ.get("PYTHONPATH")]))
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -217,8 +220,7 @@ class Figures:
         every = [path for package in PACKAGES for path in sorted((self.root / package).iterdir())]
         code = [path for path in every if path.name not in apart]
         parts = [self._hash(code), self._hash(scripts(figure.command, self.root)), figure.command]
-        if "photos" in figure.needs and self.data:
-            parts.append(self._hash([self.data]))
+        parts += [self._hash([place]) for need, place in self.given.items() if need in figure.needs and place]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
     def _hash(self, places: Iterable[Path]) -> str:
@@ -299,7 +301,9 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put what was measured into the docs")
     args = parser.parse_args()
     figures = chosen(read_figures(), args.only)
-    work = Figures(ROOT, Path(args.data).resolve() if args.data else None, args.have)
+    vectors = os.environ.get("OUTWORD_VECTORS")
+    places = [Path(place).resolve() if place else None for place in (args.data, vectors)]
+    work = Figures(ROOT, places[0], args.have, places[1])
     states: dict[str, tuple[Figure, State]] = {}
     for number, figure in enumerate(figures, 1):
         print(f"[{number}/{len(figures)}] {figure.name}: {figure.command}", file=sys.stderr, flush=True)

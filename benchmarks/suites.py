@@ -1,13 +1,15 @@
-"""The suites of `outword bench` with embedded encoders, in the tables of benchmark.md and world.md in lab/docs.
+"""The suites of `outword bench` in the tables of docs/clip.md and of benchmark.md and world.md in lab/docs.
 
     python benchmarks/suites.py folder OUT --photos PATH
     python benchmarks/suites.py sweeps OUT --photos PATH
     python benchmarks/suites.py theorem2 OUT
     python benchmarks/suites.py world OUT
     python benchmarks/suites.py few-shot OUT
+    python benchmarks/suites.py vectors OUT --vectors FOLDER
 
-PATH is bench-mini; the last two need no photos, and `world` leaves OUT/gallery.jpg, too. OUT gets what `outword bench`
-leaves, report and plots included, and a run that was killed goes on there. Tables go to stdout.
+PATH is bench-mini, FOLDER what lab/docs/vectors.md says; the others need neither, and `world` leaves OUT/gallery.jpg,
+too. OUT gets what `outword bench` leaves, report and plots included, and a run that was killed goes on there. Tables go
+to stdout.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ SWEEPS = {
     "sweep-B-K": ["B", "K"],
 }
 ANSWERS = ["models", "mining", "tau", "sigma", "losses", "score", "verdicts", "p-values"]
+ON_CLIP = ["methods", "leads", "sets", "broad", "verdicts", "odds", "p-values", "mining", "rivals", "tau", "sigma"]
+COMPARED = ["grounded, all words", "debiased", "neglabel", "adaneg", "eoe", "mcm", "maxlogit", "energy"]
+LENGTHS = ["200 names", "500 names"]
 FIGURES = {"AUROC": "average_auroc", "FPR95": "average_fpr95_id"}
 BEST = {"average_auroc": max, "average_fpr95_id": min}
 Lines = list[dict[str, str]]
@@ -140,7 +145,7 @@ def world(out: Path) -> Iterator[str]:
     bench("world", out / "world")
     for name in ANSWERS:
         header, *rows = rows_of(out / f"world/tables/answer-{name}.csv")
-        yield table(header, [[cell.removeprefix("'") for cell in row] for row in rows])  # it keeps spreadsheets safe
+        yield table(header, rows)
     lines = read(out / "world/world-table1/tables/main.csv")
     sets = [key.removesuffix("_auroc") for key in lines[0] if key.endswith("_auroc")]
     header = ["method", *(f"{name.removeprefix('world-')}" for name in sets), "FPR95 ↓"]
@@ -165,6 +170,20 @@ def world(out: Path) -> Iterator[str]:
             yield swept(parameter, read(out / f"world/world-{part}/tables/sweep-{parameter}.csv"))
 
 
+def vectors(out: Path, given: Path) -> Iterator[str]:
+    """What a folder of vectors answers: some rows where methods are compared, and the odds of all lists together."""
+    bench("vectors", out / "vectors", given)
+    for name in ON_CLIP:
+        header, *rows = rows_of(out / f"vectors/tables/answer-{name}.csv")
+        if name == "leads":
+            rows = [row for row in rows if row[0] in COMPARED]
+        if name == "sets":
+            rows = [row for row in rows if row[0] in LENGTHS and row[1] in ("grounded", *COMPARED)]
+        if name == "odds":
+            header, rows = header[1:], [row[1:] for row in rows if row[0] == "all"]
+        yield table(header, rows)
+
+
 def few_shot(out: Path) -> Iterator[str]:
     """Mean AUROC by shots, each with its interval."""
     bench("world-few-shot", out / "world-few-shot")
@@ -187,7 +206,7 @@ def with_interval(line: dict[str, str], key: str) -> str:
 def rows_of(path: Path) -> list[list[str]]:
     """A table as it is, the header first."""
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
+        return [[cell.removeprefix("'") for cell in row] for row in csv.reader(file)]  # it keeps spreadsheets safe
 
 
 def gallery(path: Path) -> None:
@@ -209,14 +228,19 @@ def gallery(path: Path) -> None:
 def main() -> None:
     """Run, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["folder", "sweeps", "theorem2", "world", "few-shot"])
+    parser.add_argument("what", choices=["folder", "sweeps", "theorem2", "world", "few-shot", "vectors"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--photos", type=Path)
+    parser.add_argument("--vectors", type=Path)
     parser.add_argument("--store", type=Path, help="where vectors are kept; in OUT by default")
     args = parser.parse_args()
     alone = {"theorem2": theorem2, "world": world, "few-shot": few_shot}
     if args.what in alone:
         found = alone[args.what](args.out)
+    elif args.what == "vectors":
+        if args.vectors is None:
+            parser.error("vectors needs --vectors")
+        found = vectors(args.out, args.vectors)
     elif args.photos is None:
         parser.error(f"{args.what} needs --photos")
     else:

@@ -34,15 +34,8 @@ from outword.vectors.vocabulary import Vocabulary
 from outword.words.kinds import are_below
 from outword.words.nouns import nouns
 from outword.words.prompts import get_prompts
+from outword_lab.benchmark.vectors.lists import BROAD
 
-BROAD = [
-    "cat, dog",
-    "dog, bird, snake, insect, crustacean, vehicle, musical instrument, furniture, garment, vegetable",
-    "dog, cat, bird, fish, insect",
-    "car, boat, chair, bottle, instrument, tool, hat, clock",
-    "fruit, vegetable, bread, drink",
-    "monkey, bear, spider, lizard, truck, ship, keyboard, lamp, shoe, bag, bicycle, butterfly",
-]
 SCENES, FLOWERS = "forest, glacier, mountain, sea, street, building", "dandelion, tulip, sunflower, rose"
 SIZES = (5, 10, 20, 50, 100, 200, 400)
 SETS = ("imagenet", "textures", "scenes", "flowers")

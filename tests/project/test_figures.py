@@ -61,6 +61,7 @@ def test_figures_are_complete():
     for figure in FIGURES:
         assert set(figure.needs) <= set(NEEDS), figure.name
         assert ("{data}" in figure.command) == ("photos" in figure.needs), figure.name
+        assert ("{vectors}" in figure.command) == ("vectors" in figure.needs), figure.name
         assert scripts(figure.command), figure.name  # a script that is there
         assert all((ROOT / place).exists() for place in figure.pictures), figure.name
 
