@@ -14,7 +14,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from imagined import Task, tasks_of_folder, tasks_of_mini
 from outword.base.files import parse_json
 from outword.detector.recipe import make_detector
 from outword.maths.methods import DETECTORS
+from outword.maths.methods.grounded import Grounded
 from outword.maths.numerics import log_sum_exp, unit_rows
 from outword.metrics import auroc
 
@@ -89,9 +90,9 @@ VARIANTS: Mapping[str, Score] = {
 
 def logits_of(task: Task, images: NDArray[np.floating]) -> tuple[Logits, Logits]:
     """Logits of labels and of words."""
-    scorer, x = task.detector.scorer, unit_rows(images)
+    scorer = cast(Grounded, task.detector.scorer)
     assert scorer.wild_ is not None
-    labels, words = unit_rows(scorer.labels_), unit_rows(scorer.wild_)
+    x, labels, words = unit_rows(images), unit_rows(scorer.labels_), unit_rows(scorer.wild_)
     return x @ labels.T / scorer.temperature, x @ words.T / scorer.temperature
 
 
