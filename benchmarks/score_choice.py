@@ -1,18 +1,24 @@
 """Is the default score the right one: AUROC against the others, with paired intervals; and what each part of it brings.
 
-    python benchmarks/score_choice.py [--draws 20]
+    python benchmarks/score_choice.py [--draws 20] [--photos STORE --users STORE]
 
-Photos are those of the shipped reference of `mini` (bench-mini, as vectors), AUROC is the mean over the sets of
-unrelated photos. A cell of the first table is what `grounded` is ahead by, in points: `+` and `-` mark those whose 95 %
-interval leaves out 0. Over draws of names that is the t-interval of the paired differences; lists that are given have
-no draws, so photos are drawn with replacement instead, and the interval is that of the percentiles. "kinds" are methods
-with the kinds that `grounded` has. The second table takes the score apart: AUROC, mean over the same lists.
+Photos are those of the shipped reference of `mini` (bench-mini, as vectors), or those of stores that `outword embed`
+made with `mini`: ImageNet's, named WNID_NUMBER.jpg, and what people sort, SET/CLASS/FILE. AUROC is the mean over the
+sets of unrelated photos. With stores the lists are what people type: the classes of each set, of which `mini` knows
+few, and a list of animals and other things with photos of persons. A cell of the first table is what `grounded` is
+ahead by, in points: `+` and `-` mark those whose 95 % interval leaves out 0. Over draws of names that is the t-interval
+of the paired differences; lists that are given have no draws, so photos are drawn with replacement instead, and the
+interval is that of the percentiles. "kinds" are methods with the kinds that `grounded` has. The second table takes the
+score apart: AUROC, mean over the same lists.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -24,10 +30,19 @@ from outword.encoders import get_encoder
 from outword.maths.numerics import Array
 from outword.metrics import auroc
 from outword.vectors.names import rival_names
-from verdicts import BROAD, FLOWERS, SCENES, SETS, SIZES, Photos, Task, make_task, read_photos
+from outword.vectors.reference import Reference
+from outword.vectors.store import open_store
+from outword.words.kinds import are_below, understand
+from outword.words.labels import check_labels
+from outword.words.nouns import nouns
+from verdicts import BROAD, FLOWERS, SCENES, SIZES, Photos, Task, make_task, read_photos
 
 OTHERS = ("debiased", "neglabel", "maxlogit", "energy", "mcm")
 RIVALRY = [(f"{name}, kinds", name, {"kinds": "auto"}) for name in OTHERS] + [(name, name, {}) for name in OTHERS]
+Stores = tuple[Path, Path]  # of ImageNet's photos, and of users' sets
+MIXED = "dog, elephant, raccoon, guitar, horse, house, person"
+OF_MIXED = ("raccoons", "faces-masks")  # users' sets that show some of them, beside ImageNet's photos
+IN_NO_LIST = "nothing in particular"  # a class of users' photos that is no label
 UNKNOWN = {SCENES: "scenes", FLOWERS: "flowers"}  # lists of which the encoder knows few or none
 ALL = 600
 T_95 = 2.09  # of Student's t at 19 degrees of freedom
@@ -59,12 +74,50 @@ def ranked(task: Task, photos: Photos, scores: Array, rows: Array | None = None)
     """AUROC in points, mean over sets; of the photos `rows`, some perhaps more than once."""
     rows = np.arange(len(scores)) if rows is None else rows
     own, scores = task.inside[rows], scores[rows]
-    others = [scores[task.outside[rows] & (photos.sets[rows] == name)] for name in SETS]
+    others = [scores[task.outside[rows] & (photos.sets[rows] == name)] for name in dict.fromkeys(photos.sets)]
     return 100 * float(np.mean([auroc(scores[own], some) for some in others if len(some)]))
 
 
-def lists(photos: Photos, draws: int) -> list[tuple[str, list[str], Array | None]]:
+@cache
+def photos_of(stores: Stores | None) -> Photos:
+    """The photos of stores, or those of the shipped reference."""
+    if stores is None:
+        return read_photos()
+    encoder = get_encoder("mini")
+    parts, named = [], []
+    for folder in stores:
+        store = open_store(folder, encoder.fingerprint, encoder.name)
+        paths = [*map(Path, store.paths())]
+        parts.append(store.vectors(range(len(paths))))
+        named += [_named(path, of_imagenet=folder == stores[0]) for path in paths]
+    names, wnids, sets = zip(*named, strict=True)
+    return Photos(Reference(np.concatenate(parts), names, wnids, sets, "stores"), np.zeros(len(named), bool))
+
+
+def _named(path: Path, *, of_imagenet: bool) -> tuple[str, str, str]:
+    """What a photo shows, its number in WordNet or "", and the set that it is of."""
+    if not of_imagenet:
+        return path.parts[-2], "", path.parts[-3]
+    wnid = path.name.partition("_")[0]
+    sense = nouns().by_wnid(wnid)
+    return ("" if sense is None else nouns().names(sense)[0]), wnid, "imagenet"
+
+
+def lists_of(photos: Photos, stores: Stores | None, draws: int) -> Iterator[tuple[str, list[str], Array | None]]:
     """Every list, with its name and its photos; None for those below the senses of its labels."""
+    if stores is None:
+        yield from lists(photos, draws)
+        return
+    shows = np.array(photos.reference.names)
+    for name in sorted({*photos.sets} - {"imagenet"}):
+        own = (photos.sets == name) & (shows != IN_NO_LIST)
+        yield name, sorted({*shows[own].tolist()}), own
+    below = np.array(are_below(photos.reference.wnids, understand(check_labels(MIXED.split(", ")), "off")))
+    yield MIXED, MIXED.split(", "), below | np.isin(photos.sets, OF_MIXED)
+
+
+def lists(photos: Photos, draws: int) -> list[tuple[str, list[str], Array | None]]:
+    """The lists for the photos of the shipped reference."""
     found = [(labels, labels.split(", "), None) for labels in BROAD]
     found += [(labels, labels.split(", "), photos.sets == of) for labels, of in UNKNOWN.items()]
     rows = np.flatnonzero(photos.sets == "imagenet")
@@ -78,12 +131,14 @@ def lists(photos: Photos, draws: int) -> list[tuple[str, list[str], Array | None
     return found
 
 
-def measure(name: str, labels: list[str], own: Array | None, samples: int) -> tuple[str, Array, dict[str, float]]:
+def measure(
+    name: str, labels: list[str], own: Array | None, samples: int, stores: Stores | None
+) -> tuple[str, Array, dict[str, float]]:
     """AUROC of `grounded` and all others, (n_samples, 1 + n_others), and that of its parts.
 
     There is one sample, of all photos, for names that were drawn; given lists have `samples`, of photos drawn anew.
     """
-    photos = read_photos()
+    photos = photos_of(stores)
     cache: LabelCache = {}
     task = make_task(photos, labels, "grounded", own)
     scores = [task.scores, *(score(photos, labels, method, {}, options, cache) for _, method, options in RIVALRY)]
@@ -102,10 +157,15 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=20)
-    draws = parser.parse_args().draws
+    parser.add_argument("--photos", type=Path, help="a store of ImageNet's photos; with --users")
+    parser.add_argument("--users", type=Path, help="a store of users' sets")
+    args = parser.parse_args()
+    if (args.photos is None) != (args.users is None):
+        parser.error("--photos and --users belong together")
+    draws, stores = args.draws, (args.photos, args.users) if args.photos else None
     figures, parts = dict[str, list](), dict[str, dict[str, list]]()
     with ProcessPoolExecutor(usable_cpus()) as pool:
-        begun = [pool.submit(measure, *one, 2 * draws) for one in lists(read_photos(), draws)]
+        begun = [pool.submit(measure, *one, 2 * draws, stores) for one in lists_of(photos_of(stores), stores, draws)]
         for name, of_samples, of_parts in (one.result() for one in begun):
             figures.setdefault(name, []).extend(of_samples)
             for told, figure in of_parts.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -25,6 +25,7 @@ from outword.words.kinds import Kinds, Meaning, are_above, are_below, are_named,
 from outword.words.labels import Label
 from outword.words.nouns import nouns
 from outword.words.prompts import Prompts
+from outword.words.worn import is_of_persons, means_persons, worn_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,8 @@ def make_positives(
     A method that learns the classes of ID images has one row a label, for all of its names.
     """
     meanings = understand(labels, kinds_in_use(recipe, coverage), lambda names: are_known(recipe.encoder, names))
+    if recipe.kinds in ("auto", "known"):
+        meanings = _with_what_is_worn(recipe.encoder, meanings, coverage)
     if Need.ID_LABELS in recipe.wants:
         sentences = row_sentences(recipe, labels, meanings)
         return Positives(meanings, list(labels), None, encode_words(recipe.encoder, sentences, report))
@@ -79,6 +82,26 @@ def make_positives(
     if len(rows) == len(meanings):
         return Positives(meanings, [meaning.label for meaning in meanings], None, vectors)
     return Positives(meanings, rows, np.repeat(np.arange(len(named)), [*map(len, named)]), vectors)
+
+
+def _with_what_is_worn(encoder: Encoder, meanings: Sequence[Meaning], coverage: Mapping[str, Flag]) -> list[Meaning]:
+    """Give a label of persons that the encoder does not know the names of what people wear as kinds.
+
+    Else these names compete with it, and win on every photo of a person. Names that are about another label stay out;
+    where several labels are of persons, clothes cannot tell them apart, and none gets any.
+    """
+    persons = [one for one in meanings if is_of_persons(one)]
+    if len(persons) != 1 or not means_persons(persons[0]):
+        return list(meanings)
+    flag = coverage.get(persons[0].label)
+    if flag is None or is_known(flag):
+        return list(meanings)
+    worn, others = worn_names(), [one for one in meanings if one is not persons[0]]
+    kin = kin_of([*worn], [*worn.values()], others)
+    known = are_known(encoder, [*worn])
+    kinds = [name for name, is_kin, is_seen in zip(worn, kin, known, strict=True) if is_seen and not is_kin]
+    own = replace(persons[0], kinds=tuple(dict.fromkeys([*persons[0].kinds, *kinds])))
+    return [own if one is persons[0] else one for one in meanings]
 
 
 def row_sentences(recipe: Recipe, labels: Mapping[str, Label], meanings: Sequence[Meaning]) -> list[list[str]]:
