@@ -34,7 +34,8 @@ SWEEPS = {
     "sweep-B-K": ["B", "K"],
 }
 ANSWERS = ["models", "mining", "tau", "sigma", "losses", "score", "verdicts", "p-values"]
-ON_CLIP = ["methods", "leads", "sets", "broad", "verdicts", "odds", "p-values", "mining", "rivals", "tau", "sigma"]
+ON_CLIP = ["methods", "leads", "sets", "broad", "verdicts", "halves", "odds", "p-values", "mining"]
+ON_CLIP += ["rivals", "tau", "sigma"]
 COMPARED = ["grounded, all words", "debiased", "neglabel", "adaneg", "eoe", "mcm", "maxlogit", "energy"]
 LENGTHS = ["200 names", "500 names"]
 FIGURES = {"AUROC": "average_auroc", "FPR95": "average_fpr95_id"}

@@ -23,6 +23,7 @@ from outword_lab.benchmark.vectors.measuring import Bench, Figure, default_recip
 SAMPLE = 200  # photos that verdicts are counted on, half of them of the labels
 TOGETHER = {1: 60, 5: 100, 20: 200, 200: 200}  # photos that are judged at a time: how many of the sample are counted
 REFERENCES = (100, 1000)
+HALF_LENGTHS = (3, 10, 50, 200)
 MOST = 10  # lists of each length
 STEPS = 500  # cuts that the best one is looked for among
 TENTHS = 10
@@ -65,14 +66,12 @@ def draw_sample(given: List, photos: Judged) -> Sample:
 
 def verdicts(bench: Bench) -> Found:
     """How often verdicts are right by each cut."""
-    figures = _figures(bench)
-    ways = names_of(figures, "way")
-    rows = [(group, *(_balanced(pick(figures, group=group, way=way)) for way in ways)) for group in _groups(figures)]
+    header, rows = _table(_figures(bench))
     return Found(
         "verdicts",
         "How often are verdicts right, by each cut?",
-        ("labels", *ways),
-        tuple(rows),
+        header,
+        rows,
         (
             "Own photos that are in / others that are out = their mean, in percent, of the default method. A formula "
             "looks at no photo. A reference is made of ordinary photos, here of those OOD photos that no verdict is "
@@ -84,6 +83,31 @@ def verdicts(bench: Bench) -> Found:
             "few it is chance.",
         ),
     )
+
+
+def halves(bench: Bench) -> Found:
+    """The same for names of either half of the classes, so that what was chosen on one can be counted on the other."""
+    lists = {name: some[:MOST] for name, some in bench.halves(*HALF_LENGTHS).items()}
+    header, rows = _table(bench.figures("halves", lists, lambda given, photos: _cut(bench, given, photos)))
+    return Found(
+        "halves",
+        "Do verdicts hold on either half of the classes?",
+        header,
+        rows,
+        (
+            "As above, with names drawn from the classes with even numbers alone, and from those with odd ones. "
+            "Constants that were chosen on one half are counted on the other.",
+        ),
+    )
+
+
+def _table(figures: Sequence[Figure]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The header and the rows of shares by group and way."""
+    ways = names_of(figures, "way")
+    rows = []
+    for group in _groups(figures):
+        rows.append((group, *(_balanced(pick(figures, group=group, way=way)) for way in ways)))
+    return ("labels", *ways), tuple(rows)
 
 
 def _together() -> str:
