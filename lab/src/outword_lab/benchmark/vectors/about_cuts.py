@@ -24,7 +24,8 @@ SAMPLE = 200  # photos that verdicts are counted on, half of them of the labels
 TOGETHER = {1: 60, 5: 100, 20: 200, 200: 200}  # photos that are judged at a time: how many of the sample are counted
 REFERENCES = (100, 1000)
 HALF_LENGTHS = (3, 10, 50, 200)
-MOST = 10  # lists of each length
+MOST = 20  # lists of each length
+SAMPLES = 5  # of each broad list
 STEPS = 500  # cuts that the best one is looked for among
 TENTHS = 10
 LEVELS = (0.01, 0.05, 0.1)
@@ -78,8 +79,8 @@ def verdicts(bench: Bench) -> Found:
             f"counted on and that look like no label. A batch is of {SAMPLE} photos, half of them own. Imagined cuts "
             "are refined by as many photos as the column says, those that are judged together, half of them own; with "
             "0 they have the constants of the family.",
-            f"Counted on up to {SAMPLE} photos of each list, half of them own, the others in equal numbers from the "
-            f"OOD sets ({_together()}). The best cut is chosen with all photos of the list, so where own photos are "
+            f"Counted on up to {SAMPLE} photos of each list ({SAMPLES} times for a broad one), half of them own, the "
+            f"others in equal numbers from the OOD sets ({_together()}). The best cut is chosen with all photos of the list, so where own photos are "
             "few it is chance.",
         ),
     )
@@ -87,7 +88,7 @@ def verdicts(bench: Bench) -> Found:
 
 def halves(bench: Bench) -> Found:
     """The same for names of either half of the classes, so that what was chosen on one can be counted on the other."""
-    lists = {name: some[:MOST] for name, some in bench.halves(*HALF_LENGTHS).items()}
+    lists = bench.halves(*HALF_LENGTHS)
     header, rows = _table(bench.figures("halves", lists, lambda given, photos: _cut(bench, given, photos)))
     return Found(
         "halves",
@@ -119,8 +120,18 @@ def _figures(bench: Bench) -> list[Figure]:
 
 
 def _lists(bench: Bench) -> dict[str, list[List]]:
-    """Some drawn lists of each length, and the broad ones."""
-    return {**{name: some[:MOST] for name, some in bench.drawn().items()}, **bench.broad()}
+    """Some drawn lists of each length, and the broad ones, each with several samples of photos."""
+    broad = {name: _several(some) for name, some in bench.broad().items()}
+    return _drawn(bench) | broad
+
+
+def _drawn(bench: Bench) -> dict[str, list[List]]:
+    return {name: some[:MOST] for name, some in bench.drawn().items()}
+
+
+def _several(lists: Sequence[List]) -> list[List]:
+    """Each list as often as photos are drawn for it."""
+    return [replace(given, draw=draw) for given in lists for draw in range(SAMPLES)]
 
 
 def _groups(figures: Sequence[Figure]) -> list[str]:
@@ -216,8 +227,7 @@ def promised(bench: Bench) -> Found:
 
 def promised_figures(bench: Bench) -> list[Figure]:
     """Promised and found shares of the labels of drawn lists, tenth by tenth."""
-    lists = {name: some[:MOST] for name, some in bench.drawn().items()}
-    return bench.figures("odds", lists, lambda given, photos: _promised(bench, given, photos))
+    return bench.figures("odds", _drawn(bench), lambda given, photos: _promised(bench, given, photos))
 
 
 def _promised(bench: Bench, given: List, photos: Judged) -> list[Figure]:
@@ -252,7 +262,9 @@ def _tenth(figures: Sequence[Figure], tenth: str) -> tuple[str, ...]:
 
 def p_values(bench: Bench) -> Found:
     """Whether p-values of imagined photos hold on real ones."""
-    figures = bench.figures("p-values", _lists(bench), lambda given, photos: _shares_below(bench, given, photos))
+    figures = bench.figures(
+        "p-values", _drawn(bench) | bench.broad(), lambda given, photos: _shares_below(bench, given, photos)
+    )
     sets = list(dict.fromkeys(name for one in figures for name in one.values))
     rows = []
     for group in _groups(figures):
