@@ -80,8 +80,8 @@ def verdicts(bench: Bench) -> Found:
             "are refined by as many photos as the column says, those that are judged together, half of them own; with "
             "0 they have the constants of the family.",
             f"Counted on up to {SAMPLE} photos of each list ({SAMPLES} times for a broad one), half of them own, the "
-            f"others in equal numbers from the OOD sets ({_together()}). The best cut is chosen with all photos of the list, so where own photos are "
-            "few it is chance.",
+            f"others in equal numbers from the OOD sets ({_together()}). The best cut is chosen with all photos of the "
+            "list, so where own photos are few it is chance.",
         ),
     )
 
