@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -50,10 +50,12 @@ APART = ("serve",)  # of the package: no figure of quality is made by it
 NEEDS = {
     "photos": "bench-mini: DATA=FOLDER, or OUTWORD_BENCH_MINI",
     "vectors": "a folder of vectors (lab/docs/vectors.md): OUTWORD_VECTORS=FOLDER",
+    "validation": "validation photos of ImageNet in FOLDER/imagenet/WNID_NUMBER.jpg: OUTWORD_VALIDATION=FOLDER",
     "wordnet": "WordNet's database in /usr/share/wordnet, and a package index: HAVE=wordnet",
     "idle": "a machine with nothing else to do: HAVE=idle",
     "gpu": "a CUDA device: HAVE=gpu",
 }
+FOLDERS = {"vectors": "OUTWORD_VECTORS", "validation": "OUTWORD_VALIDATION"}  # the variables that name them
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Figure:
         name: as in the markers of the page.
         page: where it is quoted.
         command: what prints it, run by bash in the root; {data}, {out}, {cache}: folders of photos, of its own, shared;
-            {vectors}: a folder of vectors.
+            {vectors}: a folder of vectors; {validation}: one of validation photos.
         kind: "quality" must match to the last digit; "speed" is reported.
         needs: keys of `NEEDS`.
         printed: whether the page has the tables as printed; else it digests them, and the output is in RESULTS.
@@ -108,11 +110,13 @@ def read_figures(path: Path = ROOT / REGISTRY) -> list[Figure]:
 
 
 class Figures:
-    """One run over figures; `data` is bench-mini, `vectors` a folder of them, `have` what else there is of `NEEDS`."""
+    """One run over figures; `data` is bench-mini, `have` what else there is of `NEEDS`, or the folder of it."""
 
-    def __init__(self, root: Path, data: Path | None, have: Iterable[str], vectors: Path | None = None) -> None:
+    def __init__(
+        self, root: Path, data: Path | None, have: Iterable[str], places: Mapping[str, Path | None] | None = None
+    ) -> None:
         self.root = root
-        self.given = {"photos": data, "vectors": vectors}
+        self.given = {"photos": data, **dict.fromkeys(FOLDERS), **(places or {})}
         self.have = {*have, *(need for need, place in self.given.items() if place)}
         self._hashes: dict[tuple[str, ...], str] = {}
 
@@ -133,7 +137,7 @@ class Figures:
 
     def _run(self, figure: Figure) -> int:
         self.folder(figure).mkdir(parents=True, exist_ok=True)
-        places = {"data": self.given["photos"], "vectors": self.given["vectors"]}
+        places = {"data": self.given["photos"], **{name: self.given[name] for name in FOLDERS}}
         places |= {"out": self.folder(figure) / "out", "cache": self.cache()}
         command = figure.command.format(**{name: shlex.quote(str(place)) for name, place in places.items()})
         source = os.pathsep.join(filter(None, [str(self.root / "src"), os.environ.get("PYTHONPATH")]))
@@ -301,9 +305,11 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put what was measured into the docs")
     args = parser.parse_args()
     figures = chosen(read_figures(), args.only)
-    vectors = os.environ.get("OUTWORD_VECTORS")
-    places = [Path(place).resolve() if place else None for place in (args.data, vectors)]
-    work = Figures(ROOT, places[0], args.have, places[1])
+    data = Path(args.data).resolve() if args.data else None
+    places = {
+        name: Path(os.environ[variable]).resolve() for name, variable in FOLDERS.items() if variable in os.environ
+    }
+    work = Figures(ROOT, data, args.have, places)
     states: dict[str, tuple[Figure, State]] = {}
     for number, figure in enumerate(figures, 1):
         print(f"[{number}/{len(figures)}] {figure.name}: {figure.command}", file=sys.stderr, flush=True)

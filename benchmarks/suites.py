@@ -34,8 +34,10 @@ SWEEPS = {
     "sweep-B-K": ["B", "K"],
 }
 ANSWERS = ["models", "mining", "tau", "sigma", "losses", "score", "verdicts", "p-values"]
-ON_CLIP = ["methods", "leads", "sets", "broad", "verdicts", "odds", "p-values", "mining", "rivals", "tau", "sigma"]
+ON_CLIP = ["methods", "leads", "sets", "broad", "verdicts", "halves", "odds", "p-values", "mining"]
+ON_CLIP += ["rivals", "tau", "sigma"]
 COMPARED = ["grounded, all words", "debiased", "neglabel", "adaneg", "eoe", "mcm", "maxlogit", "energy"]
+LEVEL = "0.05"
 LENGTHS = ["200 names", "500 names"]
 FIGURES = {"AUROC": "average_auroc", "FPR95": "average_fpr95_id"}
 BEST = {"average_auroc": max, "average_fpr95_id": min}
@@ -179,6 +181,8 @@ def vectors(out: Path, given: Path) -> Iterator[str]:
             rows = [row for row in rows if row[0] in COMPARED]
         if name == "sets":
             rows = [row for row in rows if row[0] in LENGTHS and row[1] in ("grounded", *COMPARED)]
+        if name == "p-values":
+            rows = [row for row in rows if row[1].endswith(LEVEL)]
         if name == "odds":
             header, rows = header[1:], [row[1:] for row in rows if row[0] == "all"]
         yield table(header, rows)

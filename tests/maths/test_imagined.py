@@ -254,11 +254,21 @@ def test_odds_of_labels_that_are_seen_and_one_that_is_not():
 
 def test_odds_slowly():
     scores, cut = np.random.default_rng(1).standard_normal((4, 7)), 0.3
-    within = [sum((s - sum(row) / 7) ** 2 for s in row) / 7 for row in scores]
-    shift = 0.8 * math.sqrt(sum(within) / 4)
-    slow = [sum(NormalDist(0, shift).cdf(s - cut) for s in row) / 7 for row in scores]
+    means = [sum(row) / 7 for row in scores]
+    middle = sum(means) / 4
+    within = [sum((s - mean) ** 2 for s in row) / 7 for row, mean in zip(scores, means, strict=True)]
+    shift = math.sqrt(sum(within) / 4)
+    slow = []
+    for row, mean in zip(scores, means, strict=True):
+        nearer = [s - 0.3 * (mean - middle) for s in row]
+        slow.append(sum(NormalDist(cut, shift).cdf(s) for s in nearer) / 7)
     np.testing.assert_allclose(odds(scores, cut), slow, rtol=1e-12)
     np.testing.assert_allclose(odds(100 * scores, 100 * cut), slow, rtol=1e-12)  # whatever the scale
+
+
+def test_odds_of_one_label_by_hand():
+    np.testing.assert_allclose(odds([[-1.0, 1.0]], 0.0), [0.5], rtol=1e-12)
+    assert odds([[1.0, 3.0]], 1.0)[0] == pytest.approx((0.5 + 0.97725) / 2, abs=1e-5)
 
 
 def test_odds_of_labels_whose_photos_all_score_the_same_are_a_count():

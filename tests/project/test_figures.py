@@ -61,7 +61,8 @@ def test_figures_are_complete():
     for figure in FIGURES:
         assert set(figure.needs) <= set(NEEDS), figure.name
         assert ("{data}" in figure.command) == ("photos" in figure.needs), figure.name
-        assert ("{vectors}" in figure.command) == ("vectors" in figure.needs), figure.name
+        for folder in ("vectors", "validation"):
+            assert (f"{{{folder}}}" in figure.command) == (folder in figure.needs), figure.name
         assert scripts(figure.command), figure.name  # a script that is there
         assert all((ROOT / place).exists() for place in figure.pictures), figure.name
 
@@ -81,7 +82,15 @@ def test_no_table_of_numbers_is_left_out():
 
 def test_no_benchmark_that_the_docs_name_is_left_out():
     ran = {path.relative_to(ROOT).as_posix() for figure in FIGURES for path in scripts(figure.command)}
-    builders = ("build_api", "build_corpora", "build_methods", "build_mini", "build_plots", "build_world")
+    builders = (
+        "build_api",
+        "build_corpora",
+        "build_everyday",
+        "build_methods",
+        "build_mini",
+        "build_plots",
+        "build_world",
+    )
     no_figures = {f"tools/{name}.py" for name in (*builders, "check_architectures", "train_world", "counts")}
     for page, text in PAGES.items():
         named = set(re.findall(r"(?:benchmarks|tools)/\w+\.py", text))

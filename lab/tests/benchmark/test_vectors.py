@@ -12,7 +12,7 @@ from outword.errors import InputError, OutwordError
 from outword.maths.numerics import unit_rows
 from outword.words.nouns import nouns
 from outword_lab.benchmark.vectors import lists
-from outword_lab.benchmark.vectors.lists import List, broad_lists, drawn_lists, judged, sizes_of
+from outword_lab.benchmark.vectors.lists import List, broad_lists, drawn_lists, half_lists, judged, sizes_of
 from outword_lab.encoders.vectors import VectorFolder
 
 DIM, PHOTOS = 48, 3
@@ -33,7 +33,8 @@ OTHERS = (
     "tractor",
 )
 
-ASKED = ("methods", "leads", "sets", "broad", "verdicts", "odds", "p-values", "mining", "rivals", "tau", "sigma")
+ASKED = ("methods", "leads", "sets", "broad", "verdicts", "halves", "odds", "p-values", "mining", "rivals", "tau")
+ASKED = (*ASKED, "sigma")
 MORE = tuple(sorted(nouns().readable()))[7::25]  # other names, for what else there is
 
 
@@ -122,6 +123,8 @@ def test_the_whole_suite(folder, tmp_path):
     assert head[1:] == ["formula", "batch of 200", *(f"imagined, {n}" for n in (0, 1, 5, 20, 200)), "best"]
     assert [row[0] for row in rows[:3]] == ["3 names", "10 names", "14 names"]
     assert all(float(cell.partition("= ")[2]) > 50 for row in rows for cell in row[1:])
+    halves = [row[0] for row in rows_of(out / "tables/answer-halves.csv")[1:]]
+    assert halves == ["3 names, even classes", "3 names, odd classes"]
     promised = [row for row in rows_of(out / "tables/answer-odds.csv") if row[0] == "all"]
     assert sum(int(row[-1]) for row in promised) == (2 * 3 + 2 * 10 + 14) * PHOTOS, "each photo of a label counts once"
     assert {path.name for path in (out / "plots").glob("*.svg")} == {"methods.svg", "odds.svg"}
@@ -196,6 +199,10 @@ def test_lists_and_their_photos(folder):
     assert sizes_of(encoder) == [3, 10, 50]
     assert [one.labels for one in drawn_lists(encoder, 3, 4)] == [one.labels for one in drawn_lists(encoder, 3, 4)]
     assert [len(one.labels) for one in drawn_lists(encoder, 50, 4)] == [len(ANIMALS) + len(THINGS)]
+    even, odd = (half_lists(encoder, 3, 4)[at : at + 4] for at in (0, 4))
+    assert {one.group for one in even} == {"3 names, even classes"}
+    assert {name for one in even for name in one.labels}.isdisjoint(name for one in odd for name in one.labels)
+    assert half_lists(encoder, 7, 4) == [], "a half has seven names"
     given = List("3 names", 0, ("beagle", "teapot", "sofa"), by_class=True)
     photos = judged(encoder, given)
     assert len(photos.inside.vectors) == 3 * PHOTOS

@@ -22,6 +22,7 @@ from outword.maths.numerics import Array, log_sum_exp, unit_rows
 from outword.maths.thresholds import Threshold, fit_reference
 from outword.vectors.names import rival_names
 from outword.vectors.reference import Reference
+from outword.words.corpora import senses_of_things
 from outword.words.forms import fold
 from outword.words.kinds import are_below, is_kind
 from outword.words.nouns import nouns
@@ -156,7 +157,7 @@ def pseudo_id(
     None are given where there are too few photos of names that compete, as in a word list of the user's. `masses` are
     those of the vectors (`Grounded.masses`), where they are known already.
     """
-    scorer, senses = cast(Grounded, detector.scorer), nouns().visible()
+    scorer, senses = cast(Grounded, detector.scorer), senses_of_things()
     row = {word: place for place, word in enumerate(detector.wild)}
     rivals = [name for name in rival_names(detector.encoder) if name in row]
     shown = [nouns().wnid(senses[name]) for name in rivals]

@@ -34,6 +34,7 @@ from outword.maths.imagined import (
 from outword.maths.methods.grounded import Grounded
 from outword.maths.reference import share_let_in
 from outword.maths.thresholds import Threshold
+from outword.words.corpora import senses_of_things
 from outword.words.kinds import choices_of, lineage
 from outword.words.nouns import PHYSICAL, nouns
 
@@ -162,7 +163,7 @@ def _things(texts: _Texts) -> dict[int, int]:
 
     These are the names of what photos can show; in a word list of the user's, what WordNet has as a physical thing.
     """
-    detector, visible = texts.detector, nouns().visible()
+    detector, visible = texts.detector, senses_of_things()
     senses = {place: visible[word] for place, word in enumerate(detector.wild) if word in visible}
     if len(senses) < FEWEST_NAMES:
         senses = _physical(detector.wild)
@@ -194,7 +195,7 @@ def _kin(senses: Sequence[int], words: Sequence[str]) -> Flags:
 
 def _meant(words: Sequence[str]) -> list[int | None]:
     """What words mean to a reader: as names of what photos can show, else in their most frequent sense."""
-    net, visible = nouns(), nouns().visible()
+    net, visible = nouns(), senses_of_things()
     return [visible.get(word) or next(iter(net.senses(word)), None) for word in words]
 
 

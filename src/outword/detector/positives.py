@@ -19,7 +19,7 @@ from outword.maths.methods import DETECTORS, Need
 from outword.vectors.names import are_known, name_vectors, rival_names
 from outword.vectors.names import coverage as coverage_of
 from outword.vectors.wild import encode_words, mine
-from outword.words.corpora import THINGS, is_named
+from outword.words.corpora import THINGS, is_named, senses_of_things
 from outword.words.forms import fold
 from outword.words.kinds import Kinds, Meaning, are_above, are_below, are_named, is_kind, understand
 from outword.words.labels import Label
@@ -192,9 +192,9 @@ def _dropped(recipe: Recipe, positives: Positives, words: Sequence[str]) -> tupl
 
 def _rivals(recipe: Recipe, positives: Positives) -> list[str]:
     """The names of what photos can show that the encoder knows and that are no kin of a label."""
-    visible = nouns().visible()
+    senses = senses_of_things()
     names = rival_names(recipe.encoder)
-    kin = kin_of(names, [visible[name] for name in names], positives.meanings)
+    kin = kin_of(names, [senses[name] for name in names], positives.meanings)
     return [name for name, is_kin in zip(names, kin, strict=True) if not is_kin]
 
 

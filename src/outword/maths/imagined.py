@@ -29,7 +29,7 @@ TENTH = 10  # the second moment compares the best name with the one at this plac
 SAMPLE = 300  # photos of names that gain and noise are found with
 _RATIOS: Final = np.geomspace(0.05, 10.0, 28)  # of gain to noise: the table that the ratio of photos is read off
 KEPT = 64  # sights whose photos are kept
-SHIFT = 0.8  # of all photos of a label, in deviations of their scores; chosen on half of ImageNet's classes
+TOO_FAR = 0.3  # of how far imagined photos of a label lie from those of others; chosen on half of ImageNet's classes
 LEVEL_WEIGHT = 2  # photos that the level of a family counts as
 SIGHT_WEIGHT = 100  # photos that its gain and noise count as
 CLIPS, CLIPS_WITHIN = 0.01, 1e-4  # the temperature of CLIPs, whose logit scale is at most 100
@@ -403,23 +403,29 @@ def imagined_cut(unrelated: ArrayLike, one_more: ArrayLike) -> float:
 def odds(scores: ArrayLike, cut: float) -> Array:
     """The share of each label's photos that will be in, (n_labels,), from the scores of its imagined photos.
 
-        odds_j = mean over i of Phi((s_ij - cut) / (0.8 sigma)),     sigma^2 = mean over j of the variance of s_ij
+        odds_j  = mean over i of Phi((s_ij - 0.3 (m_j - m) - cut) / sigma)
+        sigma^2 = mean over j of the variance of s_ij
 
-    Real photos of a label share something that nobody imagined, so that all of them score higher or lower: a shift
-    with 0.8 of the deviation that photos of one label have. docs/clip.md compares these odds with what was found.
+    m_j is the mean score of a label's imagined photos, and m the mean of these. Labels lie less far apart than imagined
+    photos say, hence the 0.3. And real photos of a label share something that nobody imagined, so that all of them
+    score higher or lower: a shift with the deviation that photos of one label have. docs/clip.md compares these odds
+    with what was found.
 
     Args:
         scores: (n_labels, n_photos), of photos of each label.
         cut: the score from which on a photo is in.
 
     >>> odds([[0.0, 2.0], [9.0, 11.0]], 1.0).round(3)
-    array([0.5, 1. ])
+    array([0.814, 1.   ])
     """
     values = matrix(scores, "scores")
-    shift = SHIFT * math.sqrt(values.var(axis=1).mean())
-    if not shift:
+    deviation = math.sqrt(values.var(axis=1).mean())
+    means = values.mean(axis=1, keepdims=True)
+    values = values - TOO_FAR * (means - means.mean())
+    if not deviation:
         return np.asarray((values >= cut).mean(axis=1))
-    chances = [(1 + math.erf(place)) / 2 for place in ((values - cut) / (shift * math.sqrt(2))).ravel().tolist()]
+    places = (values - cut) / (deviation * math.sqrt(2))
+    chances = [(1 + math.erf(place)) / 2 for place in places.ravel().tolist()]
     return np.asarray(np.reshape(chances, values.shape).mean(axis=1))
 
 

@@ -19,6 +19,7 @@ from outword.base.reports import Report, quiet
 from outword.encoders import Encoder
 from outword.encoders.base import Coverage, Vectors
 from outword.vectors.wild import encode_words
+from outword.words.corpora import senses_of_things
 from outword.words.nouns import nouns
 from outword.words.prompts import Prompts, get_prompts
 
@@ -32,7 +33,7 @@ def readable_names(encoder: Encoder) -> list[str]:
 
 def rival_names(encoder: Encoder) -> list[str]:
     """The names of what photos can show that an encoder knows; all of them where it cannot tell which."""
-    return _known(encoder, [*nouns().visible()])
+    return _known(encoder, [*senses_of_things()])
 
 
 def _known(encoder: Encoder, names: list[str]) -> list[str]:

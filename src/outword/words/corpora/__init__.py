@@ -11,10 +11,19 @@ from outword.base.files import PathLike
 from outword.base.registry import Registry
 from outword.errors import InputError, ParameterError
 from outword.words.corpora.corpus import Corpus, conjugate, make_corpus, read_corpus
-from outword.words.corpora.things import THINGS, things
+from outword.words.corpora.things import THINGS, senses_of_things, things
 from outword.words.corpora.wordnet import LEXFILES, SETS, named_corpus
 
-__all__ = ["CORPORA", "LEXFILES", "THINGS", "Corpus", "get_corpus", "is_named", "make_corpus"]
+__all__ = [
+    "CORPORA",
+    "LEXFILES",
+    "THINGS",
+    "Corpus",
+    "get_corpus",
+    "is_named",
+    "make_corpus",
+    "senses_of_things",
+]
 
 CONJUGATED = "conjugated:"
 CORPORA: Registry[Callable[[], Corpus]] = Registry("corpus", "outword.corpora", "outword list corpora")

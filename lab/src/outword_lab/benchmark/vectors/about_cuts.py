@@ -23,7 +23,9 @@ from outword_lab.benchmark.vectors.measuring import Bench, Figure, default_recip
 SAMPLE = 200  # photos that verdicts are counted on, half of them of the labels
 TOGETHER = {1: 60, 5: 100, 20: 200, 200: 200}  # photos that are judged at a time: how many of the sample are counted
 REFERENCES = (100, 1000)
-MOST = 10  # lists of each length
+HALF_LENGTHS = (3, 10, 50, 200)
+MOST = 20  # lists of each length
+SAMPLES = 5  # of each broad list
 STEPS = 500  # cuts that the best one is looked for among
 TENTHS = 10
 LEVELS = (0.01, 0.05, 0.1)
@@ -65,25 +67,48 @@ def draw_sample(given: List, photos: Judged) -> Sample:
 
 def verdicts(bench: Bench) -> Found:
     """How often verdicts are right by each cut."""
-    figures = _figures(bench)
-    ways = names_of(figures, "way")
-    rows = [(group, *(_balanced(pick(figures, group=group, way=way)) for way in ways)) for group in _groups(figures)]
+    header, rows = _table(_figures(bench))
     return Found(
         "verdicts",
         "How often are verdicts right, by each cut?",
-        ("labels", *ways),
-        tuple(rows),
+        header,
+        rows,
         (
             "Own photos that are in / others that are out = their mean, in percent, of the default method. A formula "
             "looks at no photo. A reference is made of ordinary photos, here of those OOD photos that no verdict is "
             f"counted on and that look like no label. A batch is of {SAMPLE} photos, half of them own. Imagined cuts "
             "are refined by as many photos as the column says, those that are judged together, half of them own; with "
             "0 they have the constants of the family.",
-            f"Counted on up to {SAMPLE} photos of each list, half of them own, the others in equal numbers from the "
-            f"OOD sets ({_together()}). The best cut is chosen with all photos of the list, so where own photos are "
-            "few it is chance.",
+            f"Counted on up to {SAMPLE} photos of each list ({SAMPLES} times for a broad one), half of them own, the "
+            f"others in equal numbers from the OOD sets ({_together()}). The best cut is chosen with all photos of the "
+            "list, so where own photos are few it is chance.",
         ),
     )
+
+
+def halves(bench: Bench) -> Found:
+    """The same for names of either half of the classes, so that what was chosen on one can be counted on the other."""
+    lists = bench.halves(*HALF_LENGTHS)
+    header, rows = _table(bench.figures("halves", lists, lambda given, photos: _cut(bench, given, photos)))
+    return Found(
+        "halves",
+        "Do verdicts hold on either half of the classes?",
+        header,
+        rows,
+        (
+            "As above, with names drawn from the classes with even numbers alone, and from those with odd ones. "
+            "Constants that were chosen on one half are counted on the other.",
+        ),
+    )
+
+
+def _table(figures: Sequence[Figure]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The header and the rows of shares by group and way."""
+    ways = names_of(figures, "way")
+    rows = []
+    for group in _groups(figures):
+        rows.append((group, *(_balanced(pick(figures, group=group, way=way)) for way in ways)))
+    return ("labels", *ways), tuple(rows)
 
 
 def _together() -> str:
@@ -95,8 +120,18 @@ def _figures(bench: Bench) -> list[Figure]:
 
 
 def _lists(bench: Bench) -> dict[str, list[List]]:
-    """Some drawn lists of each length, and the broad ones."""
-    return {**{name: some[:MOST] for name, some in bench.drawn().items()}, **bench.broad()}
+    """Some drawn lists of each length, and the broad ones, each with several samples of photos."""
+    broad = {name: _several(some) for name, some in bench.broad().items()}
+    return _drawn(bench) | broad
+
+
+def _drawn(bench: Bench) -> dict[str, list[List]]:
+    return {name: some[:MOST] for name, some in bench.drawn().items()}
+
+
+def _several(lists: Sequence[List]) -> list[List]:
+    """Each list as often as photos are drawn for it."""
+    return [replace(given, draw=draw) for given in lists for draw in range(SAMPLES)]
 
 
 def _groups(figures: Sequence[Figure]) -> list[str]:
@@ -192,8 +227,7 @@ def promised(bench: Bench) -> Found:
 
 def promised_figures(bench: Bench) -> list[Figure]:
     """Promised and found shares of the labels of drawn lists, tenth by tenth."""
-    lists = {name: some[:MOST] for name, some in bench.drawn().items()}
-    return bench.figures("odds", lists, lambda given, photos: _promised(bench, given, photos))
+    return bench.figures("odds", _drawn(bench), lambda given, photos: _promised(bench, given, photos))
 
 
 def _promised(bench: Bench, given: List, photos: Judged) -> list[Figure]:
@@ -228,7 +262,9 @@ def _tenth(figures: Sequence[Figure], tenth: str) -> tuple[str, ...]:
 
 def p_values(bench: Bench) -> Found:
     """Whether p-values of imagined photos hold on real ones."""
-    figures = bench.figures("p-values", _lists(bench), lambda given, photos: _shares_below(bench, given, photos))
+    figures = bench.figures(
+        "p-values", _drawn(bench) | bench.broad(), lambda given, photos: _shares_below(bench, given, photos)
+    )
     sets = list(dict.fromkeys(name for one in figures for name in one.values))
     rows = []
     for group in _groups(figures):

@@ -25,6 +25,7 @@ QUESTIONS: tuple[Callable[[Bench], Found], ...] = (
     about_methods.by_ood,
     about_methods.broad,
     about_cuts.verdicts,
+    about_cuts.halves,
     about_cuts.promised,
     about_cuts.p_values,
     about_words.mining,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from outword.words.labels import Label, Labels, check_labels
 from outword_lab.encoders.vectors import VectorFolder, VectorSet
 
 SIZES = (3, 10, 50, 200, 500, 1000)
+HALVES = ("even classes", "odd classes")
 NEAR_UP_TO = 200  # names, up to which photos of the other classes are counted as OOD
 OTHERS = "other classes"
 BROAD = (
@@ -61,7 +62,20 @@ class Judged:
 
 def drawn_lists(folder: VectorFolder, size: int, draws: int) -> list[List]:
     """Lists of so many class names by chance; where that is all of them, there is one."""
-    names = [*folder.class_names()]
+    return _drawn([*folder.class_names()], size, draws)
+
+
+def half_lists(folder: VectorFolder, size: int, draws: int) -> list[List]:
+    """The same from every other name, and then from those between them; none where a half has too few names."""
+    names, found = [*folder.class_names()], []
+    for start, half in enumerate(HALVES):
+        own = names[start::2]
+        if size < len(own):
+            found += [replace(one, group=f"{one.group}, {half}") for one in _drawn(own, size, draws)]
+    return found
+
+
+def _drawn(names: Sequence[str], size: int, draws: int) -> list[List]:
     if size >= len(names):
         return [List(f"{len(names)} names", 0, tuple(names), True)]
     chosen = (np.random.default_rng([size, draw]).choice(len(names), size, replace=False) for draw in range(draws))

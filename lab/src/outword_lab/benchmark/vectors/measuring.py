@@ -18,7 +18,7 @@ from outword.detector.recipe import METHOD, Recipe, resolve
 from outword.errors import OutwordError
 from outword.maths.methods import DETECTORS, Need
 from outword.words.corpora import THINGS
-from outword_lab.benchmark.vectors.lists import Judged, List, broad_lists, drawn_lists, judged, sizes_of
+from outword_lab.benchmark.vectors.lists import Judged, List, broad_lists, drawn_lists, half_lists, judged, sizes_of
 from outword_lab.encoders.vectors import LAYOUT, VectorFolder
 
 VERSION = 1  # of what is measured: raise it when something is measured in another way
@@ -76,6 +76,14 @@ class Bench:
         there = sizes_of(self.folder)
         lists = [drawn_lists(self.folder, size, self.draws) for size in (sizes or there) if size in there]
         return {some[0].group: some for some in lists}
+
+    def halves(self, *sizes: int) -> dict[str, list[List]]:
+        """Lists of names drawn from one half of the classes, and from the other, by group."""
+        found: dict[str, list[List]] = {}
+        for size in sizes:
+            for given in half_lists(self.folder, size, self.draws):
+                found.setdefault(given.group, []).append(given)
+        return found
 
     def broad(self) -> dict[str, list[List]]:
         """The broad lists, as one group."""
