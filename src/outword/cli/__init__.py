@@ -66,7 +66,8 @@ class Verbs(Group):
         return command
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read the options before the verb."""
+        """Read the options before the verb; a verb of another package that cannot be loaded is a warning by then."""
+        warnings.showwarning = lambda message, *_: say(f"warning: {message}")
         with stoppable(), failing():
             return super().make_context(*args, **extra)
 
@@ -120,4 +121,3 @@ def main() -> None:
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
     show_waits(Spinner)
-    warnings.showwarning = lambda message, *_: say(f"warning: {message}")
