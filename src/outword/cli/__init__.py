@@ -50,7 +50,8 @@ class Verbs(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs, in the order in which they are used."""
-        return [*VERBS, *MORE_VERBS, *lab.names(MORE_VERBS.group, MORE_VERBS)]
+        more = [name for name in MORE_VERBS if name not in VERBS]
+        return [*VERBS, *more, *lab.names(MORE_VERBS.group, MORE_VERBS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb's command."""
