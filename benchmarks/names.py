@@ -2,10 +2,10 @@
 
     python benchmarks/names.py --photos STORE --users STORE
 
-Photos are those of stores that `outword embed` made with `mini`: ImageNet's, named WNID_NUMBER.jpg, and what people sort,
-SET/CLASS/FILE. Behind a list stands what its labels mean here, as numbers of WordNet or sets of users' photos; with
-"kinds off" the labels stand for themselves alone. Others are the photos of ImageNet that show none of it. Verdicts are those
-of `outword.fit` from names alone.
+Photos are those of stores that `outword embed` made with `mini`: ImageNet's, named WNID_NUMBER.jpg, and what people
+sort, SET/CLASS/FILE. Behind a list stands what its labels mean here, as numbers of WordNet or sets of users' photos;
+with "kinds off" the labels stand for themselves alone. Others are the photos of ImageNet that show none of it. Verdicts
+are those of `outword.fit` from names alone.
 """
 
 from __future__ import annotations
