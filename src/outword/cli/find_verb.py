@@ -1,0 +1,104 @@
+"""`outword find`: the best photos of a phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from outword.cli.choices import Named
+from outword.cli.failures import check_outcome
+from outword.cli.listing import check_listing, listing_options, put_listing
+from outword.cli.options import column_option, encoder_options
+from outword.cli.progress import Progress, say, warn
+from outword.errors import InputError
+
+if TYPE_CHECKING:
+    from outword.scoring.finding import Match
+
+COLUMNS = ("phrase", "rank", "path", "score", "p", "verdict", "basis", "looks_like", "notes")
+COLOURS = {"in": "green", "out": "red"}
+
+
+@click.command("find")
+@click.argument("phrases", metavar="PHRASES", type=click.Path())
+@click.argument("photos", nargs=-1, required=True, metavar="PHOTOS...", type=click.Path())
+@click.option(
+    "--top", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many photos of each phrase."
+)
+@click.option("--encoder", default="mini", show_default=True, type=Named("encoders"), help="See: outword list encoders")
+@column_option
+@listing_options
+@encoder_options
+def command(
+    phrases: str,
+    photos: tuple[str, ...],
+    top: int,
+    encoder: str,
+    column: str | None,
+    listing: Mapping[str, Any],
+    runtime: Mapping[str, Any],
+) -> None:
+    """Find the photos that fit a phrase best.
+
+    PHRASES are one or several, with commas between them, or a file with one a line; they are read as labels are:
+    "jaguar#animal" says which jaguar. PHOTOS are all that "outword score" takes. Photos of a store of "outword embed"
+    are found without encoding anything.
+
+    Photos are ranked by the score of a detector with the phrase as its only label: how well they fit it, less how well
+    they fit names of other things. The column "better than" is the share of unrelated photos that fit less well, and
+    the verdict says whether the photo is taken for one of the phrase at all: the best of photos without a red car are
+    out. Exits with 1 if no photo could be read, or if there is nothing at one of PHOTOS.
+
+    \b
+    Example:
+      outword find "red car" photos/ --top 5
+      outword find "dog, cat" photos.store --html found.html
+      outword find raccoon photos/ -0 | xargs -0 cp -t raccoons/
+    """
+    import outword
+    from outword.encoders import get_encoder
+    from outword.words.labels import read_labels
+
+    check_listing(listing)
+    typed = read_labels(phrases, say=say)
+    if any(not path for path in photos):
+        raise InputError("a path must not be empty", hint="name photos, or a folder of them")
+    with Progress("images") as progress:
+        found = outword.find(
+            typed,
+            photos,
+            encoder=get_encoder(encoder, **runtime),
+            top=top,
+            column=column,
+            report=progress,
+            say=say,
+        )
+    for path, reason in found.unreadable:
+        warn(f"{path}: {reason}")
+    if (more := found.n_unreadable - len(found.unreadable)) > 0:
+        warn(f"and {more:,} more that could not be read")
+    several = len(typed) > 1
+    titles = ("phrase", "photo", "better than", "verdict", "looks like", "notes")[not several :]
+    put_listing(
+        listing,
+        rows=[asdict(match) for match in found],
+        columns=COLUMNS,
+        titles=titles,
+        cells=[_cells(match)[not several :] for match in found],
+        paths=found.paths,
+        write_page=lambda page: found.write_page(page, column=column),
+        colours=COLOURS,
+    )
+    check_outcome(photos, found.n_photos, found.n_unreadable)
+
+
+def _cells(match: Match) -> tuple[str, ...]:
+    """What a person gets."""
+    from outword.base.prediction import in_words
+
+    fits = in_words(match.p).removeprefix("fits better than ").removesuffix(" of unrelated photos")
+    seen = match.looks_like[0] if match.looks_like else ""
+    return (match.phrase, match.path, fits or f"score {match.score:.4g}", match.verdict, seen, "; ".join(match.notes))
