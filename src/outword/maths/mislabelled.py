@@ -11,9 +11,10 @@ So names count as far as they agree with the folders: not at all where the encod
 of another class where P(k | x) of another k is high. It may be of none where the score of a detector of all names is
 low for these photos, and x is unlike the others of its folder:
 
-    u(x) = z(-score(x)) + z(-s_c(x)),   z(v) = (v - median) / (1.4826 * median of |v - median|)
+    u(x) = z(-score(x)) + z(-s_c(x)),   z(v) = (v - median) / (90th percentile - median)
 
-How sure either is comes from logistic curves that were fitted to photos in wrong folders (benchmarks/check.py).
+So up to a tenth of the photos may be wrong before they hide each other. How sure either is comes from logistic curves,
+fitted to photos that were put into wrong folders on purpose (benchmarks/check.py).
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ STEPS = 30  # of Newton's method, for two weights
 PRIOR = 1e-3  # weights are drawn to 0 by this, so that they are finite where all folders are right
 SAMPLE = 10_000  # photos that weights are found from
 FEWEST = 10  # photos that say how far from the others is far
-NORMAL = 1.4826  # times the median distance from the median is a standard deviation, for normal errors
-OTHER_CURVE = 1.0, -2.0  # of the log-odds of another class, to how sure that is: slope and offset
-NONE_CURVE = 1.0, -6.0  # of u(x), the same
+FAR = 0.9  # the quantile whose distance from the median is 1
+OTHER_CURVE = 1.27, -5.49  # of the log-odds of another class, to how sure that is: slope and offset
+NONE_CURVE = 1.95, -6.95  # of u(x), the same
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class Evidence:
         if len(scores) < FEWEST:
             return np.zeros(len(scores))
         return _curve(outlying(-scores) + outlying(-self.own), NONE_CURVE)
+
+    def seems_other(self, scores: Array) -> NDArray[np.bool_]:
+        """Whether a photo is rather of `nearest` than of none, if it is wrong: names do not speak against all."""
+        fits_some = (self.odds > 0) & (outlying(-scores) < 1)
+        return fits_some | (self.sure_of_other() >= self.sure_of_none(scores))
 
 
 def evidence(images: Floats, classes: Classes, names: Floats, logits: Logits, seed: int = 0) -> Evidence:
@@ -155,14 +161,14 @@ def most_likely_weights(opinions: Array, places: NDArray[np.intp]) -> Array:
 
 
 def outlying(values: Array) -> Array:
-    """How far each value is above the median, in standard deviations as the median distance from it has them.
+    """How far each value is above the median, where the 90th percentile is 1 above it.
 
-    >>> outlying(np.array([1.0, 2.0, 3.0, 4.0, 100.0])).round(1)
-    array([-1.3, -0.7,  0. ,  0.7, 65.4])
+    >>> outlying(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 30.0])).round(1)
+    array([-0.2, -0.1, -0. ,  0. ,  0.1,  1.9])
     """
-    distances = values - np.median(values)
-    spread = NORMAL * float(np.median(np.abs(distances)))
-    return distances / spread if spread > 0 else np.zeros(len(values))
+    median, far = np.quantile(values, [0.5, FAR])
+    found: Array = (values - median) / (far - median) if far > median else np.zeros(len(values))
+    return found
 
 
 def _unbounded_weights(opinions: Array, places: NDArray[np.intp]) -> Array:

@@ -169,7 +169,7 @@ def check(
     detector, _ = fit_cached(labels, encoder, report=report)
     images, classes = np.concatenate(read.vectors), np.array(read.classes)
     names = name_vectors(encoder, get_prompts(encoder.prompts), list(labels), report)
-    known = evidence(images, classes, names, _logits(detector))
+    known = evidence(images, classes, names, logits_of(detector))
     scores = _scores(detector.fixed(), images)
     found = _suspects(read, known, scores, sure)
     found |= _duplicates(read, images, known.sure_of_other())
@@ -223,7 +223,7 @@ def _label_of(top: Path, labels: Labels) -> Callable[[str], int | None]:
     return number_of
 
 
-def _logits(detector: Detector) -> Logits:
+def logits_of(detector: Detector) -> Logits:
     """What gives the logit of each label's best name, (n, n_labels)."""
     rows, temperature = np.asarray(detector.scorer.labels_, np.float32), detector.card.encoder.temperature
     owners = detector.scorer.owners_
@@ -242,15 +242,13 @@ def _scores(detector: Detector, images: Vectors) -> Array:
 
 
 def _suspects(read: _Folders, known: Evidence, scores: Array, sure: float) -> dict[int, Finding]:
-    """By row, the photos that seem to be of another class or of none, whichever is surer."""
-    other, none, names = known.sure_of_other(), known.sure_of_none(scores), list(read.labels)
-    found = {}
-    for row in np.flatnonzero(np.maximum(other, none) >= sure).tolist():
-        path, label = read.good[row].name, names[read.classes[row]]
-        if other[row] >= none[row]:
-            found[row] = Finding(path, label, OTHER, names[known.nearest[row]], round(float(other[row]), 3))
-        else:
-            found[row] = Finding(path, label, NONE, sure=round(float(none[row]), 3))
+    """By row, the photos that seem to be of another class or of none."""
+    wrong = np.maximum(known.sure_of_other(), known.sure_of_none(scores))
+    is_other, names, found = known.seems_other(scores), list(read.labels), {}
+    for row in np.flatnonzero(wrong >= sure).tolist():
+        finding, suggestion = (OTHER, names[known.nearest[row]]) if is_other[row] else (NONE, "")
+        label = names[read.classes[row]]
+        found[row] = Finding(read.good[row].name, label, finding, suggestion, round(float(wrong[row]), 3))
     return found
 
 
