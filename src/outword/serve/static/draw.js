@@ -387,7 +387,7 @@ function renderVerdict(photo) {
 /** What it is taken for: `as dog (beagle)`, `looks like: sea lion`. */
 function renderSeen(photo) {
   const [sense, name] = seen(photo);
-  const coverage = sense === "looks like:" ? "known" : state.detector.coverage[photo.result.label] ?? "known";
+  const coverage = sense === "looks like:" ? "known" : state.detector.coverage[photo.result.nearest] ?? "known";
   const line = part(photo.card, ".label");
   line.replaceChildren(element("small", sense), ` ${visible(name)}`);
   if (coverage !== "known") line.append(" ", element("small", `(${coverage})`));

@@ -80,7 +80,7 @@ function renderFacts(photo) {
 
 function judged(photo) {
   const { result } = photo;
-  const coverage = state.detector.coverage[result.label];
+  const coverage = state.detector.coverage[result.nearest];
   return Object.entries({
     "how well": result.fits.replace(/^f/, "F"),
     "looks like": result.looks_like.join(", "),

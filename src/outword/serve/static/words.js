@@ -48,7 +48,7 @@ export function tally(counts = counted()) {
 }
 
 /** The nearest label, with the kind that matched. */
-export const named = ({ label, kind }) => (kind ? `${label} (${kind})` : label);
+export const named = ({ nearest, kind }) => (kind ? `${nearest} (${kind})` : nearest);
 
 /** What a photo is taken for, and in which sense. */
 export function seen(photo) {
