@@ -63,7 +63,7 @@ def test_the_exit_code_tells_whether_there_is_too_much(train, checked, monkeypat
     monkeypatch.setattr(outword, "check", lambda *_, **__: checked, raising=False)
     result = call("check", train, "--max-wrong", limit, code=code)
     assert len(rows_of(result.stdout)) == 3  # the list is printed all the same
-    assert (f"more than {limit}" in result.stderr) == bool(code)
+    assert (f"and {limit} may be" in result.stderr) == bool(code)
 
 
 @pytest.mark.parametrize("limit", ["1.5", "101%", "-1", "many", "nan"])
@@ -115,6 +115,6 @@ def test_odd_folders(tmp_path):
     result = call("check", tmp_path)  # one photo of one class
     assert "warning: there is no photo in the folder of dog" in result.stderr
     assert [row["finding"] for row in rows_of(result.stdout)] == ["unreadable"]
-    (tmp_path / "a > b > -").mkdir()
-    with pytest.raises(InputError):
+    (tmp_path / "a |").mkdir()
+    with pytest.raises(InputError, match="a name is missing"):
         outword.check(tmp_path)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.base.wording import counted
+from outword.base.wording import be, counted
 from outword.cli.choices import Named
 from outword.cli.failures import Unread, check_outcome
-from outword.cli.listing import check_listing, listing_options, put_listing
+from outword.cli.listing import check_listing, listing_options, put_listing, shown_path
 from outword.cli.options import encoder_options
 from outword.cli.progress import Progress, say
 from outword.errors import InputError, ParameterError
@@ -79,7 +79,7 @@ def command(
         rows=[asdict(one) for one in found],
         columns=COLUMNS,
         titles=TITLES,
-        cells=[_cells(one) for one in found],
+        cells=[_cells(one, folder) for one in found],
         paths=[one.path for one in found],
         write_page=found.write_page,
         colours=COLOURS,
@@ -87,7 +87,8 @@ def command(
     _tell(found)
     check_outcome([folder], found.n_photos, found.by_finding.get("unreadable", 0))
     if limit is not None and len(found) > limit(found.n_photos):
-        told = f"{len(found):,} of {counted(found.n_photos, 'photo')} are listed, more than {max_wrong}"
+        listed = f"{len(found):,} of {counted(found.n_photos, 'photo')} {be(len(found))} listed"
+        told = f"{listed}, and {max_wrong} may be"
         raise Unread(InputError(told, hint="look at them with --html PAGE, or raise --max-wrong"))
 
 
@@ -102,11 +103,12 @@ def _limit(text: str) -> Any:
     return (lambda n_photos: n_photos * number / 100) if percent else (lambda n_photos: number)
 
 
-def _cells(one: Finding) -> tuple[str, ...]:
+def _cells(one: Finding, folder: str) -> tuple[str, ...]:
     """What a person gets."""
     sure = "" if one.sure is None else f"{100 * one.sure:.0f} %"
     seen = one.looks_like[0] if one.looks_like else ""
-    return one.path, one.label, one.finding, one.suggestion, sure, one.error or one.same_as or seen
+    why = one.error or (one.same_as and f"the same as {shown_path(one.same_as, [folder])}") or seen
+    return shown_path(one.path, [folder]), one.label, one.finding, one.suggestion, sure, why
 
 
 def _tell(found: Checked) -> None:

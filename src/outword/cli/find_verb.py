@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import click
 
 from outword.cli.choices import Named
 from outword.cli.failures import check_outcome
-from outword.cli.listing import check_listing, listing_options, put_listing
+from outword.cli.listing import check_listing, listing_options, put_listing, shown_path
 from outword.cli.options import column_option, encoder_options
 from outword.cli.progress import Progress, say, warn
 from outword.errors import InputError
@@ -87,7 +87,7 @@ def command(
         rows=[asdict(match) for match in found],
         columns=COLUMNS,
         titles=titles,
-        cells=[_cells(match)[not several :] for match in found],
+        cells=[_cells(match, photos)[not several :] for match in found],
         paths=found.paths,
         write_page=lambda page: found.write_page(page, column=column),
         colours=COLOURS,
@@ -95,10 +95,11 @@ def command(
     check_outcome(photos, found.n_photos, found.n_unreadable)
 
 
-def _cells(match: Match) -> tuple[str, ...]:
+def _cells(match: Match, given: Sequence[str]) -> tuple[str, ...]:
     """What a person gets."""
     from outword.base.prediction import in_words
 
     fits = in_words(match.p).removeprefix("fits better than ").removesuffix(" of unrelated photos")
     seen = match.looks_like[0] if match.looks_like else ""
-    return (match.phrase, match.path, fits or f"score {match.score:.4g}", match.verdict, seen, "; ".join(match.notes))
+    path = shown_path(match.path, given)
+    return (match.phrase, path, fits or f"score {match.score:.4g}", match.verdict, seen, "; ".join(match.notes))

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -69,6 +69,19 @@ def put_listing(
         _print(_lines("csv", rows, columns))
     if html := listing.get("html"):
         write_page(html)
+
+
+def shown_path(path: str, given: Sequence[str]) -> str:
+    """A path as tables show it: without the folder, if a single one was given that it lies in.
+
+    >>> shown_path("train/cat/1.jpg", ["train/"]), shown_path("a/1.jpg", ["a", "b"])
+    ('cat/1.jpg', 'a/1.jpg')
+    """
+    top = PurePath(given[0]) if len(given) == 1 else None
+    found = PurePath(path)
+    if top is None or found == top or not found.is_relative_to(top):
+        return path
+    return str(found.relative_to(top))
 
 
 def check_listing(listing: Mapping[str, Any]) -> None:
