@@ -112,9 +112,9 @@ def find(
         say: gets remarks, such as how many files are no photos.
 
     Returns:
-        The matches, phrase by phrase and best first: each has `phrase`, `rank`, `path`, `score`, `p`, `verdict` and
-        more. `paths` has their paths, `n_unreadable` counts the photos that could not be read, and `write_page`
-        shows them.
+        The matches, phrase by phrase and best first: each has `phrase`, `rank`, `path`, and `photo`, what is said of it
+        (`outword.Prediction`). `paths` has their paths, `n_unreadable` counts the photos that could not be read, and
+        `write_page` shows them.
     """
     from outword.scoring import finding
     from outword.vectors.source import find_source

@@ -77,6 +77,7 @@ def command(
     put_listing(
         listing,
         rows=[asdict(one) for one in found],
+        flat=[{**asdict(one), "looks_like": "; ".join(one.looks_like)} for one in found],
         columns=COLUMNS,
         titles=TITLES,
         cells=[_cells(one, folder) for one in found],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from outword.base.prediction import COLUMNS, HEADER, cells, in_words
 from outword.cli.choices import Named
 from outword.cli.failures import check_outcome
 from outword.cli.listing import check_listing, listing_options, put_listing, shown_path
@@ -18,7 +18,6 @@ from outword.errors import InputError
 if TYPE_CHECKING:
     from outword.scoring.finding import Match
 
-COLUMNS = ("phrase", "rank", "path", "score", "p", "verdict", "basis", "looks_like", "notes")
 COLOURS = {"in": "green", "out": "red"}
 
 
@@ -84,8 +83,9 @@ def command(
     titles = ("phrase", "photo", "better than", "verdict", "looks like", "notes")[not several :]
     put_listing(
         listing,
-        rows=[asdict(match) for match in found],
-        columns=COLUMNS,
+        rows=[_row(match) for match in found],
+        flat=[{"phrase": match.phrase, "rank": match.rank, **cells(match.photo)} for match in found],
+        columns=["phrase", "rank", *HEADER],
         titles=titles,
         cells=[_cells(match, photos)[not several :] for match in found],
         paths=found.paths,
@@ -95,11 +95,19 @@ def command(
     check_outcome(photos, found.n_photos, found.n_unreadable)
 
 
+def _row(match: Match) -> dict[str, Any]:
+    """What a program gets: the columns of "outword score", behind the phrase and the rank."""
+    return {
+        "phrase": match.phrase,
+        "rank": match.rank,
+        **{column.name: column.row(match.photo) for column in COLUMNS},
+    }
+
+
 def _cells(match: Match, given: Sequence[str]) -> tuple[str, ...]:
     """What a person gets."""
-    from outword.base.prediction import in_words
-
-    fits = in_words(match.p).removeprefix("fits better than ").removesuffix(" of unrelated photos")
-    seen = match.looks_like[0] if match.looks_like else ""
-    path = shown_path(match.path, given)
-    return (match.phrase, path, fits or f"score {match.score:.4g}", match.verdict, seen, "; ".join(match.notes))
+    photo = match.photo
+    fits = in_words(photo.p).removeprefix("fits better than ").removesuffix(" of unrelated photos")
+    seen = photo.looks_like[0] if photo.looks_like else ""
+    path = shown_path(photo.path, given)
+    return (match.phrase, path, fits or f"score {photo.score:.4g}", photo.verdict, seen, "; ".join(photo.notes))

@@ -13,6 +13,7 @@ import click
 
 from outword.base.cells import csv_line, line_of, portable
 from outword.base.files import check_outputs, whole_file
+from outword.base.prediction import Cell
 from outword.cli.options import Option, together
 from outword.cli.progress import print_table, show, warn
 from outword.errors import ParameterError
@@ -33,6 +34,7 @@ def put_listing(
     listing: Mapping[str, Any],
     *,
     rows: Sequence[Mapping[str, Any]],
+    flat: Sequence[Mapping[str, Cell]],
     columns: Sequence[str],
     titles: Sequence[str],
     cells: Sequence[Sequence[str]],
@@ -44,8 +46,9 @@ def put_listing(
 
     Args:
         listing: the options that were given.
-        rows: for programs, with values for `columns`.
-        columns: of CSV.
+        rows: for JSON.
+        flat: the same as texts and numbers, for CSV.
+        columns: of CSV, the keys of `flat`.
         titles: of the table for people.
         cells: the rows of that.
         paths: what --paths prints.
@@ -56,17 +59,17 @@ def put_listing(
     output = listing.get("output")
     if output is not None:
         kind = "jsonl" if as_json else _kind(output)
-        lines = _path_lines(paths, null="null" in listing) if only_paths else _lines(kind, rows, columns)
+        lines = _path_lines(paths, null="null" in listing) if only_paths else _lines(kind, rows, flat, columns)
         with whole_file(Path(output)) as temporary:
             temporary.write_bytes(b"".join(lines))
     elif only_paths:
         _print(_path_lines(paths, null="null" in listing))
     elif as_json:
-        _print(_lines("jsonl", rows, columns))
+        _print(_lines("jsonl", rows, flat, columns))
     elif sys.stdout is not None and sys.stdout.isatty():
         print_table(titles, cells, colour=lambda title, cell: colours.get(cell))
     else:
-        _print(_lines("csv", rows, columns))
+        _print(_lines("csv", rows, flat, columns))
     if html := listing.get("html"):
         write_page(html)
 
@@ -102,16 +105,13 @@ def _kind(output: str) -> str:
     return suffix or "csv"
 
 
-def _lines(kind: str, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> list[bytes]:
+def _lines(
+    kind: str, rows: Iterable[Mapping[str, Any]], flat: Iterable[Mapping[str, Cell]], columns: Sequence[str]
+) -> list[bytes]:
     """Rows as lines of CSV with a header, or of JSON."""
     if kind == "jsonl":
-        return [json.dumps(row, default=list).encode() + b"\n" for row in rows]
-    return [line_of(columns), *(csv_line(_flat(row[name]) for name in columns) for row in rows)]
-
-
-def _flat(value: Any) -> str | float | None:
-    """A value as a cell: names in order are one text."""
-    return "; ".join(value) if isinstance(value, tuple | list) else value
+        return [json.dumps(row).encode() + b"\n" for row in rows]
+    return [line_of(columns), *(csv_line(row[name] for name in columns) for row in flat)]
 
 
 def _path_lines(paths: Iterable[str], *, null: bool) -> list[bytes]:

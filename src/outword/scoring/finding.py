@@ -10,16 +10,16 @@ from __future__ import annotations
 import heapq
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, overload
+from typing import overload
 
 import numpy as np
 
 from outword.base.files import PathLike
 from outword.base.prediction import Prediction, in_words
 from outword.base.reports import Report, Say, quiet
-from outword.base.terms import Basis, VerdictName, familiarity
+from outword.base.terms import familiarity
 from outword.detector.cached import fit_cached
 from outword.detector.detector import Detector
 from outword.detector.judge import judge
@@ -44,24 +44,18 @@ class Match:
     Attributes:
         phrase: as it was typed.
         rank: its place among the photos for that phrase, 1 for the best.
-        path: of the photo.
-        score: higher means that it fits better; scores of two phrases cannot be compared, p can.
-        p: the share of unrelated photos that fit the phrase as well; None if nothing is known of such.
-        verdict: "in" or "out": whether the photo is taken for one of the phrase; "uncalibrated" where nobody knows.
-        basis: what the threshold between the two rests on, as in `Prediction`.
-        looks_like: what else it looks like, best first; this decides nothing.
-        notes: on the quality of the photo, and which better one it is the same as.
+        photo: what a detector of the phrase says of it. Scores of two phrases cannot be compared, `p` can. A note says
+            which better photo it is the same as.
     """
 
     phrase: str
     rank: int
-    path: str
-    score: float
-    p: float | None
-    verdict: VerdictName | Literal[""]
-    basis: Basis | Literal[""] = ""
-    looks_like: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    photo: Prediction
+
+    @property
+    def path(self) -> str:
+        """Of the photo."""
+        return self.photo.path
 
 
 @dataclass(frozen=True)
@@ -145,7 +139,7 @@ class _Best:
         with Twins() as twins:
             for rank, (one, record) in enumerate(zip(kept, records, strict=True), start=1):
                 notes = twins.note(one.photo.name, one.photo.look.fingerprint)
-                yield _match(phrase, rank, record, (*one.photo.look.notes, *notes))
+                yield Match(phrase, rank, replace(record, notes=(*one.photo.look.notes, *notes)))
 
 
 def find(
@@ -195,23 +189,10 @@ def _warn_of_unknown(phrase: str, detector: Detector, encoder: Encoder) -> None:
         warnings.warn(told, stacklevel=4)
 
 
-def _match(phrase: str, rank: int, record: Prediction, notes: Sequence[str]) -> Match:
-    assert record.score is not None
-    return Match(
-        phrase,
-        rank,
-        record.path,
-        record.score,
-        record.p,
-        record.verdict,
-        record.basis,
-        record.looks_like,
-        tuple(notes),
-    )
-
-
 def _card(match: Match) -> Card:
-    lines = [(f"{match.rank}.", in_words(match.p, match.basis) or f"score {match.score:.4g}")]
-    lines += [("looks like", match.looks_like[0])] if match.looks_like else []
-    lines += [("note", "; ".join(match.notes))] if match.notes else []
-    return Card(match.path, lines)
+    photo = match.photo
+    fits = in_words(photo.p, photo.basis) or f"score {photo.score:.4g}"
+    lines = [(f"{match.rank}.", fits), ("verdict", photo.verdict)]
+    lines += [("looks like", photo.looks_like[0])] if photo.looks_like else []
+    lines += [("note", "; ".join(photo.notes))] if photo.notes else []
+    return Card(photo.path, lines)
