@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from outword.base.prediction import Prediction
     from outword.choosing.compare import compare
     from outword.choosing.tune import tune
+    from outword.detector.bundling import bundle
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
     from outword.detector.guarding import Guard, Guarded
@@ -38,6 +39,7 @@ __all__ = [
     "Prediction",
     "Predictions",
     "__version__",
+    "bundle",
     "check",
     "compare",
     "embed",
@@ -57,6 +59,7 @@ _HOMES = {
     "Guarded": "detector.guarding",
     "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
+    "bundle": "detector.bundling",
     "check": "functions",
     "compare": "choosing.compare",
     "embed": "functions",

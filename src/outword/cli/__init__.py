@@ -23,7 +23,7 @@ from outword.errors import InputError, MissingExtraError, OutwordError
 
 VERBS = (
     "demo", "fit", "score", "find", "filter", "check", "calibrate", "explain", "serve", "tune", "compare",
-    "embed", "reference", "export", "pull", "list", "doctor", "cache", "completion",
+    "embed", "reference", "export", "bundle", "pull", "list", "doctor", "cache", "completion",
 )  # fmt: skip
 
 

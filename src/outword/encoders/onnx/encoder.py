@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import batches, warn_of_cuts
 from outword.encoders.tidy_text import CLEAN
 from outword.errors import ArtifactError, OutwordError, ParameterError
+
+if TYPE_CHECKING:
+    from outword.encoders.onnx.traced import Graph, Traced
 
 SCHEMA = 1
 CARD, IMAGE, TEXT, TOKENIZER = "card.json", "image.onnx", "text.onnx", "tokenizer.json"
@@ -96,6 +99,18 @@ class OnnxEncoder(Encoder):
         for rows, length in batches(ids, self._form.end):
             out[rows] = self._text_tower(ids[rows, :length])
         return out
+
+    def image_graph(self, graph: Graph, pixels: Traced, *, resize: bool) -> Traced:
+        """Unit vectors of bytes, as operations of an ONNX graph; see `Encoder.image_graph`."""
+        from outword.encoders.onnx.lower import image_tower
+        from outword.encoders.onnx.resizing import resized
+
+        for name in (IMAGE, f"{IMAGE}.data"):
+            if name in self.card["files"]:
+                self._check(name)
+        given = self.preprocess
+        x = resized(graph, pixels, given.side, given.interpolation, given.box) if resize else pixels
+        return graph.include(image_tower(self._folder / IMAGE, graph.precision), x)
 
     @cached_property
     def _image_tower(self) -> ImageTower[_Run]:
