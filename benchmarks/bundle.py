@@ -5,7 +5,7 @@
 A detector of `mini` for ten broad names is bundled in each precision. Both judge a part of the photos, drawn by a seed,
 decoded in full: the product as it always does, the bundle with the resizing that it has inside, on one thread, one
 photo at a time. "same pixels" is a bundle without resizing, on what the encoder's own preprocessing gives. With --web
-(where `npm install onnxruntime-web@1.30.0` was run) 50 of the photos are judged by onnxruntime-web under Node, too.
+(where `npm install onnxruntime-web@1.30.0` was run) 20 of the photos are judged by onnxruntime-web under Node, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from common import table
 from first_fit import LABELS
 
 NODE = Path(__file__).parent / "onnx_web" / "node.mjs"
-SEED, IN_NODE = 0, 50
+SEED, IN_NODE = 0, 20
 
 
 def opened(path: Path) -> onnxruntime.InferenceSession:

@@ -96,7 +96,7 @@ def _model(detector: Detector, precision: Any, resize: bool) -> ModelProto:
     score = detector.in_force.formula(vectors)
     shares = _shares(graph, detector, vectors)
     threshold, n_labels = detector.threshold, len(detector.labels)
-    outputs = {
+    outputs: dict[str, tuple[Traced, Any, list[int | str]]] = {
         "score": (score, TensorProto.FLOAT, ["n"]),
         "verdict": (graph.node("GreaterOrEqual", score, np.float32(threshold)), TensorProto.BOOL, ["n"]),
         "label": (graph.node("ArgMax", shares, axis=1, keepdims=0), TensorProto.INT64, ["n"]),

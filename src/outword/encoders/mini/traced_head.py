@@ -18,10 +18,11 @@ def image_vectors(
 ) -> Traced:
     """Pooled features (n, n_features) to unit vectors (n, dim); the letters are those of the head."""
     used = v.any(axis=0)  # a node above no class counts for no image
-    kept = np.concatenate([np.ones(f_and_e(stored), bool), used])
+    n_before = len(stored["mu"]) + len(stored["E_mean"])
+    kept = np.concatenate([np.ones(n_before, bool), used])
     logits = graph.stored_product(f, stored["W"].T) * scales["W"] + stored["b"]
     largest, top = graph.nodes("TopK", logits, np.array([TOP]), n_outputs=2, axis=-1)
-    p: Any = softmax(largest / SOFTEN)  # type: ignore[arg-type]
+    p: Any = softmax(largest / SOFTEN)
     e = graph.cast(graph.node("Gather", stored["e"], top), np.float32) * graph.node("Gather", scales["e"][:, None], top)
     s = np.concatenate([e, graph.node("Gather", _sparse(graph, v[:, used]), top)], axis=-1) / np.sqrt(2)
     means = unit((p[..., None] * s).sum(axis=1))
@@ -29,11 +30,6 @@ def image_vectors(
     x = graph.stored_product(whole * scales["B"][kept], stored["B"][kept])
     outside = np.sqrt(np.maximum(1 - (x * x).sum(axis=1, keepdims=True), 0))
     return unit(np.concatenate([x, outside], axis=-1))
-
-
-def f_and_e(stored: Mapping[str, NDArray[Any]]) -> int:
-    """How many coordinates come before those of the taxonomy."""
-    return len(stored["mu"]) + stored["e"].shape[1]
 
 
 def _sparse(graph: Graph, v: Array) -> Traced:

@@ -78,7 +78,7 @@ def _gelu(node: NodeProto) -> list[NodeProto]:
 
     def number(value: float) -> str:
         name = f"{out}.gelu{len(made)}"
-        tensor = numpy_helper.from_array(np.float32(value), name)
+        tensor = numpy_helper.from_array(np.array(value, np.float32), name)
         made.append(helper.make_node("Constant", [], [name], name=name, value=tensor))
         return name
 

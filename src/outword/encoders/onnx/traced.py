@@ -62,10 +62,6 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         """The largest along an axis."""
         return self.graph.node("ReduceMax", self, axes=[axis], keepdims=int(keepdims))
 
-    def min(self, axis: int, keepdims: bool = False) -> Traced:
-        """The smallest along an axis."""
-        return self.graph.node("ReduceMin", self, axes=[axis], keepdims=int(keepdims))
-
     def sum(self, axis: int, keepdims: bool = False) -> Traced:
         """The sum along an axis."""
         return self.graph.node("ReduceSum", self, np.array([axis]), keepdims=int(keepdims))
@@ -81,8 +77,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def clip(self, min: float, max: float | None = None) -> Traced:
         """Within bounds."""
-        least = np.maximum(self, min)
-        return least if max is None else np.minimum(least, max)  # type: ignore[return-value]
+        least = self.graph.node("Max", self, np.float32(min))
+        return least if max is None else self.graph.node("Min", least, np.float32(max))
 
     def reshape(self, *shape: int) -> Traced:
         """In another shape."""
@@ -196,7 +192,7 @@ def _floats(value: Any) -> Any:
     return value if isinstance(value, Traced) else np.asarray(value, np.float32)
 
 
-def unit(x: Traced) -> Traced:
+def unit(x: Any) -> Traced:
     """Rows of length 1; a row of zeros stays."""
     length = np.sqrt((x * x).sum(axis=-1, keepdims=True))
     return x / np.maximum(length, 1e-12)  # type: ignore[no-any-return]
