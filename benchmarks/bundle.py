@@ -1,17 +1,19 @@
 """What a bundle weighs, how fast it is, and how near it is to the detector that it was made of.
 
-    python benchmarks/bundle.py --photos FOLDER [--part 1000] [--web FOLDER_OF_NODE_MODULES]
+    python benchmarks/bundle.py --photos FOLDER [--part 1000] [--web FOLDER]
 
 A detector of `mini` for ten broad names is bundled in each precision. Both judge a part of the photos, drawn by a seed,
 decoded in full: the product as it always does, the bundle with the resizing that it has inside, on one thread, one
-photo at a time. "same pixels" is a bundle without resizing, on what the encoder's own preprocessing gives. With --web
-(where `npm install onnxruntime-web@1.30.0` was run) 20 of the photos are judged by onnxruntime-web under Node, too.
+photo at a time. "same pixels" is a bundle without resizing, on what the encoder's own preprocessing gives. With --web,
+or OUTWORD_ONNX_WEB, the folder where `npm install onnxruntime-web@1.30.0` was run, 20 of the photos are judged by
+onnxruntime-web under Node, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -67,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--part", type=int, default=1000)
-    parser.add_argument("--web", type=Path)
+    parser.add_argument("--web", type=Path, default=os.environ.get("OUTWORD_ONNX_WEB"))
     args = parser.parse_args()
     paths = sorted(args.photos.glob("*.jpg"))
     chosen = np.sort(np.random.default_rng(SEED).permutation(len(paths))[: args.part])

@@ -149,7 +149,7 @@ def test_ten_labels_with_mini_have_16_megabytes_in_int8(tmp_path):
 
 
 def test_an_own_threshold_and_a_part_of_the_method_are_in_the_file(photos, tmp_path):
-    detector = outword.fit(LABELS, method="neglabel").with_threshold(by_hand(0.125))
+    detector = outword.fit(LABELS, method="debiased").with_threshold(by_hand(0.125))
     outword.bundle(detector, tmp_path / "d.onnx")
     found = run(tmp_path / "d.onnx", photos[0][None], "score", "verdict")
     assert found["verdict"][0] == (found["score"][0] >= 0.125)
@@ -158,8 +158,8 @@ def test_an_own_threshold_and_a_part_of_the_method_are_in_the_file(photos, tmp_p
 def test_what_cannot_be_bundled_is_refused(detector, tmp_path, monkeypatch):
     target = tmp_path / "d.onnx"
     target.write_bytes(b"before")
-    with pytest.raises(ParameterError, match=r"adaneg cannot be put into an ONNX graph.*fit one of these: grounded"):
-        outword.bundle(outword.fit(LABELS, method="adaneg"), target)
+    with pytest.raises(ParameterError, match=r"gradnorm cannot be put into an ONNX graph.*fit one of these: grounded"):
+        outword.bundle(outword.fit(LABELS, method="gradnorm"), target)
     with pytest.raises(ParameterError, match=r"needs a threshold, and energy has none yet.*outword calibrate"):
         outword.bundle(replace(outword.fit(LABELS, method="energy"), thresholds=Thresholds()), target)
     with pytest.raises(ParameterError, match="precision must be fp32, fp16 or int8, got 'fp8'"):
