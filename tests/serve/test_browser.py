@@ -971,7 +971,7 @@ def test_photos_are_shown_by_verdict_and_in_an_order(page):
         page["threshold"].send_keys(Keys.ARROW_RIGHT * 4)
     unsure = [name for name, card in page.cards().items() if card["unsure"]]
     assert show("unsure") == unsure and 0 < len(unsure) < 5
-    assert page["unsure-text"].text.startswith("unsure: would be on the other side if half or twice as many")
+    assert page["unsure-text"].text.startswith("unsure: so close to the threshold that letting in half")
     show("all")
     for order, wanted in {"name": sorted(cards), "worst": list(cards)[::-1], "best": list(cards)}.items():
         page["sort"].find_element(By.CSS_SELECTOR, f"[value={order}]").click()
