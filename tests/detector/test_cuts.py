@@ -248,7 +248,7 @@ def test_the_cut_leaves_out_what_shows_a_label(reference):
     asked = cut_by_reference(dog, reference, 0.1).cut
     assert (asked.target_fpr, asked.fpr <= 0.1, asked.tpr) == (0.1, True, None)
     strange = outword.fit(["forest", "sea", "dog"])  # most are unknown: nothing is known of their photos
-    assert strange.cut.target_fpr == 0.05 and strange.rows == strange.labels
+    assert strange.cut.target_fpr == 0.05 and "beagle" in strange.rows
     few = Reference(*(of[:90] for of in (reference.vectors, reference.names, reference.wnids, reference.sets)), "few")
     assert cut_by_reference(dog, few).cut is dog.cut  # too few: the detector as it was
 
