@@ -26,12 +26,12 @@ from pathlib import Path
 
 import numpy as np
 
-from common import table
 from left_out import LeftOut, Sentences, class_wnids, features, folds, with_mined_words
 from outword.base.terms import familiarity
-from outword.detector.detector import Detector
 from outword.detector.cuts import named_in, pseudo_id
+from outword.detector.detector import Detector
 from outword.detector.fitting import prepare
+from outword.detector.label_odds import first_rows
 from outword.detector.recipe import METHOD, resolve
 from outword.encoders import Encoder, get_encoder
 from outword.maths.numerics import Array, log_sum_exp, unit_rows
@@ -56,6 +56,7 @@ class Photos:
     sets: Array
 
     def of(self, name: str) -> Array:
+        """The photos that show a class."""
         return np.flatnonzero((self.shows == name) & ~np.isin(self.sets, ("scenes", "textures")))
 
 
@@ -73,6 +74,8 @@ class Record:
     let_in: float  # the share of the reference
     n_photos: int
     n_in: int
+    cut: float
+    own: tuple[float, ...]  # scores of the label's own text in place of a photo, at some scales of its logits
 
 
 def read_photos(root: Path, more: Path, work: Path) -> Photos:
@@ -81,8 +84,10 @@ def read_photos(root: Path, more: Path, work: Path) -> Photos:
     paths += [path for of in ("scenes", "textures") for path in sorted((more / of).iterdir())]
     paths = [path for path in paths if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")]
     of_users = np.array(["users" in path.parts for path in paths])
-    shows = [path.parts[-2] if user else path.name.partition("_")[0] for path, user in zip(paths, of_users)]
-    sets = [path.parts[-3] if user else path.parts[-2] for path, user in zip(paths, of_users)]
+    shows = [
+        path.parts[-2] if user else path.name.partition("_")[0] for path, user in zip(paths, of_users, strict=True)
+    ]
+    sets = [path.parts[-3] if user else path.parts[-2] for path, user in zip(paths, of_users, strict=True)]
     return Photos(features(paths, work / "features.npz"), np.array(shows), np.array(sets))
 
 
@@ -90,8 +95,8 @@ def reference_of(photos: Photos, vectors: Array) -> Reference:
     """The reference as it ships, as another encoder sees it."""
     rows = reference_rows(photos)
     imagenet = photos.sets[rows] == "imagenet"
-    names = [class_name(shown) if own else shown for shown, own in zip(photos.shows[rows], imagenet)]
-    wnids = [shown if own else "" for shown, own in zip(photos.shows[rows], imagenet)]
+    names = [class_name(shown) if own else shown for shown, own in zip(photos.shows[rows], imagenet, strict=True)]
+    wnids = [shown if own else "" for shown, own in zip(photos.shows[rows], imagenet, strict=True)]
     return Reference(vectors[rows].astype(np.float16), tuple(names), tuple(wnids), tuple(photos.sets[rows]), "")
 
 
@@ -123,14 +128,30 @@ def measure(
         own = in_reference[rest]
         some, shown = own[::2], np.array(reference.wnids)[rest][::2].tolist()  # which is quicker
         cut = fit_reference(scores[own], pseudo_id(detector, vectors[some], shown, masses[some]))
-        nearest = (unit_rows(name_vectors(encoder, prompts, names)) @ known.T).max(axis=1)
+        texts = unit_rows(detector.scorer.labels_[first_rows(len(names), detector.scorer.owners_)])
+        nearest = (texts @ known.T).max(axis=1)
+        own_scores = scores_of_texts(detector, texts, encoder.temperature)
         flags = detector.coverage
         n_known = sum(familiarity(flag) == "known" for flag in flags.values())
-        for (label, shown), cosine in zip(pairs, nearest.tolist(), strict=True):
+        for (label, shown), cosine, own_score in zip(pairs, nearest.tolist(), own_scores.tolist(), strict=True):
             rows = photos.of(shown) if shown else []
             if len(rows):
                 n_in = int((scores[rows] >= cut.value).sum())
-                yield Record(part, label, flags[label], cosine, len(names), n_known, cut.tpr, cut.fpr, len(rows), n_in)
+                yield Record(
+                    part, label, flags[label], cosine, len(names), n_known, cut.tpr, cut.fpr, len(rows), n_in, cut.value,
+                    tuple(own_score),
+                )  # fmt: skip
+
+
+def scores_of_texts(detector: Detector, texts: Array, temperature: float) -> Array:
+    """What texts would score as photos, (n, 4): their logits are those of a photo that lies half as near, and so on."""
+    rows, words = detector.scorer.labels_.astype(np.float32), detector.scorer.wild_.astype(np.float32)
+    of_rows, of_words = texts @ rows.T / temperature, texts @ words.T / temperature
+    found = []
+    for scale in (0.3, 0.5, 0.7, 1.0):
+        masses = log_sum_exp(scale * of_rows), log_sum_exp(scale * of_words), scale * of_rows.max(axis=1)
+        found.append(detector.scorer.combine(np.stack(masses, axis=1)))
+    return np.stack(found, axis=1)
 
 
 class Judge:
