@@ -47,16 +47,22 @@ def measured_odds(encoder: Encoder, detector: Detector, cut: float) -> tuple[Odd
     labels, coverage = detector.labels, detector.coverage
     if encoder.odds is None or not coverage:
         return ()
-    names = detector.scorer.labels_[first_rows(len(labels), detector.scorer.owners_)]
-    pairs = zip(labels, cosines_to_known(encoder, unit_rows(names)).tolist(), strict=True)
+    cosines = cosines_to_known(encoder, detector).tolist()
+    pairs = zip(labels, cosines, strict=True)
     shares = {label: encoder.odds.share(familiarity(coverage[label]), cosine, cut) for label, cosine in pairs}
     return tuple(Odds(label, share) for label, share in shares.items())
 
 
-def cosines_to_known(encoder: Encoder, vectors: Array) -> Array:
-    """The cosine of each name to the nearest of those that the encoder knows, (n,)."""
+def cosines_to_known(encoder: Encoder, detector: Detector) -> Array:
+    """The largest cosine of a name of each label, or of a kind of it, to a name that the encoder knows, (n_labels,)."""
     known = name_vectors(encoder, get_prompts(encoder.prompts), rival_names(encoder))
-    return np.asarray((vectors @ unit_rows(known).T).max(axis=1))
+    scorer = detector.scorer
+    cosines = (unit_rows(scorer.labels_) @ unit_rows(known).T).max(axis=1)
+    if scorer.owners_ is None:
+        return np.asarray(cosines)
+    found = np.full(len(detector.labels), -1.0)
+    np.maximum.at(found, scorer.owners_, cosines)
+    return found
 
 
 def first_rows(n_labels: int, owners: NDArray[np.int64] | None) -> list[int]:
