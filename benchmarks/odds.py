@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -329,7 +330,8 @@ def main() -> None:
     args = parser.parse_args()
     args.work.mkdir(exist_ok=True)
     records = counted(args)
-    print(f"{fitted(records).terms}\n\n{by_flag(records)}\n\n{told_and_found(records)}")
+    print(fitted(records).terms, file=sys.stderr)
+    print(f"{by_flag(records)}\n\n{told_and_found(records)}")
 
 
 if __name__ == "__main__":
