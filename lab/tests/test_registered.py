@@ -17,9 +17,10 @@ from outword.photos.sources.base import SOURCES
 from outword.words.corpora import CORPORA
 
 found = {}
-for registry in (DETECTORS, ENCODERS, CORPORA, MINERS, FUNCTIONS, LISTS, VERBS):
-    own = {*registry._things}
-    found[registry.group] = [name for name in registry if name not in own]
+registries = (DETECTORS, ENCODERS, CORPORA, MINERS, FUNCTIONS, LISTS, VERBS)
+own = {registry.group: {*registry._things} for registry in registries}  # before one brings modules of another
+for registry in registries:
+    found[registry.group] = [name for name in registry if name not in own[registry.group]]
 found[SOURCES.group] = [kind.prefix for kind in SOURCES.values()]
 print(json.dumps({group: names for group, names in found.items() if names}))
 """

@@ -22,6 +22,7 @@ from outword.errors import ArtifactError
 from outword.maths.imagined import FAMILIES, Sight
 from outword.maths.thresholds import by_hand
 from outword.vectors.id_images import IdImages
+from outword.words.corpora import senses_of_things
 from outword.words.labels import check_labels
 from outword.words.nouns import nouns
 
@@ -86,7 +87,7 @@ def test_photos_of_the_labels_are_in_and_others_are_out(made):
 def test_what_shows_a_label_or_its_kin_is_not_imagined(made):
     texts = imagination(made)
     names = {made.wild[place - len(made.rows)] for place in texts._shown.tolist()}
-    net, visible = nouns(), nouns().visible()
+    net, visible = nouns(), senses_of_things()
     senses = {visible[label] for label in ("car", "boat", "chair")}
     assert not senses & {visible[name] for name in names}
     assert not [name for name in names if senses.intersection(net.above(visible[name]))]

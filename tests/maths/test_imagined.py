@@ -284,6 +284,7 @@ def test_odds_of_labels_whose_photos_all_score_the_same_are_a_count():
         (lambda y, u: Imagination(y, u, names=[]), "names must be places of words"),
         (lambda y, u: Imagination(y, u, kin=np.zeros((2, 60), bool)), "kin must be an array of flags of shape"),
         (lambda y, u: Imagination(y, u, seed=-1), "seed must be"),
+        (lambda y, u: Imagination(0 * y + 1, 0 * u + 1), "labels and words must have different vectors"),
         (lambda *_: see(np.zeros((0, 3))), "logits must be of one photo at least"),
         (lambda *_: Sight(0.0, 1.0, 0.0, 0.0), "gain must be a number above 0, got 0.0"),
         (lambda *_: Sight(0.1, 1.0, 0.0, -1.0), "spread must be a number of at least 0, got -1.0"),

@@ -120,6 +120,15 @@ def test_what_cannot_be_loaded_is_left_out_with_a_warning_and_the_rest_works(sit
         assert reason in line
 
 
+def test_a_verb_that_is_no_command_is_left_out_and_ours_stay_ours(site):
+    (site / "verbs.py").write_text("import click\n\n@click.command()\ndef score():\n    pass\n")
+    install(site, "verbs", {"loads": "json:loads", "score": "verbs:score"}, group="outword.verbs")
+    run = python(site, "-m", "outword", "--help")
+    assert "warning: the verb loads (json:loads) is left out: it is no command of click" in run.stderr.splitlines()
+    assert [line.split()[0] for line in run.stdout.splitlines() if line.startswith("  score ")] == ["score"]
+    assert 'unknown verb "loads"' in python(site, "-m", "outword", "loads", code=2).stderr
+
+
 OTHERS = """
 from copy import copy
 from dataclasses import dataclass

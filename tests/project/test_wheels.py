@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -52,6 +53,7 @@ def sites(wheels, tmp_path_factory):
             link, target = found["core"] / top, Path(package.locate_file(top))
             if target.exists() and not link.exists():
                 link.symlink_to(target)
+    found["half"] = found["core"].parent / "half"  # a lab that is broken
     for name, wheel in wheels.items():
         found[name] = tmp_path_factory.mktemp(name)
         install = ["install", "--no-deps", "--no-index", "--no-compile", "--target", found[name], wheel]
@@ -101,6 +103,9 @@ def test_the_product_alone_lists_and_scores(run):
         *lab.NAMES["outword.detectors"]
     ]
     assert not any(rows[name]["installed"] for name in lab.NAMES["outword.detectors"])
+    *_, brings, names = run(ALONE, "-m", "outword", "list", "encoders").stdout.splitlines()
+    assert brings.startswith(f"more comes with {lab.PACKAGE}: pip install ")
+    assert names == ", ".join(lab.NAMES["outword.encoders"])
     scored = run(ALONE, "-m", "outword", "score", "--labels", "tabby cat, espresso", PHOTOS / "cat.jpg").stdout
     assert "tabby cat" in scored.splitlines()[1]
 
@@ -151,6 +156,26 @@ def test_so_do_names_in_python_and_old_detectors(code, run, tmp_path):
     assert last.startswith("outword.errors.MissingExtraError: ") and LACK in last
 
 
+BROKEN = [
+    ["-m", "outword", *ASKED["bench"]],
+    ["-m", "outword", *ASKED["coop"]],
+    ["-c", "from outword.detectors import CoOp"],
+]
+
+
+@pytest.mark.parametrize("args", BROKEN)
+def test_a_lab_that_cannot_be_loaded_is_to_be_installed_again(args, run, sites):
+    """Its metadata is there and its modules are not: so an editable install is left when its clone was moved."""
+    sites["half"].mkdir(exist_ok=True)
+    for info in sites["outword_lab"].glob("*.dist-info"):
+        shutil.copytree(info, sites["half"] / info.name, dirs_exist_ok=True)
+    told = run(("core", "outword", "half"), *args, code=2 if "-m" in args else 1).stderr.splitlines()
+    assert f"comes with {lab.PACKAGE}, which is installed, but cannot be loaded; install it again: pip " in told[-1]
+    if "-m" in args:
+        assert all(line.startswith(("warning: the ", "error: ")) for line in told)
+        assert any("is left out: No module named 'outword_lab'" in line for line in told)
+
+
 def test_with_the_lab_all_of_it_works(run):
     rows = json.loads(run(BOTH, "-m", "outword", "list", "methods", "--json").stdout)
     marked = [row["name"] for row in rows if row.get("package") == lab.PACKAGE and row["installed"] and row["needs"]]
@@ -161,3 +186,9 @@ def test_with_the_lab_all_of_it_works(run):
     assert "hammer" in run(BOTH, "-m", "outword", *drawn).stdout
     names = "from outword.detectors import CoOp; import outword; print(CoOp.summary, outword.read_words_per_image)"
     run(BOTH, "-c", names)
+
+
+def test_a_verb_of_ours_loads_no_module_of_the_lab(run):
+    """Neither is it as slow as the lab's modules are, nor does a broken package have a warning in all that is done."""
+    code = "import sys; from outword.cli import main; main(['score', '--help'], standalone_mode=False); "
+    run(BOTH, "-c", code + "sys.exit(any(name.startswith('outword_lab') for name in sys.modules))")

@@ -48,7 +48,8 @@ def names(group: str, known: Container[str] = ()) -> list[str]:
 
 
 def missing(group: str, name: str) -> MissingExtraError | None:
-    """What to raise for a name that the lab brings, where it is not installed; None for any other."""
-    if name not in NAMES.get(group, ()) or installed():
+    """What to raise for a name that nobody registered, if the lab should have: which command brings it; else None."""
+    if name not in NAMES.get(group, ()):
         return None
-    return MissingExtraError(f"{name} comes with {PACKAGE}, which is not installed: {install('lab')}")
+    problem = "is installed, but cannot be loaded; install it again" if installed() else "is not installed"
+    return MissingExtraError(f"{name} comes with {PACKAGE}, which {problem}: {install('lab')}")

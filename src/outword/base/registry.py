@@ -111,8 +111,15 @@ class Registry(Mapping[str, T]):
                     self.register(name)(thing)
 
 
+def _verb_problem(verb: Any) -> str:
+    """Why something is no verb; "" if it is one."""
+    from click import Command  # slow to import
+
+    return "" if isinstance(verb, Command) else "it is no command of click"
+
+
 # Verbs of the command line, and lists of `outword list`, that another package adds.
-VERBS: Registry[Any] = Registry("verb", "outword.verbs", "outword --help")
+VERBS: Registry[Any] = Registry("verb", "outword.verbs", "outword --help", _verb_problem)
 LISTS: Registry[Callable[[], list[dict[str, Any]]]] = Registry("list", "outword.lists", "outword list --help")
 # Functions that another package adds to modules of this one, such as `outword.read_words_per_image`.
 FUNCTIONS: Registry[Callable[..., Any]] = Registry("function", "outword.functions", "docs/api.md")

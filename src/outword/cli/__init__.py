@@ -50,7 +50,8 @@ class Verbs(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs, in the order in which they are used."""
-        return [*VERBS, *MORE_VERBS, *lab.names(MORE_VERBS.group, MORE_VERBS)]
+        more = [name for name in MORE_VERBS if name not in VERBS]
+        return [*VERBS, *more, *lab.names(MORE_VERBS.group, MORE_VERBS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb's command."""
@@ -66,7 +67,8 @@ class Verbs(Group):
         return command
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read the options before the verb."""
+        """Read the options before the verb; a verb of another package that cannot be loaded is a warning by then."""
+        warnings.showwarning = lambda message, *_: say(f"warning: {message}")
         with stoppable(), failing():
             return super().make_context(*args, **extra)
 
@@ -121,4 +123,3 @@ def main() -> None:
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
     warnings.filterwarnings("ignore", category=WeakLabelsWarning)  # the verbs say more of each label themselves
     show_waits(Spinner)
-    warnings.showwarning = lambda message, *_: say(f"warning: {message}")

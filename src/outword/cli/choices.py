@@ -9,7 +9,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from outword.base import lab
 from outword.base.checks import unknown
 from outword.base.registry import LISTS, Registry
 from outword.errors import InputError, MissingExtraError
@@ -38,7 +37,6 @@ REGISTRIES = {
     "methods": "outword.maths.methods:DETECTORS",
     "miners": "outword.maths.mining:MINERS",
 }
-KINDS = [*REGISTRIES, "prompts", *LISTS, *lab.names(LISTS.group, LISTS)]
 
 
 def registry(kind: str) -> dict[str, str]:

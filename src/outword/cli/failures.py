@@ -104,10 +104,10 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that is meant."""
-        known = self.list_commands(ctx)
-        if not ctx.resilient_parsing and not args[0].startswith("-") and args[0] not in known:
-            raise unknown("verb", args[0], known, f"{ctx.command_path} --help")
+        """The verb that is meant; those of other packages are loaded only if it is none of ours."""
+        named = not ctx.resilient_parsing and not args[0].startswith("-")
+        if named and self.get_command(ctx, args[0]) is None:
+            raise unknown("verb", args[0], self.list_commands(ctx), f"{ctx.command_path} --help")
         return super().resolve_command(ctx, args)
 
 

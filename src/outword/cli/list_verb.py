@@ -11,8 +11,11 @@ import click
 from outword.base import lab
 from outword.base.extras import install
 from outword.base.registry import LISTS
-from outword.cli.choices import KINDS, REGISTRIES, registry, the_registry
+from outword.cli.choices import REGISTRIES, registry, the_registry
 from outword.cli.progress import print_table, show
+
+OURS = (*REGISTRIES, "prompts")
+KINDS = [*OURS, *LISTS, *lab.names(LISTS.group, LISTS)]  # here, since other verbs need not load other packages for it
 
 
 @click.command("list")
@@ -35,15 +38,20 @@ def command(kind: str, long: bool, as_json: bool) -> None:
         show("\n\n".join(told))
     else:
         titles = {"methods": ("name", "needs", "about"), "encoders": ("name", *_FACTS)}.get(kind, ("name", "about"))
+        missing = [row for row in rows if not row.get("installed", True)]
         any_model = [row for row in rows if "form" in row and not row["size"]]
-        print_table(titles, [[_listed(row.get(title, "")) for title in titles] for row in rows if row not in any_model])
+        lines = [row for row in rows if row not in missing and row not in any_model]
+        print_table(titles, [[_listed(row.get(title, "")) for title in titles] for row in lines])
         if any_model:
             show("\n" + "\n".join(f"{row['form']}: {row['about']}" for row in any_model))
+        if missing:
+            names = ", ".join(row["name"] for row in missing)
+            show(f"\nmore {missing[0]['about']}\n{names}")
 
 
 def _rows(kind: str) -> list[dict[str, Any]]:
     """What there is of a kind; of what comes with `outword-lab` it is said so, and whether that is installed."""
-    if kind in LISTS or kind not in KINDS[: len(REGISTRIES) + 1]:
+    if kind in LISTS or kind not in OURS:
         return LISTS[kind]()
     more = {"encoders": _encoder, "methods": _method, "miners": _miner}.get(kind)
     rows = [{"name": name, "about": about, **(more(name) if more else {})} for name, about in registry(kind).items()]

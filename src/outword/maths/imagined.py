@@ -33,6 +33,7 @@ TOO_FAR = 0.3  # of how far imagined photos of a label lie from those of others;
 LEVEL_WEIGHT = 2  # photos that the level of a family counts as
 SIGHT_WEIGHT = 100  # photos that its gain and noise count as
 CLIPS, CLIPS_WITHIN = 0.01, 1e-4  # the temperature of CLIPs, whose logit scale is at most 100
+SAME = 1e-6  # how far texts are from their mean, in any direction, where an encoder has one vector for all
 ROWS = 48  # photos whose logits are held at a time
 
 Floats = NDArray[np.float32]
@@ -239,6 +240,11 @@ class Imagination:
         self._n_labels, self._seed, self._temperature = len(rows), seed, temperature
         self._texts = np.concatenate([rows, others])
         self._centred = self._texts - self._texts.mean(axis=0)
+        if np.abs(self._centred).max() < SAME:
+            raise InputError(
+                f"labels and words must have different vectors, got the same {len(self._texts):,} times",
+                hint='the encoder tells no names apart: check its weights, "outword doctor --encoder NAME"',
+            )
         rng = np.random.default_rng([seed, 0])
         shown = np.resize(rng.permutation(len(places)), PHOTOS)
         self._shown = len(rows) + places[shown]
