@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal
 
-from outword.base.terms import IN, UNCALIBRATED, Basis, VerdictName
+from outword.base.cells import rounded_below
+from outword.base.terms import IN, OUT, UNCALIBRATED, Basis, VerdictName
 
 Shares = tuple[tuple[str, float], ...]  # names and their shares, the largest first
 Cell = str | float | None
@@ -47,6 +48,7 @@ class Column:
     name: str
     form: Form
     about: str
+    in_table: bool
 
     def json(self, record: Prediction) -> Any:
         """The value of a record as JSON has it."""
@@ -97,26 +99,28 @@ BEST = Form("best", list, tuple, row=_best)  # names in order, of which a row ha
 LABELS, WORDS = _shares("label"), _shares("word")
 
 
-def _column(form: Form, about: str) -> dict[str, Any]:
-    """What a field says of itself."""
-    return {"form": form, "about": about}
+def _column(form: Form, about: str, *, in_table: bool = True) -> dict[str, Any]:
+    """What a field says of itself; what is not in the table is in Python and in answers of the service alone."""
+    return {"form": form, "about": about, "in_table": in_table}
 
 
 @dataclass(frozen=True)
 class Prediction:
     """What is said of one photo. With an `error` the rest but the path is empty.
 
-    Its fields are the columns of the table, in order.
+    Its fields are the columns of the table, in order, but for `needed` and `labels`, which are in no table.
 
     Attributes:
         path: of the photo, or its place in the list, such as `photos[3]`.
-        score: higher means more in-distribution.
         verdict: "in" or "out"; "uncalibrated" where there is no threshold.
-        basis: what the threshold rests on: "calibrated", "reference", "imagined", "batch" or "formula".
+        label: the label that the photo is taken for; "" where it is out.
+        kind: the kind of the nearest label that matched; "" where that is the label itself.
+        nearest: the nearest label, whatever the verdict is.
+        score: higher means more in-distribution.
         threshold: the score from which on a photo is in; None where there is none.
         p: the share of unrelated photos that score as high (`outword.maths.reference.p_values`); None if not known.
-        label: the nearest label.
-        kind: the kind of the label that matched; "" where that is the label itself.
+        needed: the p of a photo whose score is the threshold, hence the largest that is in; None if not known.
+        basis: what the threshold rests on: "calibrated", "reference", "imagined", "batch" or "formula".
         looks_like: plain names of what the photo looks like, best first; they decide nothing.
         labels: the nearest labels, with their shares.
         words: the wild words that fired, or words named for this photo, with their shares.
@@ -126,15 +130,17 @@ class Prediction:
 
     path: str = field(metadata=_column(TEXT, "Of the photo, or its place in the list."))
     _: KW_ONLY
-    score: float | None = field(
-        default=None, metadata=_column(NUMBER, "Higher means more in-distribution; null if it could not be read.")
-    )
     verdict: VerdictName | Literal[""] = field(
         default="", metadata=_column(TEXT, '"in" or "out"; "uncalibrated" where there is no threshold.')
     )
-    basis: Basis | Literal[""] = field(
+    label: str = field(default="", metadata=_column(TEXT, "What it is taken for; empty where it is out."))
+    kind: str = field(
         default="",
-        metadata=_column(TEXT, 'Of the threshold: "calibrated", "reference", "imagined", "batch" or "formula".'),
+        metadata=_column(TEXT, "The kind of the nearest label that matched; empty for the label itself."),
+    )
+    nearest: str = field(default="", metadata=_column(TEXT, "The nearest label, whatever the verdict is."))
+    score: float | None = field(
+        default=None, metadata=_column(NUMBER, "Higher means more in-distribution; null if it could not be read.")
     )
     threshold: float | None = field(
         default=None, metadata=_column(NUMBER, "In from this score on; null if there is none.")
@@ -142,14 +148,17 @@ class Prediction:
     p: float | None = field(
         default=None, metadata=_column(NUMBER, "The share of unrelated photos that score as high, if it is known.")
     )
-    label: str = field(default="", metadata=_column(TEXT, "The nearest."))
-    kind: str = field(
-        default="", metadata=_column(TEXT, "The kind of it that matched; empty if that is the label itself.")
+    needed: float | None = field(
+        default=None, metadata=_column(NUMBER, "The largest p that is in, if it is known.", in_table=False)
+    )
+    basis: Basis | Literal[""] = field(
+        default="",
+        metadata=_column(TEXT, 'Of the threshold: "calibrated", "reference", "imagined", "batch" or "formula".'),
     )
     looks_like: tuple[str, ...] = field(
         default=(), metadata=_column(BEST, "Readable names, best first; they decide nothing.")
     )
-    labels: Shares = field(default=(), metadata=_column(LABELS, "The nearest, with their shares."))
+    labels: Shares = field(default=(), metadata=_column(LABELS, "The nearest, with their shares.", in_table=False))
     words: Shares = field(default=(), metadata=_column(WORDS, "Wild words that fired."))
     notes: tuple[str, ...] = field(
         default=(),
@@ -160,19 +169,19 @@ class Prediction:
     @property
     def named(self) -> str:
         """The nearest label with the kind that matched: `dog (beagle)`."""
-        return with_kind(self.label, self.kind)
+        return with_kind(self.nearest, self.kind)
 
     @property
     def fits(self) -> str:
-        """What p says, in plain words; "" where there is none."""
-        return in_words(self.p, self.basis)
+        """What p says, and what is needed to be in, in plain words; "" where there is no p."""
+        return in_words(self.p, self.basis, self.needed, self.verdict)
 
     @property
     def why(self) -> str:
         """What speaks for the verdict, in plain words: what the photo is taken for, and how well it fits; or the error.
 
-        >>> Prediction("a.jpg", verdict="in", label="dog", kind="beagle", p=0.004).why
-        'as dog (beagle), fits better than 99.6 % of unrelated photos'
+        >>> Prediction("a.jpg", verdict="in", nearest="dog", kind="beagle", p=0.004, needed=0.021).why
+        'as dog (beagle), fits better than 99.6 % of unrelated photos; 97.9 % are needed'
         """
         if self.error:
             return self.error
@@ -184,17 +193,16 @@ class Prediction:
     def told(self) -> str:
         """The verdict with what speaks for it.
 
-        >>> Prediction("a.jpg", verdict="out", label="dog", basis="formula", looks_like=("maze",)).told
+        >>> Prediction("a.jpg", verdict="out", nearest="dog", basis="formula", looks_like=("maze",)).told
         'out (uncalibrated), looks like maze'
         """
         unsure = self.basis == "formula" and self.verdict != UNCALIBRATED
         return f"{self.verdict or 'error'}{f' ({UNCALIBRATED})' if unsure else ''}, {self.why}"
 
 
-COLUMNS = tuple(Column(one.name, **one.metadata) for one in fields(Prediction))
-# Tables of Python have the nearest label alone, and in files its kind stands behind it.
-TABLE_COLUMNS = tuple(column for column in COLUMNS if column.name != "labels")
-ROW_COLUMNS = tuple(column for column in TABLE_COLUMNS if column.name != "kind")
+FIELDS = tuple(Column(one.name, **one.metadata) for one in fields(Prediction))
+COLUMNS = tuple(column for column in FIELDS if column.in_table)  # of all tables: in files, Python and on the page
+HEADER = [column.name for column in COLUMNS]
 
 
 def cells(record: Prediction) -> dict[str, Cell]:
@@ -203,20 +211,30 @@ def cells(record: Prediction) -> dict[str, Cell]:
     >>> cells(Prediction("a.jpg", words=(("raccoon", 0.412), ("coati", 0.2))))["words"]
     'raccoon 0.41; coati 0.20'
     """
-    return {column.name: column.flat(record) for column in TABLE_COLUMNS}
+    return {column.name: column.flat(record) for column in COLUMNS}
 
 
-def row_label(record: Prediction, known: Mapping[str, str]) -> str:
-    """The label of a row in a file, with the kind that matched: `dog (beagle)`.
+def csv_cells(record: Prediction) -> list[Cell]:
+    """The columns of a table for CSV, whose numbers have `outword.base.cells.DIGITS`.
 
-    `known` has the label of each text that may be meant (`LabelRows.texts`): the kind is left out where both
-    together would be taken for another label.
+    A score that is out and would be rounded to the threshold is the number before it: in is what is at or above it.
 
-    >>> known = {"cat": "cat", "cat (tabby)": "cat (tabby)", "cat (lynx)": "cat"}
-    >>> [row_label(Prediction("a.jpg", label="cat", kind=kind), known) for kind in ("tabby", "lynx")]
-    ['cat', 'cat (lynx)']
+    >>> csv_cells(Prediction("a.jpg", verdict="out", score=0.12345649, threshold=0.1234565))[5:7]
+    [0.123455, 0.1234565]
     """
-    return record.named if known.get(record.named, record.label) == record.label else record.label
+    row = cells(record)
+    if record.verdict == OUT and record.score is not None and record.threshold is not None:
+        row["score"] = rounded_below(record.score, record.threshold)
+    return list(row.values())
+
+
+def label_of(verdict: str, nearest: str) -> str:
+    """The label that a photo is taken for, of the nearest one: none where the photo is out.
+
+    >>> label_of("in", "dog"), label_of("out", "dog"), label_of("uncalibrated", "dog")
+    ('dog', '', 'dog')
+    """
+    return "" if verdict == OUT else nearest
 
 
 def with_kind(label: str, kind: str) -> str:
@@ -228,19 +246,32 @@ def with_kind(label: str, kind: str) -> str:
     return f"{label} ({kind})" if kind else label
 
 
-def in_words(p: float | None, basis: Basis | Literal[""] = "") -> str:
-    """What a p-value says, rounded down; "" for None. Where the basis is imagined photos, p counts such photos.
+def better_than(p: float) -> str:
+    """The share of unrelated photos that a p-value leaves behind, rounded down.
 
-    >>> in_words(0.008)
-    'fits better than 99.2 % of unrelated photos'
+    >>> [better_than(p) for p in (1.0, 0.5, 0.04, 0.008, 1 / 2001, 1e-6)]
+    ['0 %', '50 %', '96 %', '99.2 %', '99.95 %', '99.99 %']
+    """
+    share = math.floor(10_000 * (1 - p) + 1e-6) / 100
+    return f"{share:.{1 if p >= 0.001 else 2}f}".rstrip("0").removesuffix(".") + " %"
+
+
+def in_words(p: float | None, basis: Basis | Literal[""] = "", needed: float | None = None, verdict: str = "") -> str:
+    """What a p-value says, and the one that is `needed` to be in; "" for None. Imagined photos are called so.
+
+    >>> in_words(0.07, needed=0.021)
+    'fits better than 93 % of unrelated photos; 97.9 % are needed'
+    >>> in_words(0.0209, needed=0.0209, verdict="out")
+    'fits better than 97.9 % of unrelated photos; a little more is needed'
     >>> in_words(0.5, "imagined")
     'fits better than 50 % of imagined unrelated photos'
-    >>> [in_words(p).split()[3] for p in (1.0, 0.5, 0.04, 1 / 2001, 1e-6)]
-    ['0', '50', '96', '99.95', '99.99']
     """
     if p is None:
         return ""
-    share = math.floor(10_000 * (1 - p) + 1e-6) / 100
-    better = f"{share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0")
     others = "imagined unrelated photos" if basis == "imagined" else "unrelated photos"
-    return f"fits better than {better} % of {others}"
+    fits = f"fits better than {better_than(p)} of {others}"
+    if needed is None:
+        return fits
+    if verdict == OUT and better_than(p) == better_than(needed):
+        return f"{fits}; a little more is needed"
+    return f"{fits}; {better_than(needed)} are needed"

@@ -19,12 +19,12 @@ from PIL import Image
 
 from outword.base.files import whole_file
 from outword.base.html import render
-from outword.base.prediction import Prediction, in_words
+from outword.base.prediction import Prediction, cells, in_words, with_kind
 from outword.base.terms import IN, OUT
 from outword.detector.detector import Detector
 from outword.encoders.base import Pixels
 from outword.photos.decode import thumbnail
-from outword.scoring.rows import Row, row_of
+from outword.scoring.rows import Row
 
 _NAMED = 8  # labels that the head of the page names
 _BINS = 48
@@ -34,7 +34,7 @@ _Heap = list[tuple[float, int, "Card"]]
 
 @dataclass(frozen=True)
 class Card:
-    """What the page shows of an image: its row, a thumbnail, JPEG bytes or b"", and a remark on its label.
+    """What the page shows of an image: its row, a thumbnail, JPEG bytes or b"", a remark on its label, the p needed.
 
     `row["words"]` are pairs of a word and its share, or a text where the row was read from a file.
     """
@@ -42,34 +42,39 @@ class Card:
     row: Row
     thumbnail: bytes = b""
     remark: str = ""
+    needed: float | None = None
 
     @property
     def seen(self) -> tuple[str, str]:
         """What the image is taken for, and in which sense: as a label, or what it looks like, or what is nearest."""
         if self.row["verdict"] == OUT and self.row["looks_like"]:
             return "looks like:", self.row["looks_like"]
-        return "as" if self.row["verdict"] == IN else "nearest", self.row["label"]
+        return "as" if self.row["verdict"] == IN else "nearest", self.nearest
+
+    @property
+    def nearest(self) -> str:
+        """The nearest label, with the kind of it that matched."""
+        return with_kind(self.row["nearest"], self.row["kind"])
 
     @property
     def fits(self) -> str:
-        """What p says, in plain words."""
-        return in_words(self.row["p"], self.row["basis"])
+        """What p says, and what is needed, in plain words."""
+        return in_words(self.row["p"], self.row["basis"], self.needed, self.row["verdict"])
 
 
 def card_of(detector: Detector, record: Prediction, pixels: Pixels | None = None) -> Card:
     """What the page shows of a record."""
-    row = {**row_of(record, detector.label_rows.texts), "words": record.words}
+    row = {**cells(record), "words": record.words}
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
-    return replace(card_of_row(detector, row), thumbnail=view)
+    return replace(card_of_row(detector, row), thumbnail=view, needed=record.needed)
 
 
 def card_of_row(detector: Detector, row: Row) -> Card:
     """What the page shows of a row; the remark says how well the encoder knows the label, where that is shown."""
-    card = Card(row)
-    if card.seen[1] != row["label"]:
+    card = Card(row, needed=detector.needed)
+    if card.seen[1] != card.nearest:
         return card
-    label = detector.label_rows.texts.get(row["label"], "")
-    return replace(card, remark=detector.coverage.get(label, ""))
+    return replace(card, remark=detector.coverage.get(row["nearest"], ""))
 
 
 @dataclass(frozen=True)

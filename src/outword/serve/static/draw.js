@@ -7,7 +7,7 @@ import {
 } from "./state.js";
 import { renderView } from "./view.js";
 import {
-  besides, KINDS, number, plural, seen, tally, thresholdText, thresholdTexts, unrelated, visible,
+  besides, fitting, KINDS, number, plural, seen, tally, thresholdText, thresholdTexts, unrelated, visible,
 } from "./words.js";
 
 const LATEST = 250; // milliseconds until a change is drawn where there are no frames, in a tab in the background
@@ -349,12 +349,13 @@ function renderCard(photo) {
   if (card.hidden === shown(photo)) card.hidden = !shown(photo);
   const box = part(card, ".open");
   if (changed(box, picture) && picture) box.replaceChildren(picture);
+  const fits = part(card, ".fits");
+  if (changed(fits, fitting(photo))) fits.textContent = fitting(photo);
   const mark = markOf(photo);
   if (!changed(card, result, error, again, mark)) return;
   part(card, ".why").textContent = error;
   part(card, ".again").hidden = !again;
   part(card, ".label").hidden = part(card, ".besides").hidden = part(card, ".marks").hidden = !result;
-  part(card, ".fits").textContent = result?.fits ?? "";
   renderNotes(part(card, ".notes"), notes);
   for (const button of card.querySelectorAll(".marks button")) {
     button.setAttribute("aria-pressed", String(mark === button.value));
@@ -387,7 +388,7 @@ function renderVerdict(photo) {
 /** What it is taken for: `as dog (beagle)`, `looks like: sea lion`. */
 function renderSeen(photo) {
   const [sense, name] = seen(photo);
-  const coverage = sense === "looks like:" ? "known" : state.detector.coverage[photo.result.label] ?? "known";
+  const coverage = sense === "looks like:" ? "known" : state.detector.coverage[photo.result.nearest] ?? "known";
   const line = part(photo.card, ".label");
   line.replaceChildren(element("small", sense), ` ${visible(name)}`);
   if (coverage !== "known") line.append(" ", element("small", `(${coverage})`));

@@ -3,7 +3,6 @@
 import { render } from "./draw.js";
 import { ask, askDetector } from "./service.js";
 import { basis, countMarks, markedScores, markOf, side, state, threshold, waiting } from "./state.js";
-import { named } from "./words.js";
 
 const CELLS = { // of a column, by its form in the table of outword/base/prediction.py
   text: csvText,
@@ -29,7 +28,7 @@ export function exportMarks() {
 function cells(photo) {
   const own = photo.error ? { path: photo.name, error: photo.error } : {
     ...photo.result, path: photo.name, verdict: side(photo), basis: basis(), threshold: threshold(),
-    label: named(photo.result), notes: photo.notes,
+    label: side(photo) === "out" ? "" : photo.result.nearest, notes: photo.notes,
   };
   const mark = photo.error ? "" : MARKS[markOf(photo)];
   return [...state.columns.map(({ name, form }) => (name in own ? CELLS[form](own[name]) : "")), mark];

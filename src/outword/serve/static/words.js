@@ -48,7 +48,7 @@ export function tally(counts = counted()) {
 }
 
 /** The nearest label, with the kind that matched. */
-export const named = ({ label, kind }) => (kind ? `${label} (${kind})` : label);
+export const named = ({ nearest, kind }) => (kind ? `${nearest} (${kind})` : nearest);
 
 /** What a photo is taken for, and in which sense. */
 export function seen(photo) {
@@ -62,6 +62,15 @@ export function besides(photo) {
   const { looks_like: names } = photo.result;
   if (seen(photo)[0] === "looks like:") return ["nearest of yours:", named(photo.result)];
   return names.length ? ["looks like:", names.slice(0, 2).join(", ")] : ["", ""];
+}
+
+/** How well a photo fits, with what is needed to be in at the threshold that is drawn. */
+export function fitting({ result }) {
+  const cut = threshold();
+  if (!result || cut === result.threshold) return result?.fits ?? "";
+  const [fits] = result.fits.split("; ");
+  const share = cut === null || cut === -Infinity ? undefined : state.axis?.share?.(state.axis.place(cut));
+  return fits && share !== undefined ? `${fits}; ${better(share)} are needed` : fits;
 }
 
 /** The photos that p-values count. */
