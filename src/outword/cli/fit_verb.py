@@ -322,8 +322,6 @@ def _about_words(meaning: Meaning, detector: Detector) -> list[str]:
         return [f"{name}: WordNet does not know it; did you mean {' or '.join(meaning.suggestions)}?"]
     if flag is not None and meaning.head and meaning.sense:
         return [f"{name}: stands for {noun}; {encoder} knows the noun alone, so {noun} of any look will do"]
-    if flag is not None and noun and familiarity(flag) == "head noun only":
-        return [f"{name}: {encoder} knows its last word alone, {noun}"]
     if flag is not None and not meaning.sense and not noun:
         return [f"{name}: no English name that WordNet knows; {encoder} knows English names only"]
     if flag is None and not is_in_latin(name):
@@ -363,20 +361,24 @@ def _tell_odds(detector: Detector, labels: str, *, in_short: bool = False) -> No
             say(one.told)
         if len(fine) > NAMED and not in_short:
             say(f"and {len(fine) - NAMED:,} more labels, fair or good")
-        _warn_of_weak(report.weak)
+        _warn_of_weak(report.weak, in_short=in_short)
     else:
         _tell_coverage(report, in_short=in_short)
     _hint_at_commas(detector, labels)
     _suggest_clip(detector, report, labels)
 
 
-def _warn_of_weak(weak: LabelsReport) -> None:
-    """A warning for each label of which most photos may be kept out, and what to do about it."""
+def _warn_of_weak(weak: LabelsReport, *, in_short: bool) -> None:
+    """A warning for each label of which most photos may be kept out, and what to do about it.
+
+    What a name may be a slip for is said before, but in short.
+    """
     from outword.detector.labels_report import ELSE
 
     for one in weak[:NAMED]:
         warn(f"WARNING: {one.told}")
-        warn(f"  {one.try_names}")
+        if in_short or not one.is_slip:
+            warn(f"  {one.try_names}")
     if len(weak) > NAMED:
         warn(f"WARNING: and {len(weak) - NAMED:,} more labels that are poor or not seen")
     if weak:

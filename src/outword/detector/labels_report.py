@@ -18,6 +18,7 @@ from outword.base.wording import a_few
 from outword.detector.label_odds import first_rows
 from outword.maths.numerics import unit_rows
 from outword.words.forms import fold
+from outword.words.kinds import in_plain_words
 from outword.words.nouns import nouns
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from outword.words.kinds import Meaning
 
 ELSE = "bring some photos of it (outword tune, outword calibrate), or use CLIP (--encoder clip-vit-b-16)"
+SLIP = "did you mean"
 NEAR = 3  # known names that are suggested for a label
 FEW = 3  # kinds below a name of a single thing: "fox" is one, "animal" is none
 KINDS = 3  # kinds that a line names
@@ -57,6 +59,11 @@ class LabelReport:
     word: OddsWord | str
     near: tuple[str, ...]
     try_names: str
+
+    @property
+    def is_slip(self) -> bool:
+        """Whether the name may be a slip for another one."""
+        return self.try_names.startswith(SLIP)
 
     @property
     def next_step(self) -> str:
@@ -156,7 +163,7 @@ def _label(meaning: Meaning, flag: str, odds: Odds | None, near: tuple[str, ...]
         label=meaning.label,
         names=meaning.names,
         sense=meaning.sense,
-        meaning=meaning.gloss,
+        meaning=in_plain_words(meaning.gloss),
         kinds=meaning.kinds,
         flag=flag,
         share=None if odds is None else round(odds.share, 4),
@@ -169,7 +176,7 @@ def _label(meaning: Meaning, flag: str, odds: Odds | None, near: tuple[str, ...]
 def names_to_try(meaning: Meaning, near: Sequence[str]) -> str:
     """Which name to try for a label that is poor or not seen."""
     if meaning.suggestions:
-        return f"did you mean {' or '.join(meaning.suggestions)}?"
+        return f"{SLIP} {' or '.join(meaning.suggestions)}?"
     if near:
         return f"if these look like it, let them count as it: {meaning.label} > {' | '.join(near)}"
     return f"name known things that look like it: {meaning.label} > ... | ..."
