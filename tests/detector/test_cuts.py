@@ -28,6 +28,7 @@ from outword.maths.thresholds import by_hand, fit_reference
 from outword.vectors.names import rival_names
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.vocabulary import Vocabulary
+from outword.words.corpora import senses_of_things
 from outword.words.kinds import are_below
 from outword.words.nouns import nouns
 
@@ -220,7 +221,7 @@ def reference():
 
 def test_one_more_label_is_a_refit_with_it_and_without_its_kin_among_the_words(reference):
     detector = outword.fit(["tabby", "violin"], kinds="off")
-    net, senses, x = nouns(), nouns().visible(), reference.vectors.astype(np.float32)
+    net, senses, x = nouns(), senses_of_things(), reference.vectors.astype(np.float32)
     rivals = {name: senses[name] for name in rival_names(detector.encoder)}
     found = pseudo_id(detector, x, reference.wnids)
     parents = {above for sense in rivals.values() for above in net.above(sense)}
