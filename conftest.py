@@ -44,6 +44,11 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def six_digits(number):
+    """A number as CSV has it."""
+    return float(f"{number:.6g}")
+
+
 def lay_out(root, chosen):
     """Copy demo photos into folders: their names by folder."""
     for folder, names in chosen.items():

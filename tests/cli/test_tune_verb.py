@@ -5,7 +5,7 @@ import json
 import pytest
 
 import outword
-from conftest import PHOTOS, call, lay_out, rows_of
+from conftest import PHOTOS, call, lay_out, rows_of, six_digits
 
 NAMES = sorted(path.stem for path in PHOTOS.glob("*.jpg"))
 
@@ -40,7 +40,7 @@ def test_the_path_is_printed_and_the_rest_is_told(folder):
     made = outword.load(folder / "best.outword")
     assert made.method == lines[head + 1].split()[0] and made.basis == "calibrated"
     rows = rows_of(call("score", folder / "best.outword", PHOTOS / "cat.jpg").stdout)
-    assert rows[0]["basis"] == "calibrated" and float(rows[0]["threshold"]) == made.threshold
+    assert rows[0]["basis"] == "calibrated" and float(rows[0]["threshold"]) == six_digits(made.threshold)
 
 
 def test_all_of_it_as_json(folder):

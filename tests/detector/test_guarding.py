@@ -29,12 +29,12 @@ def test_a_path_without_a_file_is_an_error_and_no_photo_that_is_out(detector):
     asked = []
     guard = outword.Guard(asked.append, detector)
     for photos in ("nope.jpg", [CAT, "nope.jpg"]):
-        with pytest.raises(InputError, match="there is no file at nope.jpg") as raised:
+        with pytest.raises(InputError, match=r"there is no file at nope\.jpg") as raised:
             guard(photos)
         assert "guard.check(photos)" in raised.value.hint and not asked
     found = outword.Guard(lambda photo: "mine", detector).check(["nope.jpg", CAT])
     assert [(one.answer, one.reason) for one in found] == [(None, "no such file"), ("mine", "")]
-    with pytest.raises(InputError, match="a guard takes photos, one by one, got .*photos"):
+    with pytest.raises(InputError, match="a guard takes photos, one by one, got "):
         guard(PHOTOS)
 
 

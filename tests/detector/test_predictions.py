@@ -177,8 +177,8 @@ def test_folders_patterns_and_archives_are_what_they_are_to_the_command(detector
     write_tar(tmp_path / "a.tar", {"cat.jpg": CAT.read_bytes(), "bad.jpg": b"junk"})
     (tmp_path / "list.txt").write_text(f"{CAT}\n{WALL}\n")
     wanted = detector.predict(sorted(PHOTOS.glob("*.jpg")))
-    for given in (PHOTOS, f"{PHOTOS}/", f"{PHOTOS}/*.jpg", [PHOTOS]):
-        assert list(detector.predict(given)) == list(wanted)
+    for place in (PHOTOS, f"{PHOTOS}/", f"{PHOTOS}/*.jpg", [PHOTOS]):
+        assert list(detector.predict(place)) == list(wanted)
     assert [one.path for one in detector.predict(tmp_path / "list.txt")] == [str(CAT), str(WALL)]
     mixed = detector.predict([CAT, tmp_path / "a.tar", "nope.jpg"])
     names = [f"{tmp_path}/a.tar/{name}.jpg" for name in ("cat", "bad")]
@@ -189,7 +189,7 @@ def test_folders_patterns_and_archives_are_what_they_are_to_the_command(detector
     with pytest.raises(InputError, match="cannot stand in one list"):
         detector.predict([PHOTOS, CAT.read_bytes()])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="no photos found in .*empty"):
+    with pytest.raises(InputError, match=r"no photos found in .*empty"):
         detector.predict(tmp_path / "empty")
 
 

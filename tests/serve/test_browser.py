@@ -406,10 +406,10 @@ def test_what_it_looks_like_and_how_well_it_fits_are_said(browser, detector):
         assert (cat["verdict"], cat["label"], cat["besides"]) == ("in", "tabby cat", "looks like: tabby, brick wall")
         assert (wall["verdict"], wall["label"]) == ("out", "looks like: brick wall")
         assert wall["besides"] == "nearest of yours: space shuttle"
-        assert (cat["fits"], cat["remark"]) == ("fits better than 99.2 % of unrelated photos", "")
+        assert (cat["fits"], cat["remark"]) == ("fits better than 99.2 % of unrelated photos; 94.4 % are needed", "")
         assert not page["notice"].is_displayed()
         text = (
-            "In is what fits better than 93.6 % of unrelated photos. Threshold 1.2, lets in 5% of 124 unrelated photos."
+            "In is what fits better than 94.4 % of unrelated photos. Threshold 1.2, lets in 5% of 124 unrelated photos."
         )
         assert page["threshold-text"].text == text
         assert page["ticks"].text.split("\n") == ["90 %", "all 124"]  # 50 % is 6 pixels beside 90 %
@@ -644,7 +644,7 @@ def test_the_table_says_what_the_page_shows(page):
         assert row["label"] == ("" if row["verdict"] == "out" else row["nearest"])
         assert (row["basis"], float(row["threshold"]) < float(row["score"])) == ("calibrated", True)
         assert float(row["score"]) == pytest.approx(float(card["score"]), abs=0.05)
-        assert card["fits"] == in_words(float(row["p"]))
+        assert card["fits"].startswith(f"{in_words(float(row['p']))}; ")
     assert rows[2]["error"] == cards["bad.jpg"]["error"]
     assert rows[2]["score"] == rows[2]["verdict"] == ""
 

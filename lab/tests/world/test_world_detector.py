@@ -5,7 +5,7 @@ import json
 import pytest
 
 import outword
-from conftest import call, contents, rows_of
+from conftest import call, contents, rows_of, six_digits
 from helpers.served import ask, form, in_thread
 from outword.photos.sources import find_items
 from outword_lab.encoders.world import DATA
@@ -71,7 +71,7 @@ def test_the_service_gives_the_same_verdicts(saved, rows):
         status, _, answer = ask(address, "POST", "/v1/score", body, kind=kind)
     assert status == 200
     found = json.loads(answer)["results"]
-    told = [(one["verdict"], one["label"], one["score"]) for one in found]
+    told = [(one["verdict"], one["label"], six_digits(one["score"])) for one in found]
     assert told == [(row["verdict"], row["label"], float(row["score"])) for row in chosen]
 
 

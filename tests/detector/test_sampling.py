@@ -9,12 +9,13 @@ import pytest
 from PIL import Image
 
 import outword
-from conftest import PHOTOS, call, contents
+from conftest import PHOTOS, call, contents, six_digits
 from helpers.archives import photo, write_parquet, write_tar
 from helpers.cards import a_card, a_meaning
 from helpers.stopped import stopped
 from helpers.uncut import imagined, uncut, write_store
 from outword import scoring
+from outword.detector import sampling
 from outword.detector.batches import Batch, Smallest, is_wanted, look, read_batch
 from outword.detector.cuts import named_like_labels, with_cut
 from outword.detector.detector import Detector
@@ -25,7 +26,6 @@ from outword.errors import InputError
 from outword.maths.imagined import Sight
 from outword.maths.methods.grounded import Grounded
 from outword.maths.thresholds import by_hand, fit_reference
-from outword.scoring import sampling
 from outword.scoring.parts import MANIFEST
 from outword.scoring.rows import read_rows
 from outword.scoring.stream import open_source
@@ -99,8 +99,8 @@ def written(detector, source, output, **options):
 
 def test_a_batch_cuts_itself_and_says_so(tmp_path):
     photos, detector = paint(tmp_path / "photos", cat=30, brick=60, tree=60), made()
-    said = written(detector, photos, tmp_path / "a.csv", html=tmp_path / "a.html")
-    rows = list(read_rows(tmp_path / "a.csv", "csv"))
+    said = written(detector, photos, tmp_path / "a.jsonl", html=tmp_path / "a.html")
+    rows = list(read_rows(tmp_path / "a.jsonl", "jsonl"))
     assert said[0].startswith(
         "no reference for colours and these classes: the cut lets in 5% of 120 of these photos that look like none of "
         "your classes; how many unrelated photos get in is not known, and there is no p; a photo is in if its score is "
@@ -118,13 +118,13 @@ def test_a_batch_cuts_itself_and_says_so(tmp_path):
 
 def test_few_photos_are_judged_by_the_natural_cut(tmp_path):
     photos, detector = paint(tmp_path / "photos", cat=20, brick=79), made()
-    said = written(detector, photos, tmp_path / "a.csv")
+    said = written(detector, photos, tmp_path / "a.jsonl")
     assert said == [
         "no reference for colours and these classes, and 99 photos are too few to find a cut from (100); uncalibrated: "
         f"a photo is in if its score is {detector.threshold:.4g} or more "
         "(the score's natural cut, not fitted to any photos)"
     ]
-    rows = list(read_rows(tmp_path / "a.csv", "csv"))
+    rows = list(read_rows(tmp_path / "a.jsonl", "jsonl"))
     assert {(row["basis"], row["threshold"], row["p"]) for row in rows} == {("formula", detector.threshold, None)}
     assert detector.encoder.seen == 99  # nothing is encoded twice for nothing
     plain = made(scorer=MCM(temperature=0.1).fit(unit([AXES["cat"]])))
@@ -239,7 +239,7 @@ def test_a_run_that_is_killed_goes_on_with_its_cut(plain, tmp_path, monkeypatch)
     assert rows == list(read_rows(tmp_path / "file.csv", "csv")) and len(rows) == 182
     (found,) = {(row["basis"], row["threshold"]) for row in rows if not row["error"]}
     settled = read_batch(about["batch"]).applied(outword.load(plain[0]))
-    assert found == (settled.basis, settled.threshold) and about["batch"]["n_photos"] == 180
+    assert found == (settled.basis, six_digits(settled.threshold)) and about["batch"]["n_photos"] == 180
     assert settled.basis in ("batch", "imagined") and settled.threshold != outword.load(plain[0]).threshold
     for number in (0, 2):  # before the manifest, and before the second part
         there = ("score", *plain, "-o", f"{tmp_path}/{number}/")
@@ -272,7 +272,7 @@ def test_a_fixed_threshold_is_another_run(detector, tmp_path):
     fixed = call("score", tmp_path / "d", store, "-o", tmp_path / "a.csv", "--fixed-threshold")
     assert "refined" not in fixed.stderr and made.how_cut in fixed.stderr
     found = {(row["basis"], row["threshold"]) for row in read_rows(tmp_path / "a.csv", "csv") if not row["error"]}
-    assert found == {("imagined", made.threshold)}
+    assert found == {("imagined", six_digits(made.threshold))}
     refused = call("score", tmp_path / "d", store, "-o", f"{tmp_path}/out/", "--fixed-threshold", code=2).stderr
     assert "holds the output of another run: fixed differ" in refused
     scores = {row["score"] for row in read_rows(tmp_path / "a.csv", "csv")}
@@ -294,8 +294,12 @@ def test_one_photo_gets_the_same_threshold_in_every_way(detector, tmp_path):
     written(made, photo, tmp_path / "a.csv", html=tmp_path / "a.html")
     (row,) = read_rows(tmp_path / "a.csv", "csv")
     (record,) = made.predict(photo)
-    assert (row["threshold"], row["basis"], row["p"]) == (record.threshold, "imagined", record.p)
-    assert (row["score"], row["label"]) == (record.score, record.label)
+    assert (row["threshold"], row["basis"], row["p"]) == (
+        six_digits(record.threshold),
+        "imagined",
+        six_digits(record.p),
+    )
+    assert (row["score"], row["label"]) == (six_digits(record.score), record.label)
     assert record.threshold != made.threshold
     page = (tmp_path / "a.html").read_text()
     assert record.fits in page and record.fits.endswith("of imagined unrelated photos")
