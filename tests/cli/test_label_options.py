@@ -241,3 +241,28 @@ def test_fit_tells_the_odds_of_labels_and_warns_of_the_weak(tmp_path, monkeypatc
     short = call("score", "--labels", "car, zorbly, red", "--encoder", "made-up", tmp_path / "photos").stderr
     assert f"WARNING: {odds[1]}" in short and str(odds[0]) not in short
     assert "no reference for made-up: the threshold is from photos imagined from names, refined by these" in short
+
+
+def test_what_a_name_is_taken_for_is_told(tmp_path):
+    typed = "black cat, dog, mouse#device, crane, собака, person"
+    told = CliRunner().invoke(main, ["fit", typed, "-o", str(tmp_path / "d.outword")]).stderr
+    for line in (
+        "black cat: stands for cat; mini knows the noun alone, so cat of any look will do",
+        'mouse: mini reads "computer mouse", which has that sense',
+        "crane: large long-necked wading bird",
+        "собака: no English name that WordNet knows; mini knows English names only",
+        "person: seen by what people wear, too",
+    ):
+        assert line in told
+    assert "dog: a member of the genus" not in told  # which is what anybody would take it for
+
+
+def test_a_detector_after_the_photos_and_one_that_fit_is_to_write(tmp_path):
+    saved = str(tmp_path / "d.outword")
+    assert CliRunner().invoke(main, ["fit", "cat", "-o", saved]).exit_code == 0
+    swapped = CliRunner().invoke(main, ["score", str(tmp_path), saved])
+    assert swapped.exit_code == 2 and f"hint: outword score {saved} {tmp_path}" in swapped.stderr
+    behind = CliRunner().invoke(main, ["fit", "cat", "new.outword"])
+    assert "outword fit cat -o new.outword" in behind.stderr
+    photos = CliRunner().invoke(main, ["fit", "cat", str(tmp_path)])
+    assert "fit takes class names alone" in photos.stderr

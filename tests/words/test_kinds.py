@@ -4,7 +4,7 @@ import pytest
 
 from outword.errors import InputError, ParameterError
 from outword.words.forms import IRREGULAR, drop_labels
-from outword.words.kinds import Meaning, are_below, are_named, is_kind, understand
+from outword.words.kinds import Meaning, are_below, are_named, is_kind, phrase_head, understand
 from outword.words.labels import check_labels
 from outword.words.nouns import nouns
 
@@ -56,6 +56,22 @@ SENSES = [
     ("tank", "rifle, soldier", "an enclosed armored military vehicle"),
     ("star", "moon, planet", "(astronomy) a celestial body"),
     ("cat", "king", "feline mammal"),
+    ("dog", "chair", "a member of the genus Canis"),  # one label alone is little company
+    ("horse", "hammer", "solid-hoofed herbivorous quadruped"),
+    ("bus", "car", "a vehicle carrying many passengers"),
+    ("pants", "", "(usually in the plural) a garment"),
+    ("baby", "", "a very young child (birth to 1 year)"),
+    ("helmet", "", "a protective headgear"),
+    ("plane", "", "an aircraft that has a fixed wing"),
+    ("iron", "", "home appliance"),
+    ("couch", "", "an upholstered seat"),
+    ("toilet", "", "a plumbing fixture"),
+    ("glasses", "", "optical instrument consisting of a frame"),
+    ("man", "", "an adult person who is male"),
+    ("boy", "", "a youthful male person"),
+    ("scooter", "", "child's two-wheeled vehicle"),
+    ("cardigan", "", "knitted jacket"),
+    ("octopus", "", "bottom-living cephalopod"),
 ]
 
 
@@ -176,3 +192,69 @@ def test_words_of_other_first_letters_are_not_lost():
     words = ["mice", "gaols", "a jail", "An goose", "COLOURS", "elan", "Élan", "_mouse", "3d films", "cat", "-goose"]
     kept, dropped = drop_labels(words, labels)
     assert are_named(words, labels) == [word in dropped for word in words] and [words[i] for i in kept] == ["cat"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "head"),
+    [
+        ("black cat", "cat"),  # a fisher, says WordNet
+        ("big old chairs", "chairs"),
+        ("hot dog", ""),
+        ("brown bear", ""),
+        ("white wine", ""),
+        ("dog food", ""),  # is no dog, and no adjective says what food
+        ("black", ""),
+    ],
+)
+def test_a_phrase_with_adjectives_stands_on_its_noun(typed, head):
+    assert phrase_head(typed) == head
+
+
+def test_a_phrase_has_the_kinds_of_its_noun_where_the_encoder_sees_no_more():
+    cat, dog = understand(check_labels(["black cat", "brown dog"]), "all", by_noun=True)
+    assert (cat.names, cat.head, cat.read, cat.sense) == (("black cat",), "cat", "cat", meanings("cat")[0].sense)
+    assert set(cat.kinds) == set(meanings("cat")[0].kinds) and "beagle" in dog.kinds
+    assert (dog.read, dog.sense) == ("", meanings("dog")[0].sense)  # WordNet does not know a brown dog as anything
+    plain, of_look = understand(check_labels(["cat", "black cat"]), "all", by_noun=True)
+    assert "tabby" in plain.kinds and not of_look.kinds
+    assert not any(one.kinds for one in understand(check_labels(["red car", "blue car"]), "all", by_noun=True))
+    (seen,) = understand(check_labels(["black cat"]), "all")
+    assert (seen.sense, seen.kinds, seen.read, seen.head) == ("", (), "", "cat")
+
+
+@pytest.mark.parametrize(
+    ("typed", "others", "read"),
+    [
+        ("mouse#device", "", "computer mouse"),
+        ("mouse", "keyboard, monitor", "computer mouse"),
+        ("mouse", "cat, dog", ""),
+        ("kiwi", "", "kiwi fruit"),
+        ("kiwi#bird", "", ""),  # as usual as the other, and no other name has it
+        ("bow#decoration", "", "bow decoration"),
+        ("glasses", "", ""),
+        ("dog", "", ""),
+        ("crane", "", ""),
+    ],
+)
+def test_a_sense_is_read_under_a_name_that_means_it(typed, others, read):
+    company = [other.strip() for other in others.split(",") if other]
+    assert meanings(typed, *company, kinds="off")[0].read == read
+
+
+def test_kinds_are_what_their_names_mostly_mean():
+    (person,) = meanings("person", most=10_000)
+    assert not {"pillar", "jumper", "killer", "cookie"} & set(person.kinds)
+    assert {"child", "nurse"} & set(person.kinds)
+
+
+def test_names_are_spelled_in_their_sense():
+    assert [meaning.names for meaning in meanings("shoes", "glasses", "Trees", "kiwi", kinds="off")] == [
+        ("shoe",),
+        ("glasses",),
+        ("tree",),
+        ("kiwi",),
+    ]
+    jacket, corgi = meanings("cardigan", "Cardigan", kinds="off")
+    assert (jacket.names, corgi.names) == (("cardigan",), ("Cardigan",)) and jacket.sense != corgi.sense
+    with pytest.raises(InputError, match="labels must differ"):
+        meanings("cat", "Cat")

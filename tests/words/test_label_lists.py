@@ -1,6 +1,7 @@
 """Label lists as people have them: typed, files of all kinds, folders; what is guessed and merged is said."""
 
 import io
+import re
 
 import pytest
 
@@ -37,6 +38,13 @@ def read(tmp_path):
         ("cat\ndog # a pet\n", ["cat", "dog"]),
         ('["cat", "Washington, D.C."]', ["cat", "Washington, D.C."]),
         ("n02084071, cat", ["dog", "cat"]),
+        ("cat;dog; fox", ["cat", "dog", "fox"]),
+        ('"cat", "dog"', ["cat", "dog"]),
+        ("- elephant\n* zebra\n\u2022 lion", ["elephant", "zebra", "lion"]),
+        ("1. zebra\n2) lion\n", ["zebra", "lion"]),
+        ("0: person\n1: bicycle", ["person", "bicycle"]),
+        ("'cat'\n\u201cdog\u201d,\nrock 'n' roll", ["cat", "dog", "rock 'n' roll"]),
+        ("7 up\n3.5 inch disk", ["7 up", "3.5 inch disk"]),
     ],
 )
 def test_typed_labels(typed, labels):
@@ -270,3 +278,34 @@ def test_lines_without_end_are_refused_early(read, monkeypatch):
     with pytest.raises(InputError, match="more than 100 lines"):
         read("l.txt", "cat\n" * 101)
     assert read("l.txt", "cat\n" * 100) == ["cat"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "names: ['person', \"hot dog\", it's]  # three",
+        "names: [person,  # the first\n  hot dog,\n  it's,\n]\nroboflow:\n  project: x",
+        "names: {0: person, 1: 'hot dog', 2: it's}",
+        "names:\n- person\n- 'hot dog'\n- it's\ntest: ../images",
+        "names:\n  0: person\n  1: \"hot dog\"  # to eat\n\n  2: 'it''s'\nurl: x",
+    ],
+)
+def test_names_of_a_data_yaml(read, names):
+    text = f"train: ../train/images\nnc: 3\n{names}\n"
+    assert read("data.yaml", text) == read("names.txt", text) == ["person", "hot dog", "it's"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("train: x\n", "has no line that begins with names:"),
+        ("names: [cat, dog\n", "have no end: ] is missing"),
+        ("names: cats.txt\n", "must be a list or a mapping, got 'cats.txt'"),
+        ("names:\n  cat: 0\n", "must be a list or a mapping, got 'cat: 0'"),
+        ("names: []\n", "there are no names"),
+        ("names: [" + " " * 100_000, "have no end"),
+    ],
+)
+def test_a_yaml_file_without_names_that_can_be_read(read, content, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        read("data.yaml", content)

@@ -119,3 +119,25 @@ def test_a_file_with_too_many_kinds(tmp_path):
     (tmp_path / "labels.txt").write_text(f"cat\npet > {' | '.join(f'kind {i}' for i in range(50_000))}\n")
     with pytest.raises(TooManyLabels, match="1 to 50,000 labels, got 2 with 50,002 names and kinds in"):
         read_labels(tmp_path / "labels.txt")
+
+
+@pytest.mark.parametrize(
+    ("label", "broader"),
+    [
+        ("not a dog", "animal > -dog"),
+        ("No cats", "animal > -cat"),
+        ("non-truck", "vehicle > -truck"),
+        ("without a hat", "clothing > -hat"),
+        ("everything but dogs", "animal > -dog"),
+        ("no person", "animal > -dog"),  # an example, as nothing common is broader
+    ],
+)
+def test_a_label_says_what_is_there(label, broader):
+    with pytest.raises(InputError, match="a label must say what is to be seen") as error:
+        check_labels([label])
+    assert f'"{broader}"' in error.value.hint
+
+
+def test_names_that_only_begin_like_a_denial_are_names():
+    names = ["no entry sign", "nonfat milk", "notebook", "Notting Hill", "face without a mask", "northern lights"]
+    assert list(check_labels(names)) == names

@@ -24,6 +24,8 @@ from outword.errors import ArtifactError, OutwordError
 from outword.vectors.reference import find_reference
 from outword.words.labels import Given, Label, check_labels
 
+RULES = 2  # raised where names are understood, or cuts are made, in another way by the same version
+
 
 def fit_cached(
     labels: Given, encoder: str = "mini", *, report: Report = quiet, **runtime: Any
@@ -50,7 +52,7 @@ def fit_cached(
 def _key(names: Mapping[str, Label], encoder: Encoder) -> str:
     reference, recipe = find_reference(encoder), resolve(encoder, METHOD, {})
     facts = [
-        __version__,
+        [__version__, RULES],
         [asdict(label) for label in names.values()],
         [encoder.name, encoder.fingerprint, encoder.temperature, dict(encoder.options)],
         [recipe.method, dict(recipe.params), asdict(recipe.prompts), recipe.kinds],

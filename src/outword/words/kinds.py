@@ -60,6 +60,7 @@ EVERYDAY = {
     "toilet": "n04446521",  # the fixture, no room
     "plate": "n03959485",  # the dish, no sheet of metal
     "bowl": "n02881193",
+    "cup": "n03147509",  # no punch
     "corn": "n07731952",  # to eat
     "kiwi": "n07763629",  # to eat
     "moon": "n09358226",
@@ -72,6 +73,7 @@ CERTAIN = 0.6  # of the uses of another name: then it says which sense is meant
 TELLING = 0.5  # information; what tells more counts no more: two poultry meats are no nearer than two birds
 VAGUE = 0.15  # information; what tells less does not count: that both are objects
 OF_PERSONS = 0.7  # of a person's company: beside `king`, a `cat` is no gossip, though both communicate
+FEWEST = 2  # labels that make a company; a single one tells half as much: a dog beside a chair is no andiron
 NEAREST = 3  # of the other labels are a label's company
 FITS = 0.25  # information that a hint must share with a sense: in "crane#machine" both are devices
 SLIPS = 20  # names that suggestions are looked for: a long list of strange names is no list of slips
@@ -147,7 +149,7 @@ def understand(
     phrases = [phrase_head(label.name) for label in labels.values()]
     choices = [_choices(label, head, by_noun=by_noun) for label, head in zip(labels.values(), phrases, strict=True)]
     fixed = [by_hint(label) for label in labels.values()]
-    senses = by_company([every if hand is None else {hand: 0.0} for every, hand in zip(choices, fixed, strict=True)])
+    senses = by_company(_left_open([*labels.values()], choices, fixed))
     strange = [shown for shown, sense in zip(labels, senses, strict=True) if sense is None]
     slips = {shown: _slips(labels[shown].name) for shown in strange[:SLIPS]}
     for label, sense in zip(labels.values(), senses, strict=True):
@@ -237,6 +239,18 @@ def _choices(label: Label, head: str, *, by_noun: bool) -> dict[int, float]:
     if not head or label.others or label.hint:
         return choices_of(label.names)
     return choices_of([head]) if by_noun else {}
+
+
+def _left_open(
+    labels: Sequence[Label], choices: Sequence[dict[int, float]], fixed: Sequence[int | None]
+) -> list[dict[int, float]]:
+    """The senses that each label may still have: one by hand, or all but those that a label of the same name has."""
+    taken = {(fold(label.name), sense) for label, sense in zip(labels, fixed, strict=True) if sense is not None}
+    found = []
+    for label, every, hand in zip(labels, choices, fixed, strict=True):
+        free = {sense: points for sense, points in every.items() if (fold(label.name), sense) not in taken}
+        found.append((free or every) if hand is None else {hand: 0.0})
+    return found
 
 
 def _own_senses(senses: Sequence[int | None], are_phrases: Sequence[bool]) -> list[int | None]:
@@ -425,7 +439,7 @@ def _nearness(sense: int, own: int, labels_at: Mapping[int, int]) -> float:
         if len(found) >= NEAREST:
             break
     weight = OF_PERSONS if nouns().by_wnid(PERSON) in lineage(sense) else 1
-    return weight * sum(found[:NEAREST]) / max(1, len(found[:NEAREST]))
+    return weight * sum(found[:NEAREST]) / max(FEWEST, len(found[:NEAREST]))
 
 
 @cache

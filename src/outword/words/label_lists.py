@@ -150,7 +150,7 @@ def _of_text(text: str, where: str, suffix: str, column: str | None, say: Say, *
         return _of_json(text, where, suffix == ".jsonl", column, say)
     if is_table or column is not None:
         return _of_table(text, where, suffix, column, say)
-    if suffix in (".yaml", ".yml") or (not suffix and has_names(text)):
+    if suffix in (".yaml", ".yml") or has_names(text):
         names = names_of(text, where)
         return LabelList(where, "entry", [Entry(place, _by_wnid(name)) for place, name in names])
     if text.count("\n") + text.count("\r") > LINES:

@@ -31,7 +31,7 @@ LATIN = 0x250  # characters below are Latin letters and signs
 BROAD = ("animal", "plant", "vehicle", "furniture", "clothing", "food", "tool", "building", "fruit")  # examples
 WITHOUT = "-"  # stands before a kind that is taken away
 _NOT = re.compile(
-    r"(not|no|without|non|everything but|anything but|everything except|other than)(?:\s+|(?<=n)-)(?:an?\s+|the\s+)?(.+)",
+    r"(not|no|without|non|(?:everything|anything) (?:but|except)|other than)(?:\s+|(?<=n)-)(?:an?\s+|the\s+)?(.+)",
     re.I,
 )
 _ARROW = re.compile(r"(?:^|\s)>(?:\s|$)")  # "<b>" is a name, odd as it is
