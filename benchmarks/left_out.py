@@ -87,7 +87,7 @@ class Sentences:
         """The vectors of texts, (n_texts, 384)."""
         new = [*dict.fromkeys(text for text in texts if text not in self.known)]
         if new:
-            encoder = get_encoder("mini")
+            encoder = Mini()
             ids = [encoder._tokens.encode(text) for text in new]
             for rows in alike(np.array([len(row) for row in ids]), 64):
                 found = encoder._text_tower.run(None, {"ids": np.array([ids[i] for i in rows], np.int64)})[0]

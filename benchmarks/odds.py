@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 
@@ -38,7 +38,9 @@ from outword.detector.detector import Detector
 from outword.detector.fitting import prepare
 from outword.detector.label_odds import cosines_to_known
 from outword.detector.recipe import METHOD, resolve
-from outword.encoders import Encoder, get_encoder
+from outword.encoders import Encoder
+from outword.encoders.mini.encoder import Mini
+from outword.maths.methods.grounded import Grounded
 from outword.maths.numerics import Array, log_sum_exp
 from outword.maths.thresholds import fit_reference
 from outword.vectors.reference import Reference
@@ -136,7 +138,7 @@ def measure(
     for pairs in lists:
         names = [label for label, _ in pairs]
         detector, masses = judge(names)
-        scores = detector.scorer.combine(masses)
+        scores = np.asarray(cast(Grounded, detector.scorer).combine(masses))
         rest = ~named_in(detector, reference)
         own = in_reference[rest]
         some, shown = own[::2], np.array(reference.wnids)[rest][::2].tolist()  # which is quicker
@@ -231,7 +233,7 @@ def count(part: str, held: Sequence[int] | None, fold: int, photos: Photos, sent
     """The records of one part; of what is left out, those of a fold."""
     wnids = class_wnids()
     if held is None:
-        encoder = get_encoder("mini")
+        encoder: Mini = Mini()
         vectors = encoder._head.images(photos.features)
         lists = user_lists(photos) if part == "users" else known_lists(wnids)
     else:

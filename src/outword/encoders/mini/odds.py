@@ -8,9 +8,9 @@ from outword.base.odds import MeasuredOdds
 
 ODDS = MeasuredOdds(
     {
-        "known": (2.74, 0.0, 0.146),
-        "through": (-3.23, 4.83, 0.241),
-        "head noun only": (-3.69, 4.83, 0.241),
-        "unknown": (-4.25, 4.83, 0.241),
+        "known": (2.73, 0.0, 0.148),
+        "through": (-3.21, 4.78, 0.238),
+        "head noun only": (-3.64, 4.78, 0.238),
+        "unknown": (-4.21, 4.78, 0.238),
     }
 )
