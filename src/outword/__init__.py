@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from outword.detector.guarding import Guard, Guarded
     from outword.detector.loading import load
     from outword.detector.predictions import Predictions
-    from outword.functions import embed, export, reference
+    from outword.functions import check, embed, export, find, reference
     from outword.words.labels import read_labels
 
     read_words_per_image: Callable[..., Any]
@@ -38,9 +38,11 @@ __all__ = [
     "Prediction",
     "Predictions",
     "__version__",
+    "check",
     "compare",
     "embed",
     "export",
+    "find",
     "fit",
     "load",
     "read_labels",
@@ -55,9 +57,11 @@ _HOMES = {
     "Guarded": "detector.guarding",
     "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
+    "check": "functions",
     "compare": "choosing.compare",
     "embed": "functions",
     "export": "functions",
+    "find": "functions",
     "fit": "detector.fitting",
     "load": "detector.loading",
     "read_labels": "words.labels",

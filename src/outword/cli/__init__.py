@@ -22,7 +22,7 @@ from outword.cli.progress import Spinner, say
 from outword.errors import InputError, MissingExtraError, OutwordError, WeakLabelsWarning
 
 VERBS = (
-    "demo", "labels", "fit", "score", "filter", "calibrate", "explain", "serve", "tune", "compare",
+    "demo", "labels", "fit", "score", "find", "filter", "check", "calibrate", "explain", "serve", "tune", "compare",
     "embed", "reference", "export", "pull", "list", "doctor", "cache", "completion",
 )  # fmt: skip
 

@@ -93,7 +93,7 @@ fixed_option = click.option(
 )
 
 
-def _together(into: str, **options: Option) -> Option:
+def together(into: str, **options: Option) -> Option:
     """Options by name; the verb gets those that were given as one mapping, `into`, which cannot be changed."""
 
     def decorate(command: Command) -> Command:
@@ -114,14 +114,14 @@ def _together(into: str, **options: Option) -> Option:
 def load_options(about: str = "Where its encoder is now, e.g. onnx:DIR.  [default: where it was]") -> Option:
     """What `outword.load` takes, as the mapping `options`; `about` is the help of `--encoder`."""
     encoder = click.option("--encoder", type=Named("encoders"), help=about)
-    return _together("options", encoder=encoder, trust_encoder=trust_option, **_RUNTIME)
+    return together("options", encoder=encoder, trust_encoder=trust_option, **_RUNTIME)
 
 
 judge_options = load_options(  # for verbs that take a detector or labels
     "With --labels what encodes, else where the detector's encoder is now.  [default: mini, or where it was]"
 )
-encoder_options = _together("runtime", resize=resize_option, **_RUNTIME)  # what `get_encoder` takes
-engine_options = _together(
+encoder_options = together("runtime", resize=resize_option, **_RUNTIME)  # what `get_encoder` takes
+engine_options = together(
     "engine",
     engine=click.option(
         "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="What runs it."

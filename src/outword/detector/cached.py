@@ -7,7 +7,7 @@ import shutil
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +28,21 @@ RULES = 2  # raised where names are understood, or cuts are made, in another way
 
 
 def fit_cached(
-    labels: Given, encoder: str = "mini", *, report: Report = quiet, **runtime: Any
+    labels: Given, encoder: str | Encoder = "mini", *, report: Report = quiet, **runtime: Any
 ) -> tuple[Detector, bool]:
     """What `outword.fit(labels, encoder=encoder)` gives, and whether it was in the cache already.
 
-    `runtime` are the device, precision and batch size of the encoder. What the detector depends on is in its key: the
-    labels, all of the recipe, the version of the package and the reference. One that is damaged is made again.
+    `encoder` is a name, of which `runtime` are the device, precision and batch size, or what `get_encoder` gave. What
+    the detector depends on is in its key: the labels, all of the recipe, the version of the package and the reference.
+    One that is damaged is made again.
     """
-    names, used = check_labels(labels), get_encoder(encoder, **runtime)
+    names = check_labels(labels)
+    used = encoder if isinstance(encoder, Encoder) else get_encoder(encoder, **runtime)
     path = cache_dir() / "detectors" / f"{_key(names, used)}.outword"
     with suppress(OutwordError, OSError):
         found = load(path, trust_encoder=True, **runtime)
         touch(path)
-        return found, True
+        return replace(found, find_encoder=lambda: used), True
     made = fit(names, encoder=used, report=report)
     try:
         _keep(made, path)
