@@ -62,7 +62,7 @@ NAMES = {  # all of them, but for the methods and the miners, which registries l
     "sklearn": "VectorOutlierDetector",
     "client": "Client Info LabelOdds Limits Result Scores ServiceError ThresholdInfo",
     "errors": "ArtifactError ImageError InputError MissingExtraError NotFittedError OutwordError ParameterError"
-    " UnreachableError",
+    " UnreachableError WeakLabelsWarning",
     "plugins": "Array Blob Corpus Coverage DETECTORS ENCODERS Encoder FitRequest ImageError InputError Item Kind MINERS"
     " Miner Need OutwordError ParameterError Piece Pixels ScoreRequest VectorDetector Vectors check_bytes digest"
     " find_names inner make_corpus number say show unit_rows whole_number",
