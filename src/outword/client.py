@@ -97,6 +97,10 @@ class Info:
     odds: tuple[LabelOdds, ...] = field(
         default=(), metadata={"description": "What to expect of each label; empty if it is not known."}
     )
+    kinds_off: tuple[str, ...] = field(
+        default=(),
+        metadata={"description": "Labels that stand for themselves alone, as the encoder knows none of their kinds."},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,6 +379,7 @@ def _info(answer: Mapping[str, Any]) -> Info:
         "labels": tuple(answer["labels"]),
         "typed": tuple(answer["typed"]),
         "kinds": {label: tuple(kinds) for label, kinds in answer["kinds"].items()},
+        "kinds_off": tuple(answer.get("kinds_off", ())),
         "ladder": tuple((p, score) for p, score in answer["ladder"]),
         "limits": _take(Limits, answer["limits"]),
         "odds": tuple(_take(LabelOdds, one) for one in answer.get("odds", ())),  # which older services do not have

@@ -38,6 +38,7 @@ export const KINDS = {
   uncalibrated: "without a verdict",
   error: "could not be scored",
   waiting: "waiting",
+  same: "the same as another",
 };
 
 /** How many are in, out, and so on. */
@@ -48,7 +49,7 @@ export function tally(counts = counted()) {
 }
 
 /** The nearest label, with the kind that matched. */
-export const named = ({ label, kind }) => (kind ? `${label} (${kind})` : label);
+export const named = ({ nearest, kind }) => (kind ? `${nearest} (${kind})` : nearest);
 
 /** What a photo is taken for, and in which sense. */
 export function seen(photo) {
