@@ -126,7 +126,7 @@ def write():
     """Rows of a piece without end, as the driver gets them."""
     said: Any = {"verdict": "out", "label": "tabby cat", "words": (("raccoon", 0.5), ("lynx", 0.2))}
     rows = [Prediction(f"shard.tar/{n:08d}.jpg", score=n / 7, **said) for n in range(1024)]
-    with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}, {}) as parts:
+    with tempfile.TemporaryDirectory() as scratch, Parts(Path(scratch) / "scores", "parquet", {}) as parts:
         for first in count(0, len(rows)):
             data = pickle.dumps((Span(0, "shard.tar", "", first, False), rows))
             parts.add(*pickle.loads(data))

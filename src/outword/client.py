@@ -4,7 +4,7 @@ from outword.client import Client
 
 client = Client("http://127.0.0.1:8000")
 for result in client.score(["cat.jpg", "raccoon.jpg"]).results:
-    print(result.name, result.score, result.verdict)
+    print(result.path, result.verdict, result.label)
 pets = client.fit(["tabby cat", "espresso"])  # labels of your own
 client.score(["cat.jpg"], detector=pets)
 """
@@ -27,7 +27,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from outword.base.checks import number, whole_number
 from outword.base.files import PathLike
-from outword.base.prediction import COLUMNS, Prediction
+from outword.base.prediction import FIELDS, Prediction
 from outword.base.terms import Basis, Flag, OddsWord
 from outword.errors import InputError, OutwordError, ParameterError
 
@@ -108,11 +108,6 @@ class Result(Prediction):
     """One image, as in `outword.Prediction`; `embedding` is there if it was asked for."""
 
     embedding: tuple[float, ...] | None = None
-
-    @property
-    def name(self) -> str:
-        """Of the file, or its place."""
-        return self.path
 
 
 @dataclass(frozen=True)
@@ -395,7 +390,6 @@ def _scores(count: int, answer: Mapping[str, Any]) -> Scores:
 
 
 def _result(answer: Mapping[str, Any]) -> Result:
-    named = {**answer, "path": answer["name"]}
-    columns = {column.name: column.form.read(named[column.name]) for column in COLUMNS}
+    columns = {column.name: column.form.read(answer[column.name]) for column in FIELDS}
     vector = answer.get("embedding")
     return Result(**columns, embedding=None if vector is None else tuple(vector))

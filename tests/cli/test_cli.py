@@ -24,7 +24,8 @@ from outword.errors import ParameterError
 from outword.maths.thresholds import fit_reference
 from outword.vectors.vocabulary import Vocabulary
 
-COLUMNS = ["path", "score", "verdict", "basis", "threshold", "p", "label", "looks_like", "words", "notes", "error"]
+COLUMNS = ["path", "verdict", "label", "kind", "nearest", "score", "threshold", "p", "basis"]
+COLUMNS += ["looks_like", "words", "notes", "error"]
 
 
 @pytest.fixture
@@ -51,7 +52,9 @@ def test_fit_then_score_as_in_the_readme(labels_file, tmp_path):
     by_name = {Path(r["path"]).stem: r for r in rows}
     assert (by_name["cat"]["verdict"], by_name["cat"]["basis"]) == ("in", "reference")
     assert by_name["cat"]["label"] == "tabby cat"
-    assert by_name["gravel"]["verdict"] == "out"
+    assert (by_name["gravel"]["verdict"], by_name["gravel"]["label"]) == ("out", "")
+    assert by_name["gravel"]["nearest"] in LABELS
+    assert {row["label"] for row in rows} - {""} <= set(LABELS)
     assert "images: " in result.stderr
     assert by_name["raccoon"]["words"]
     assert not any(r["error"] for r in rows)
@@ -455,7 +458,7 @@ def test_nothing_but_data_on_stdout(saved):
 def test_a_reader_that_goes_away_is_no_traceback(saved):
     command = f'"{sys.executable}" -m outword score "{saved}" "{PHOTOS}" | head -1'
     run = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert run.stdout.startswith("path,score")
+    assert run.stdout.startswith("path,verdict")
     assert "Traceback" not in run.stderr
 
 

@@ -199,7 +199,10 @@ def test_predict_gives_a_record_a_photo(whole, tmp_path, monkeypatch):
 
 def test_one_label_is_a_fine_list(tmp_path):
     found = outword.fit(["cat"])
-    assert [(one.verdict, one.label) for one in found.predict([CAT, WALL])] == [("in", "cat"), ("out", "cat")]
+    assert [(one.verdict, one.label, one.nearest) for one in found.predict([CAT, WALL])] == [
+        ("in", "cat", "cat"),
+        ("out", "", "cat"),
+    ]
     assert found.explain(CAT).kind and found.cut.tpr > 0.9 and found.cut.fpr < 0.1
     found.save(tmp_path / "d")
     assert outword.load(tmp_path / "d").relabel(["brick wall"]).labels == ["brick wall"]

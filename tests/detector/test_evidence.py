@@ -127,14 +127,14 @@ def test_verdicts_are_read_again_and_those_without_words_have_scores_alone():
     assert [f"{one.verdict} (uncalibrated)" for one in found] == [judging.verdict(score) for score in found.scores]
     np.testing.assert_array_equal(found.vectors, world.ood_images[:5])
     one = next(iter(found))
-    assert one.label == one.labels[0][0]
+    assert (one.verdict, one.label, one.nearest) == ("out", "", one.labels[0][0])
     near = np.concatenate([world.ood_images, world.id_images])
     named = [one.words for one in module.judge(judging, near)]
     every = [one.words for one in judge(judging, near)]
     assert named == [tuple(pair for pair in words if pair[1] >= FIRED) for words in every] != every
     bare = judge(judging, world.ood_images[:5], 0)
     assert bare.scores.tolist() == found.scores.tolist()
-    assert all(one.labels == one.words == () and not one.label for one in bare)
+    assert all(one.labels == one.words == () and not one.nearest for one in bare)
 
 
 def test_scores_that_are_known_are_not_computed_again():

@@ -12,9 +12,9 @@ from PIL import Image
 
 from conftest import PHOTOS
 from outword import Prediction, Predictions
+from outword.base.prediction import cells
 from outword.detector import thumbnails
 from outword.errors import InputError
-from outword.scoring.rows import row_of
 
 CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
 TURNED = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"  # orientation 6
@@ -62,7 +62,7 @@ def test_printed_it_is_a_line_a_photo(found):
     assert repr(many).splitlines()[0] == "<outword.Predictions: 1,234 photos, 1,234 errors>"
     assert repr(many).splitlines()[1] == "a\\nb.jpg: error, no such file"
     assert repr(many).splitlines()[11:] == ["and 1,224 more"]
-    unsure = Predictions([Prediction("a", verdict="uncalibrated", label="dog")])
+    unsure = Predictions([Prediction("a", verdict="uncalibrated", label="dog", nearest="dog")])
     assert repr(unsure).endswith("a: uncalibrated, nearest to dog")
 
 
@@ -90,7 +90,7 @@ def test_a_table_has_the_first_rows_and_the_columns_that_say_anything():
     html = Predictions([Prediction(name, verdict="in", label="<b>", score=1.5)] * 60)._repr_html_()
     assert html.count("<tr>") == 51 and "and 10 more" in html and "[50:]" in html
     assert "<script" not in html and "\u202e" not in html and "&lt;script&gt;" in html and "&lt;b&gt;" in html
-    assert re.findall(r'<th scope="col">(.*?)</th>', html) == ["path", "score", "verdict", "label"]
+    assert re.findall(r'<th scope="col">(.*?)</th>', html) == ["path", "verdict", "label", "score"]
     assert '<b class="in">in</b>' in html and '<td class="number">1.5000</td>' in html
     assert "http" not in html
     bad = Predictions([Prediction("a.jpg", error="no such file"), Prediction("b.jpg", verdict="out")])._repr_html_()
@@ -123,9 +123,8 @@ def test_csv_has_the_columns_of_records_and_the_cells_of_score(detector, found, 
         header, *lines = csv.reader(file)
     named = [field.name for field in fields(Prediction) if field.name != "labels"]
     assert header == named == list(found.to_pandas().columns)
-    row = row_of(found[0], {})
-    cells = dict(zip(header, lines[0], strict=True))
-    assert {name: cells[name] for name in row} == {name: str(cell) for name, cell in row.items()}
+    row = cells(found[0])
+    assert dict(zip(header, lines[0], strict=True)) == {name: str(cell) for name, cell in row.items()}
     assert lines[2] == ["nope.jpg", *[""] * (len(header) - 2), "no such file"]
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import outword
 from conftest import PHOTOS
 from outword import cli
-from outword.base.prediction import ROW_COLUMNS
+from outword.base.prediction import COLUMNS
 from outword.detectors import MaxLogit
 from outword.photos.sources import SOURCES
 from outword.testing import check_detector, check_encoder, planted_world
@@ -152,4 +152,4 @@ def test_a_column_is_added_in_four_files(tmp_path):
 def test_the_page_can_write_every_form():
     cells = (Path(outword.__file__).parent / "serve" / "static" / "exports.js").read_text()
     known = re.search(r"const CELLS = \{.*?\n(.*?)\n\};", cells, flags=re.DOTALL).group(1)
-    assert {column.form.name for column in ROW_COLUMNS} <= set(re.findall(r"^  (\w+):", known, flags=re.MULTILINE))
+    assert {column.form.name for column in COLUMNS} <= set(re.findall(r"^  (\w+):", known, flags=re.MULTILINE))

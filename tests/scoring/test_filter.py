@@ -21,8 +21,7 @@ from helpers.archives import photo, write_arrow, write_parquet, write_tar
 from helpers.bad_images import encoded, picture
 from helpers.pages import HOSTILE, Page
 from outword.base.files import _machine
-from outword.base.prediction import Prediction, row_label
-from outword.detector.label_rows import LabelRows
+from outword.base.prediction import Prediction, cells
 from outword.encoders.reading import Span
 from outword.errors import InputError
 from outword.photos.sources import filesystems
@@ -33,7 +32,6 @@ from outword.scoring import runs
 from outword.scoring.filtering import Images, Judged, Tally, claimed, copy_kept, folder_names, link_kept, safe_name
 from outword.scoring.page import Borderline, Card, StreamingHistogram, Summary, write_page
 from outword.scoring.parts import Parts
-from outword.scoring.rows import row_of
 from outword.vectors.source import Source
 
 CHOSEN = ["cat", "coffee", "raccoon", "rocket", "gravel"]  # of the demo; the first two are in, the others out
@@ -127,7 +125,7 @@ def test_names_that_are_formulas_or_no_text(judge, tmp_path, monkeypatch, raw):
 
 
 def test_counts_have_no_formulas():
-    tally = Tally({"=1+1": "=1+1", "a": "a", "a (b)": "a"})
+    tally = Tally(["=1+1", "a"])
     assert tally.csv() == "label,kept,left_out\n'=1+1,0,0\na,0,0\n"
     assert tally.csv(raw=True) == "label,kept,left_out\n=1+1,0,0\na,0,0\n"
 
@@ -458,7 +456,7 @@ def test_path_that_cannot_be_listed(judge, tmp_path):
 
 def fill(folder, source, record_of):
     """The parts of a source, with a record for each name."""
-    parts = Parts(folder, "csv", {}, {})
+    parts = Parts(folder, "csv", {})
     with parts:
         number = -1
         for number, piece in enumerate(source.pieces()):
@@ -468,19 +466,19 @@ def fill(folder, source, record_of):
     return parts
 
 
-CAT = {"cat": "cat"}
+CAT = ["cat"]
 
 
 def kept_row(path, label="cat", score=1.0):
-    return Prediction(str(path), score=score, verdict="in", label=label)
+    return Prediction(str(path), score=score, verdict="in", label=label, nearest=label)
 
 
 def test_labels_and_names_stay_inside(tmp_path):
-    images = Images(tmp_path / "kept" / "images", {label: label for label in ODD})
+    images = Images(tmp_path / "kept" / "images", ODD)
     data = encoded(picture(), "PNG")
     for label in ODD:
         for name in (*ODD, *(f"{name}.PNG" for name in ODD)):
-            row = row_of(kept_row(name, label), {})
+            row = cells(kept_row(name, label))
             assert images.wants(row)
             images.copy(row, data)
             assert not images.wants(row)
@@ -517,7 +515,7 @@ def test_copies_of_every_kind_of_piece(tmp_path, monkeypatch):
 
     def record_of(path):
         is_out = "out.tar" in path or path.endswith("1.png")
-        return Prediction(path, score=0.0, verdict="out", label="cat") if is_out else kept_row(path)
+        return Prediction(path, score=0.0, verdict="out", nearest="cat") if is_out else kept_row(path)
 
     source = Source([[str(tmp_path / name) for name in ("*.png", "a.tar", "out.tar", "b.parquet", "4.png")]])
     parts = fill(tmp_path / "scores", source, record_of)
@@ -534,7 +532,7 @@ def test_copies_of_every_kind_of_piece(tmp_path, monkeypatch):
     assert list(copy_kept(source, Judged(parts), images)) == []
     assert reads == [("a.tar", 0)]  # nothing of the other is kept, and a second run has nothing to read
     for lost in (tmp_path / "a.tar" / "x" / "2.png", tmp_path / "3.png"):
-        Path("".join(images._place(row_of(kept_row(lost), CAT)))).unlink()
+        Path("".join(images._place(cells(kept_row(lost))))).unlink()
     list(copy_kept(source, Judged(parts), images))
     assert contents(tmp_path) == wanted and reads[1:] == [("a.tar", 2)]
 
@@ -547,7 +545,7 @@ def test_of_a_table_of_urls_only_what_is_kept_is_fetched(tmp_path, monkeypatch, 
         memory.pipe_file(url, photo(n))
     (write_parquet if name == "t.parquet" else write_arrow)(tmp_path / name, urls, column="path")
     source = Source([[str(tmp_path / name)]])
-    out = Prediction("", score=0.0, verdict="out", label="cat")
+    out = Prediction("", score=0.0, verdict="out", nearest="cat")
     kept = {urls[2], urls[7]}
     parts = fill(tmp_path / "scores", source, lambda path: kept_row(path) if path in kept else replace(out, path=path))
     read, read_file = [], filesystems.read_file
@@ -557,7 +555,7 @@ def test_of_a_table_of_urls_only_what_is_kept_is_fetched(tmp_path, monkeypatch, 
         copied = [row["path"] for row, _ in copy_kept(source, Judged(parts), images)]
         assert copied == [urls[2], urls[7]] == sorted(read)
         assert contents(tmp_path) == sorted([photo(2), photo(7)])
-        Path("".join(images._place(row_of(kept_row(urls[2]), CAT)))).unlink()
+        Path("".join(images._place(cells(kept_row(urls[2]))))).unlink()
         assert [row["path"] for row, _ in copy_kept(source, Judged(parts), images)] == [urls[2]] and len(read) == 3
     finally:
         memory.rm("/u", recursive=True)
@@ -606,8 +604,8 @@ def test_links_need_files(tmp_path):
 
 def card(score, path="a.jpg", **changes):
     verdict = "in" if score >= 0.5 else "out"
-    values = {"score": score, "verdict": verdict, "label": "cat"} | changes
-    return Card(row_of(Prediction(path, **values), {}))
+    values = {"score": score, "verdict": verdict, "nearest": "cat"} | changes
+    return Card(cells(Prediction(path, **values)))
 
 
 @given(st.lists(st.integers(0, 20)), st.integers(1, 5))
@@ -625,8 +623,8 @@ def test_borderline_is_what_is_nearest(scores, limit):
 def test_borderline_page(tmp_path):
     sample = Borderline(limit=2)
     for number in range(10):
-        sample.add(card(number / 10, f"{HOSTILE}{number}", label=HOSTILE, words=((HOSTILE, 0.5),)))
-    sample.add(Card(row_of(Prediction(HOSTILE, error=HOSTILE), {})))
+        sample.add(card(number / 10, f"{HOSTILE}{number}", nearest=HOSTILE, words=((HOSTILE, 0.5),)))
+    sample.add(Card(cells(Prediction(HOSTILE, error=HOSTILE))))
     sample.illustrate(lambda paths: dict.fromkeys(paths, b"jpeg"))
     write_page(tmp_path / "p.html", sample, title=HOSTILE, summary=Summary([HOSTILE, "cat"], "mini", "debiased", 0.45))
     text = (tmp_path / "p.html").read_text()
@@ -670,17 +668,3 @@ def test_a_label_with_its_kind_is_not_taken_for_another_label(tmp_path):
     told = call("filter", PHOTOS / "cat.jpg", "--labels", tmp_path / "labels.json", "-o", tmp_path / "kept")
     assert found.verdict == "in"
     assert table(told.stdout) == {label: (int(label == found.label), 0) for label in labels}
-
-
-TEXT = st.text("ab ()", max_size=8)
-
-
-@given(st.dictionaries(TEXT.filter(bool), st.lists(TEXT), min_size=1, max_size=5))
-def test_the_label_of_a_row_can_always_be_looked_up(kinds):
-    labels = list(kinds)
-    pairs = [(label, kind) for label in labels for kind in kinds[label]]
-    owners = [labels.index(label) for label, _ in pairs]
-    known = LabelRows(labels, owners, [kind for _, kind in pairs]).texts
-    assert list(dict.fromkeys(known.values())) == labels
-    for label, kind in pairs:
-        assert known[row_label(Prediction("", label=label, kind=kind), known)] == label

@@ -7,18 +7,17 @@ from hypothesis import strategies as st
 
 from helpers.bad_images import picture
 from helpers.pages import HOSTILE, STYLE, Page
-from outword.base.prediction import Prediction
+from outword.base.prediction import Prediction, cells
 from outword.photos.decode import open_image, thumbnail
 from outword.scoring.page import Card, Sample, Summary, write_page
-from outword.scoring.rows import row_of
 
 SUMMARY = Summary(labels=[f"label {i}" for i in range(1234)], encoder="mini", method="debiased", threshold=0.5)
 
 
 def card(score, path="a.jpg", thumbnail=b"", remark="", **changes):
     verdict = "" if score is None else "in" if score >= 0.5 else "out"
-    record = Prediction(path, **{"score": score, "verdict": verdict, "label": "tabby cat", **changes})
-    return Card({**row_of(record, {}), "score": score, "words": record.words}, thumbnail, remark)
+    record = Prediction(path, **{"score": score, "verdict": verdict, "nearest": "tabby cat", **changes})
+    return Card({**cells(record), "score": score, "words": record.words}, thumbnail, remark)
 
 
 def page_of(tmp_path, rows, summary=SUMMARY, title="photos", **limits):
@@ -60,13 +59,13 @@ def test_the_page_holds_everything_and_asks_nobody(tmp_path):
 
 def test_words_that_were_read_from_a_file_are_a_text(tmp_path):
     words = (("teapot", 0.25), ("saucer", 0.04))
-    read = Card(row_of(Prediction("tea.jpg", score=0.1, verdict="out", label="cat", words=words), {}))
+    read = Card(cells(Prediction("tea.jpg", score=0.1, verdict="out", nearest="cat", words=words)))
     text, page = page_of(tmp_path, [read])
     assert "teapot 0.25; saucer 0.04" in " ".join(page.texts) and '<ul class="words">' not in text
 
 
 def test_hostile_text_stays_text(tmp_path):
-    told = {"label": HOSTILE, "words": ((HOSTILE, 0.5),), "remark": HOSTILE, "notes": (HOSTILE,)}
+    told = {"nearest": HOSTILE, "words": ((HOSTILE, 0.5),), "remark": HOSTILE, "notes": (HOSTILE,)}
     rows = [
         card(0.9, HOSTILE, **told, verdict=f"in {HOSTILE}", thumbnail=b"x"),
         card(0.1, HOSTILE, looks_like=(HOSTILE,)),

@@ -10,13 +10,13 @@ import pytest
 
 from conftest import contents
 from outword.base.files import _machine
-from outword.base.prediction import Prediction
+from outword.base.prediction import Prediction, cells
 from outword.encoders.reading import Span
 from outword.errors import ArtifactError, InputError
 from outword.photos.sources.base import Piece
 from outword.scoring import parts as module
-from outword.scoring.parts import MANIFEST, Parts, left_over
-from outword.scoring.rows import Totals, Writer, row_of
+from outword.scoring.parts import MANIFEST, SCHEMA, Parts, left_over
+from outword.scoring.rows import Totals, Writer
 
 ABOUT = {"detector": "d" * 64}
 
@@ -59,6 +59,7 @@ def row(path):
         p=0.25,
         label="cat",
         kind="tabby",
+        nearest="cat",
         looks_like=("cat", "cat (pet)"),
         labels=(("cat", 0.5), ("dog", 0.1 + 0.2)),
         words=(("raccoon", 0.1 + 0.2),),
@@ -82,7 +83,7 @@ def chunks(pieces, progress, size=4):
 
 def run(folder, pieces=PIECES, kind="csv", stop=None, order=None, about=ABOUT):
     """Write a run, or the first `stop` chunks of it; `order` shuffles what comes."""
-    with Parts(folder, kind, about, {}) as parts:
+    with Parts(folder, kind, about) as parts:
         found = list(chunks(pieces, parts.progress()))
         if order is not None:
             random.Random(order).shuffle(found)
@@ -99,7 +100,7 @@ def test_rows_come_back_in_the_order_of_the_source(tmp_path, kind):
     rows, totals, _, _ = run(tmp_path / "s", kind=kind)
     names = [f"{piece.label}/{n}" for piece in PIECES for n in range(piece.photos)]
     whole = [row(name) for name in names]
-    assert rows == (whole if kind == "records" else [row_of(one, {}) for one in whole])
+    assert rows == (whole if kind == "records" else [cells(one) for one in whole])
     count = Writer(lambda record: None)
     for one in whole:
         count(one)
@@ -179,13 +180,13 @@ def test_another_run_is_refused(tmp_path):
 
 def test_raw_csv_is_another_run(tmp_path):
     def rows(**options):
-        with Parts(tmp_path / "s", "csv", ABOUT, {}, **options) as parts:
+        with Parts(tmp_path / "s", "csv", ABOUT, **options) as parts:
             for span, rows in chunks([Named("=a", 3)], parts.progress()):
                 parts.add(span, rows)
             parts.finish(1)
             return list(parts.rows())
 
-    assert rows(raw_csv=True) == rows(raw_csv=True) == [row_of(row(f"=a/{n}"), {}) for n in range(3)]
+    assert rows(raw_csv=True) == rows(raw_csv=True) == [cells(row(f"=a/{n}")) for n in range(3)]
     assert b"\n=a/1," in (tmp_path / "s" / "part-000000-0000.csv").read_bytes()
     with pytest.raises(InputError, match="another run: raw_csv differ"):
         rows()
@@ -214,7 +215,7 @@ def test_damaged_manifest_is_refused(tmp_path, text):
 
 def test_chunk_that_comes_twice_is_written_once(tmp_path):
     run(tmp_path / "whole")
-    with Parts(tmp_path / "s", "csv", ABOUT, {}) as parts:
+    with Parts(tmp_path / "s", "csv", ABOUT) as parts:
         for span, rows in chunks(PIECES, {}):
             parts.add(span, rows)
             parts.add(span, rows)
@@ -225,7 +226,7 @@ def test_chunk_that_comes_twice_is_written_once(tmp_path):
 @pytest.mark.parametrize("lost", range(0, 16, 3))
 def test_run_is_not_complete_while_a_chunk_is_missing(tmp_path, lost):
     found = list(chunks(PIECES, {}))
-    with Parts(tmp_path / "s", "csv", ABOUT, {}) as parts:
+    with Parts(tmp_path / "s", "csv", ABOUT) as parts:
         for span, rows in found[:lost] + found[lost + 1 :]:
             parts.add(span, rows)
         with pytest.raises((ArtifactError, InputError)):
@@ -257,7 +258,7 @@ def test_refused_run_changes_nothing(tmp_path):
 
 
 def test_one_writer_at_a_time(tmp_path):
-    with Parts(tmp_path / "s", "csv", ABOUT, {}), pytest.raises(InputError, match="another run is writing"):
+    with Parts(tmp_path / "s", "csv", ABOUT), pytest.raises(InputError, match="another run is writing"):
         run(tmp_path / "s")
     assert run(tmp_path / "s")[1].rows == 48
 
@@ -265,7 +266,7 @@ def test_one_writer_at_a_time(tmp_path):
 def test_manifest_can_be_read(tmp_path):
     run(tmp_path / "s")
     first, *parts, last = map(json.loads, (tmp_path / "s" / MANIFEST).read_text().splitlines())
-    assert first == {"schema": 3, "format": "csv", "raw_csv": False, "part_rows": 10, **ABOUT}
+    assert first == {"schema": SCHEMA, "format": "csv", "raw_csv": False, "part_rows": 10, **ABOUT}
     assert [(part["name"], part["rows"], part["last"]) for part in parts] == [
         *[("a", 10, False), ("a", 10, False), ("a", 5, True), ("empty", 0, True)],
         *[("b", 10, False), ("b", 10, True), ("c", 3, True)],
@@ -276,3 +277,12 @@ def test_manifest_can_be_read(tmp_path):
 def test_jobs_are_what_is_left():
     jobs = left_over(PIECES, {0: ("a 25", None), 2: ("b 20", 10)})
     assert [(job.number, job.skip) for job in jobs] == [(1, 0), (2, 10), (3, 0)]
+
+
+def test_a_run_that_an_older_version_began_does_not_go_on(tmp_path):
+    run(tmp_path / "s", stop=3)
+    manifest = tmp_path / "s" / MANIFEST
+    lines = manifest.read_text().splitlines(keepends=True)
+    manifest.write_text("".join([lines[0].replace(f'"schema": {SCHEMA}', f'"schema": {SCHEMA - 1}'), *lines[1:]]))
+    with pytest.raises(InputError, match="was begun by another version of outword, whose rows have other columns"):
+        run(tmp_path / "s")

@@ -17,13 +17,13 @@ import outword
 from conftest import LABELS, PHOTOS, call, contents, rows_of
 from helpers.archives import write_tar
 from helpers.stopped import stopped
-from outword.base.prediction import Prediction
+from outword.base.prediction import Prediction, cells
 from outword.encoders import reading
 from outword.errors import InputError
 from outword.maths.thresholds import by_hand
 from outword.scoring import parts
 from outword.scoring.parts import MANIFEST
-from outword.scoring.rows import read_rows, row_of, writing
+from outword.scoring.rows import read_rows, writing
 from outword.scoring.stream import open_source, score_source
 from outword.vectors.embed import embed
 from outword.vectors.reader import read
@@ -238,11 +238,11 @@ def test_odd_names_come_back(tmp_path, kind):
     names = ["a\rb", "a\nb", "a\r\nb", 'q"u,o', "x" * 200_000, " ", "caf\u00e9", "-o"]
     values = {"score": 0.5, "verdict": "in", "label": "cat, the", "words": (("ice; cream", 0.25),)}
     records = [Prediction(name, **values) for name in names]
-    with (tmp_path / "rows").open("wb") as file, writing(file, kind, {}) as write:
+    with (tmp_path / "rows").open("wb") as file, writing(file, kind) as write:
         for record in records:
             write(record)
     rows = list(read_rows(tmp_path / "rows", kind))
-    assert rows == [row_of(record, {}) for record in records]
+    assert rows == [cells(record) for record in records]
     assert [row["path"] for row in rows] == names and {row["words"] for row in rows} == {"ice; cream 0.25"}
 
 
@@ -281,15 +281,16 @@ def test_formulas_and_bytes_that_are_no_text_come_back(tmp_path, kind, raw_csv):
     alphabet = list("=+-@'; ,\t\r\n\\x5ce9\"\udce9\udc80a")
     names = [*FORMULAS, *ODD[:-1], *("".join(rng.choice(alphabet, 6)) for _ in range(2000))]
     values = {"score": -1.5, "verdict": "in", "basis": "reference", "threshold": 0.5, "p": 0.125}
-    with (tmp_path / "rows").open("wb") as file, writing(file, kind, {}, raw_csv=raw_csv) as write:
+    with (tmp_path / "rows").open("wb") as file, writing(file, kind, raw_csv=raw_csv) as write:
         for name in names:
             notes, words = ("blurred", f"the same as {name}"), ((f"w{name}w", 0.25),)
-            texts = {"label": f"a{name}", "looks_like": (f"b{name}",), "words": words, "notes": notes, "error": name}
-            write(Prediction(name, **values, **texts))
+            own = {"label": f"a{name}", "kind": f"k{name}", "nearest": f"n{name}"}
+            write(Prediction(name, looks_like=(f"b{name}",), words=words, notes=notes, error=name, **own, **values))
     got = list(read_rows(tmp_path / "rows", kind, raw_csv=raw_csv))
     assert got == [
         {
             **{"path": name, **values, "label": f"a{name}", "looks_like": f"b{name}", "words": f"w{name}w 0.25"},
+            **{"kind": f"k{name}", "nearest": f"n{name}"},
             **{"notes": f"blurred; the same as {name}", "error": name},
         }
         for name in names
@@ -297,7 +298,7 @@ def test_formulas_and_bytes_that_are_no_text_come_back(tmp_path, kind, raw_csv):
 
 
 def test_csv_is_text_and_has_no_formulas(tmp_path):
-    with (tmp_path / "rows.csv").open("wb") as file, writing(file, "csv", {}) as write:
+    with (tmp_path / "rows.csv").open("wb") as file, writing(file, "csv") as write:
         for name in [*FORMULAS, *ODD]:
             texts = {"label": name, "looks_like": (name,), "words": ((name, 0.25),), "notes": (name,), "error": name}
             write(Prediction(name, score=-1.5, verdict="in", **texts))

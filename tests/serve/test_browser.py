@@ -154,7 +154,7 @@ const {createObjectURL, revokeObjectURL} = URL;
 URL.createObjectURL = (blob) => { const url = createObjectURL.call(URL, blob); made.add(url); return url; };
 URL.revokeObjectURL = (url) => { released.add(url); revokeObjectURL.call(URL, url); };
 const result = {verdict: "in", basis: "reference", threshold: 0, p: 0.5, fits: "", label: "cat", kind: "",
-  looks_like: [], labels: [], words: [], notes: [], error: "", embedding: [1]};
+  nearest: "cat", looks_like: [], labels: [], words: [], notes: [], error: "", embedding: [1]};
 let count = 0;
 window.fetch = async (path) => Response.json({results: [{...result, score: score + (count++ % 40) / 4}]});
 const canvas = document.createElement("canvas");
@@ -656,7 +656,8 @@ def test_the_table_says_what_the_page_shows(page):
     assert list(cards) == ["=cat.jpg", 'a, "b".jpg', "bad.jpg"]
     for row in rows[:2]:
         card = cards[row["path"].removeprefix("'")]
-        assert (row["verdict"], row["label"], row["error"]) == (card["verdict"], card["label"], "")
+        assert (row["verdict"], row["nearest"], row["error"]) == (card["verdict"], card["label"], "")
+        assert row["label"] == ("" if row["verdict"] == "out" else row["nearest"])
         assert (row["basis"], float(row["threshold"]) < float(row["score"])) == ("calibrated", True)
         assert float(row["score"]) == pytest.approx(float(card["score"]), abs=0.05)
         assert card["fits"] == in_words(float(row["p"]))

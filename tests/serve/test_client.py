@@ -54,7 +54,8 @@ THRESHOLD = {
 
 def result(name, score=6.5, **more):
     return {
-        "name": name,
+        "path": name,
+        "nearest": "tabby cat",
         "score": score,
         "verdict": "in",
         "basis": "reference",
@@ -377,7 +378,7 @@ def test_an_overloaded_service_is_asked_again_after_the_time_it_names(client, se
     service.plays(trouble("overloaded"), status=503, Retry_After="2")
     service.plays(trouble("overloaded"), status=503)
     service.plays(scores(result("images[0]")))
-    assert client.score([b"x"]).results[0].name == "images[0]"
+    assert client.score([b"x"]).results[0].path == "images[0]"
     assert slept == [2, 1]
     assert [r.files for r in service.asked] == [[("images[0]", b"x")]] * 3
 

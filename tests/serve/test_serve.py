@@ -78,12 +78,12 @@ def score(address, *paths, query=""):
 def test_scores_are_those_of_the_library(address, detector):
     photos = sorted(PHOTOS.glob("*.jpg"))
     answer = told(score(address, *photos))
-    assert [r["name"] for r in answer["results"]] == [path.name for path in photos]
+    assert [r["path"] for r in answer["results"]] == [path.name for path in photos]
     assert [r["score"] for r in answer["results"]] == detector.score(photos).tolist()
     assert (answer["threshold"], answer["basis"]) == (detector.threshold, "reference")
     explained = detector.explain(RACCOON, top=3)
-    got = next(r for r in answer["results"] if r["name"] == RACCOON.name)
-    assert (got["verdict"], got["label"], got["error"]) == (explained.verdict, explained.labels[0][0], "")
+    got = next(r for r in answer["results"] if r["path"] == RACCOON.name)
+    assert (got["verdict"], got["nearest"], got["error"]) == (explained.verdict, explained.labels[0][0], "")
     assert [share["label"] for share in got["labels"]] == [label for label, _ in explained.labels]
     assert [share["word"] for share in got["words"]] == [word for word, _ in explained.words]
     np.testing.assert_allclose([s["share"] for s in got["words"]], [s for _, s in explained.words], rtol=1e-3)
@@ -102,9 +102,9 @@ def test_form_json_and_embeddings_give_the_same(address):
         assert two["score"] == one["score"]
         assert three["score"] == pytest.approx(one["score"], abs=1e-6)  # a vector is brought to length 1 once more
         for other in (two, three):
-            assert (other["label"], other["verdict"]) == (one["label"], one["verdict"])
-    assert [r["name"] for r in from_json] == ["images[0]", "images[1]"]
-    assert [r["name"] for r in again] == ["embeddings[0]", "embeddings[1]"]
+            assert (other["nearest"], other["verdict"]) == (one["nearest"], one["verdict"])
+    assert [r["path"] for r in from_json] == ["images[0]", "images[1]"]
+    assert [r["path"] for r in again] == ["embeddings[0]", "embeddings[1]"]
 
 
 def test_notes_on_the_photos_of_a_request(address):

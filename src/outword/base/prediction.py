@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal
 
-from outword.base.terms import IN, UNCALIBRATED, Basis, VerdictName
+from outword.base.terms import IN, OUT, UNCALIBRATED, Basis, VerdictName
 
 Shares = tuple[tuple[str, float], ...]  # names and their shares, the largest first
 Cell = str | float | None
@@ -47,6 +47,7 @@ class Column:
     name: str
     form: Form
     about: str
+    in_table: bool
 
     def json(self, record: Prediction) -> Any:
         """The value of a record as JSON has it."""
@@ -97,26 +98,27 @@ BEST = Form("best", list, tuple, row=_best)  # names in order, of which a row ha
 LABELS, WORDS = _shares("label"), _shares("word")
 
 
-def _column(form: Form, about: str) -> dict[str, Any]:
-    """What a field says of itself."""
-    return {"form": form, "about": about}
+def _column(form: Form, about: str, *, in_table: bool = True) -> dict[str, Any]:
+    """What a field says of itself; what is not in the table is in Python and in answers of the service alone."""
+    return {"form": form, "about": about, "in_table": in_table}
 
 
 @dataclass(frozen=True)
 class Prediction:
     """What is said of one photo. With an `error` the rest but the path is empty.
 
-    Its fields are the columns of the table, in order.
+    Its fields are the columns of the table, in order, but for `labels`, which is in no table.
 
     Attributes:
         path: of the photo, or its place in the list, such as `photos[3]`.
-        score: higher means more in-distribution.
         verdict: "in" or "out"; "uncalibrated" where there is no threshold.
-        basis: what the threshold rests on: "calibrated", "reference", "imagined", "batch" or "formula".
+        label: the label that the photo is taken for; "" where it is out.
+        kind: the kind of the nearest label that matched; "" where that is the label itself.
+        nearest: the nearest label, whatever the verdict is.
+        score: higher means more in-distribution.
         threshold: the score from which on a photo is in; None where there is none.
         p: the share of unrelated photos that score as high (`outword.maths.reference.p_values`); None if not known.
-        label: the nearest label.
-        kind: the kind of the label that matched; "" where that is the label itself.
+        basis: what the threshold rests on: "calibrated", "reference", "imagined", "batch" or "formula".
         looks_like: plain names of what the photo looks like, best first; they decide nothing.
         labels: the nearest labels, with their shares.
         words: the wild words that fired, or words named for this photo, with their shares.
@@ -126,15 +128,17 @@ class Prediction:
 
     path: str = field(metadata=_column(TEXT, "Of the photo, or its place in the list."))
     _: KW_ONLY
-    score: float | None = field(
-        default=None, metadata=_column(NUMBER, "Higher means more in-distribution; null if it could not be read.")
-    )
     verdict: VerdictName | Literal[""] = field(
         default="", metadata=_column(TEXT, '"in" or "out"; "uncalibrated" where there is no threshold.')
     )
-    basis: Basis | Literal[""] = field(
+    label: str = field(default="", metadata=_column(TEXT, "What it is taken for; empty where it is out."))
+    kind: str = field(
         default="",
-        metadata=_column(TEXT, 'Of the threshold: "calibrated", "reference", "imagined", "batch" or "formula".'),
+        metadata=_column(TEXT, "The kind of the nearest label that matched; empty for the label itself."),
+    )
+    nearest: str = field(default="", metadata=_column(TEXT, "The nearest label, whatever the verdict is."))
+    score: float | None = field(
+        default=None, metadata=_column(NUMBER, "Higher means more in-distribution; null if it could not be read.")
     )
     threshold: float | None = field(
         default=None, metadata=_column(NUMBER, "In from this score on; null if there is none.")
@@ -142,14 +146,14 @@ class Prediction:
     p: float | None = field(
         default=None, metadata=_column(NUMBER, "The share of unrelated photos that score as high, if it is known.")
     )
-    label: str = field(default="", metadata=_column(TEXT, "The nearest."))
-    kind: str = field(
-        default="", metadata=_column(TEXT, "The kind of it that matched; empty if that is the label itself.")
+    basis: Basis | Literal[""] = field(
+        default="",
+        metadata=_column(TEXT, 'Of the threshold: "calibrated", "reference", "imagined", "batch" or "formula".'),
     )
     looks_like: tuple[str, ...] = field(
         default=(), metadata=_column(BEST, "Readable names, best first; they decide nothing.")
     )
-    labels: Shares = field(default=(), metadata=_column(LABELS, "The nearest, with their shares."))
+    labels: Shares = field(default=(), metadata=_column(LABELS, "The nearest, with their shares.", in_table=False))
     words: Shares = field(default=(), metadata=_column(WORDS, "Wild words that fired."))
     notes: tuple[str, ...] = field(
         default=(),
@@ -160,7 +164,7 @@ class Prediction:
     @property
     def named(self) -> str:
         """The nearest label with the kind that matched: `dog (beagle)`."""
-        return with_kind(self.label, self.kind)
+        return with_kind(self.nearest, self.kind)
 
     @property
     def fits(self) -> str:
@@ -171,7 +175,7 @@ class Prediction:
     def why(self) -> str:
         """What speaks for the verdict, in plain words: what the photo is taken for, and how well it fits; or the error.
 
-        >>> Prediction("a.jpg", verdict="in", label="dog", kind="beagle", p=0.004).why
+        >>> Prediction("a.jpg", verdict="in", nearest="dog", kind="beagle", p=0.004).why
         'as dog (beagle), fits better than 99.6 % of unrelated photos'
         """
         if self.error:
@@ -184,17 +188,16 @@ class Prediction:
     def told(self) -> str:
         """The verdict with what speaks for it.
 
-        >>> Prediction("a.jpg", verdict="out", label="dog", basis="formula", looks_like=("maze",)).told
+        >>> Prediction("a.jpg", verdict="out", nearest="dog", basis="formula", looks_like=("maze",)).told
         'out (uncalibrated), looks like maze'
         """
         unsure = self.basis == "formula" and self.verdict != UNCALIBRATED
         return f"{self.verdict or 'error'}{f' ({UNCALIBRATED})' if unsure else ''}, {self.why}"
 
 
-COLUMNS = tuple(Column(one.name, **one.metadata) for one in fields(Prediction))
-# Tables of Python have the nearest label alone, and in files its kind stands behind it.
-TABLE_COLUMNS = tuple(column for column in COLUMNS if column.name != "labels")
-ROW_COLUMNS = tuple(column for column in TABLE_COLUMNS if column.name != "kind")
+FIELDS = tuple(Column(one.name, **one.metadata) for one in fields(Prediction))
+COLUMNS = tuple(column for column in FIELDS if column.in_table)  # of all tables: in files, Python and on the page
+HEADER = [column.name for column in COLUMNS]
 
 
 def cells(record: Prediction) -> dict[str, Cell]:
@@ -203,20 +206,16 @@ def cells(record: Prediction) -> dict[str, Cell]:
     >>> cells(Prediction("a.jpg", words=(("raccoon", 0.412), ("coati", 0.2))))["words"]
     'raccoon 0.41; coati 0.20'
     """
-    return {column.name: column.flat(record) for column in TABLE_COLUMNS}
+    return {column.name: column.flat(record) for column in COLUMNS}
 
 
-def row_label(record: Prediction, known: Mapping[str, str]) -> str:
-    """The label of a row in a file, with the kind that matched: `dog (beagle)`.
+def label_of(verdict: str, nearest: str) -> str:
+    """The label that a photo is taken for, of the nearest one: none where the photo is out.
 
-    `known` has the label of each text that may be meant (`LabelRows.texts`): the kind is left out where both
-    together would be taken for another label.
-
-    >>> known = {"cat": "cat", "cat (tabby)": "cat (tabby)", "cat (lynx)": "cat"}
-    >>> [row_label(Prediction("a.jpg", label="cat", kind=kind), known) for kind in ("tabby", "lynx")]
-    ['cat', 'cat (lynx)']
+    >>> label_of("in", "dog"), label_of("out", "dog"), label_of("uncalibrated", "dog")
+    ('dog', '', 'dog')
     """
-    return record.named if known.get(record.named, record.label) == record.label else record.label
+    return "" if verdict == OUT else nearest
 
 
 def with_kind(label: str, kind: str) -> str:

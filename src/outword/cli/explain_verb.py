@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outword.base.html import visible
+from outword.base.prediction import HEADER
 from outword.base.terms import IN, UNCALIBRATED
 from outword.cli.failures import check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from outword.detector.detector import Detector
     from outword.detector.judge import Explanation
     from outword.encoders.reading import Photo
-
-FIRST = ("path", "label", "fits", "notes", "score", "verdict", "labels", "words", "kind")  # in a line of JSON
 
 
 @click.command("explain")
@@ -112,13 +111,13 @@ def _explain(detector: Detector, photo: Photo, value: Any, top: int) -> Explanat
 
 
 def _values(told: Explanation) -> dict[str, Any]:
-    """What the line of a photo has that could be read."""
+    """What the line of a photo has that could be read: the columns of the table, and what an explanation adds."""
     from outword.detector.artifact import finite
 
     values = finite({"fits": told.fits, **asdict(told)})
     del values["error"]
-    first = {name: values[name] for name in FIRST}
-    return first | values
+    columns = {name: values[name] for name in HEADER if name in values}
+    return columns | values
 
 
 def _tell(told: Explanation, by_names: bool) -> None:

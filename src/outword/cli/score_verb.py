@@ -64,7 +64,7 @@ def command(
     engine: Mapping[str, Any],
     **given: Any,
 ) -> None:
-    """Score PATHS and write path, score, verdict, basis, threshold, p, label, looks_like, words, notes, error.
+    """Score PATHS and write a row for each photo: verdict, label, nearest label, score and what it rests on.
 
     PATHS are images, folders, globs, text files of paths, tars, Parquet files, data sets of Hugging Face on disk, or
     URLs of any of these, such as s3://bucket/photos/. A store of "outword embed" is scored without encoding anything.

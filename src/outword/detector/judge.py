@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from outword.base.prediction import Prediction, Shares
+from outword.base.prediction import Prediction, Shares, label_of
 from outword.base.terms import IN, OUT, UNCALIBRATED, Flag, VerdictName
 from outword.detector.inputs import check_handed
 from outword.encoders.base import Pixels, Vectors
@@ -102,19 +102,22 @@ class Verdicts(Iterable[Prediction]):
         for path, p, kind, wild, score, near_ids, near_shares, fired_ids, fired_shares, seen in zip(
             self.paths, ps, kinds, words, *columns, strict=True
         ):
-            nearest = tuple((labels[i], share) for i, share in zip(near_ids, near_shares, strict=True))
+            verdict = side(score, threshold)
+            near_labels = tuple((labels[i], share) for i, share in zip(near_ids, near_shares, strict=True))
+            nearest = near_labels[0][0] if near_labels else ""
             shares = zip(fired_ids, fired_shares, strict=True)
             yield Prediction(
                 path,
+                verdict=verdict,
+                label=label_of(verdict, nearest),
+                kind=kind,
+                nearest=nearest,
                 score=score,
-                verdict=side(score, threshold),
-                basis=detector.basis,
                 threshold=threshold,
                 p=p,
-                label=nearest[0][0] if nearest else "",
-                kind=kind,
+                basis=detector.basis,
                 looks_like=tuple(names[i] for i in seen),
-                labels=nearest,
+                labels=near_labels,
                 words=tuple((wild[i], share) for i, share in shares if i >= 0 and share >= self.least),
             )
 
@@ -222,7 +225,9 @@ def judged_anew(detector: Detector, records: Sequence[Prediction]) -> list[Predi
         p_values = known.p_values([record.score])
         p = None if p_values is None else float(p_values[0])
         verdict = side(record.score, threshold)
-        found.append(replace(record, verdict=verdict, basis=detector.basis, threshold=threshold, p=p))
+        label = label_of(verdict, record.nearest)
+        cut = replace(record, verdict=verdict, label=label, threshold=threshold, basis=detector.basis)
+        found.append(replace(cut, p=p))
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +30,6 @@ class LabelRows:
     def name(self, row: int) -> str:
         """The label of a row, with the kind of it: `dog (beagle)`."""
         return with_kind(self.labels[self.owners[row]], self.kinds[row])
-
-    @cached_property
-    def texts(self) -> dict[str, str]:
-        """The label of each text that stands for one in a row: a label itself, or one with a kind (`dog (beagle)`)."""
-        labels = {label: label for label in self.labels}
-        for row, owner in enumerate(self.owners):
-            labels.setdefault(self.name(row), self.labels[owner])
-        return labels
 
     def kinds_of(self, evidence: Evidence) -> list[str]:
         """The kind of the nearest label that matched, of each image; "" where it is the label itself."""

@@ -15,7 +15,7 @@ import numpy as np
 from outword.base.cells import csv_line, line_of
 from outword.base.files import PathLike, check_outputs, whole_file
 from outword.base.html import render, visible
-from outword.base.prediction import TABLE_COLUMNS, Prediction, cells
+from outword.base.prediction import HEADER, Prediction, cells
 from outword.base.terms import VerdictName
 from outword.base.wording import counted
 from outword.detector import batches
@@ -71,7 +71,7 @@ class Predictions(Sequence[Prediction]):
         """The table that a notebook shows: the first photos, and the columns in which they have anything."""
         some = self[:SHOWN]
         rows = [cells(one) for one in some]
-        names = [column.name for column in TABLE_COLUMNS if any(row[column.name] not in (None, "") for row in rows)]
+        names = [name for name in HEADER if any(row[name] not in (None, "") for row in rows)]
         views = [view for _, view in thumbnails(enumerate(some._photos))]
         pictured = list(zip_longest(views, rows, fillvalue=b""))
         more = len(self) - len(some)
@@ -93,7 +93,7 @@ class Predictions(Sequence[Prediction]):
         except ImportError as error:
             message = f"to_pandas needs pandas, which cannot be imported: {error}"
             raise MissingExtraError(message, hint="pip install pandas") from None
-        return pandas.DataFrame([cells(one) for one in self], columns=[column.name for column in TABLE_COLUMNS])
+        return pandas.DataFrame([cells(one) for one in self], columns=HEADER)
 
     def to_csv(self, path: PathLike) -> None:
         """Write a CSV file, a line a photo; it appears whole or not at all.
@@ -104,7 +104,7 @@ class Predictions(Sequence[Prediction]):
         target = Path(path)
         check_outputs(target)
         with whole_file(target) as temporary, temporary.open("wb") as file:
-            file.write(line_of([column.name for column in TABLE_COLUMNS]))
+            file.write(line_of(HEADER))
             file.writelines(csv_line(cells(one).values()) for one in self)
 
 

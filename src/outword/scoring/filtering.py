@@ -116,7 +116,7 @@ def filter(
         opened = open_source(judge, given, column=column)
         scoring = Scoring(judge, opened, engine_there, options or {}, False, report, say)
         about = {**scoring.about(), **({"drop_duplicates": True} if drop_duplicates else {})}
-        with Parts(folder / SCORES, "csv", about, judge.label_rows.texts, raw_csv=raw_csv, find=scoring.look) as parts:
+        with Parts(folder / SCORES, "csv", about, raw_csv=raw_csv, find=scoring.look) as parts:
             scoring = scoring.settled(parts.found)
             check_cut(scoring.detector)
             scoring.fill(parts)
@@ -193,7 +193,7 @@ def _keep(scoring: Scoring, parts: Judged, folder: Path, how: str) -> int:
     """Copy or link the photos, and say which cannot be; gives the number of these."""
     if how == "list":
         return 0
-    images, missed = Images(folder / IMAGES, scoring.detector.label_rows.texts), 0
+    images, missed = Images(folder / IMAGES, scoring.detector.labels), 0
     done = copy_kept(scoring.source, parts, images) if how == "copy" else link_kept(parts, images)
     for number, (row, error) in enumerate(done, start=1):
         scoring.report(how, number, None)
@@ -206,7 +206,7 @@ def _keep(scoring: Scoring, parts: Judged, folder: Path, how: str) -> int:
 
 def _count(scoring: Scoring, parts: Judged, folder: Path, *, missed: int) -> Tally:
     """Write the list and the page, and count."""
-    tally, sample, unlisted = Tally(scoring.detector.label_rows.texts, missed=missed), Borderline(), 0
+    tally, sample, unlisted = Tally(scoring.detector.labels, missed=missed), Borderline(), 0
     total = parts.written.totals().rows
     with whole_file(folder / LIST) as temporary, temporary.open("wb") as file:
         for row in parts.rows():
@@ -255,15 +255,11 @@ def _hash(text: str) -> str:
 
 
 class Images:
-    """The folder of the photos that are kept, made when the first one comes; one process writes to it at a time.
+    """The folder of the photos that are kept, made when the first one comes; one process writes to it at a time."""
 
-    `known` has the label of each text that rows have for one (`LabelRows.texts`).
-    """
-
-    def __init__(self, folder: Path, known: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, labels: Iterable[str]) -> None:
         self.folder = folder
-        self._known = known
-        self._folders = folder_names(dict.fromkeys(known.values()))
+        self._folders = folder_names(labels)
         self._new = folder / ".new"  # the one that is being written; no label has this name
         self._new.unlink(missing_ok=True)
 
@@ -303,7 +299,7 @@ class Images:
         last = re.split(r"[/\\]", row["path"])[-1]
         suffix = next((end for end in SUFFIXES if last.lower().endswith(end)), "")
         name = safe_name(last[: len(last) - len(suffix)])
-        folder = self.folder / self._folders[self._known[row["label"]]]
+        folder = self.folder / self._folders[row["label"]]
         return str(folder / f"{name}-{_hash(row['path'])}"), suffix
 
     def _put(self, place: Path, make: Callable[[Path], object]) -> None:
@@ -441,10 +437,10 @@ def claimed(folder: Path) -> Iterator[None]:
 class Tally:
     """Rows by nearest label: how many are kept and left out; errors; and photos missed, kept but read no more.
 
-    Duplicates are among those that are left out. `known` has the label of each text that rows have for one.
+    Duplicates are among those that are left out.
     """
 
-    known: Mapping[str, str]
+    labels: Sequence[str]
     kept: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     errors: int = 0
@@ -457,7 +453,7 @@ class Tally:
             self.errors += 1
         else:
             counts = self.kept if row["verdict"] == IN else self.left_out
-            counts[self.known[row["label"]]] += 1
+            counts[row["nearest"]] += 1
             self.duplicates += row["verdict"] == DUPLICATE
 
     @property
@@ -470,7 +466,7 @@ class Tally:
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
         lines.writerow(["label", "kept", "left_out"])
-        for label in dict.fromkeys(self.known.values()):
+        for label in self.labels:
             lines.writerow([csv_text(label, raw=raw), self.kept[label], self.left_out[label]])
         return text.getvalue()
 

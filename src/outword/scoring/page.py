@@ -19,12 +19,12 @@ from PIL import Image
 
 from outword.base.files import whole_file
 from outword.base.html import render
-from outword.base.prediction import Prediction, in_words
+from outword.base.prediction import Prediction, cells, in_words, with_kind
 from outword.base.terms import IN, OUT
 from outword.detector.detector import Detector
 from outword.encoders.base import Pixels
 from outword.photos.decode import thumbnail
-from outword.scoring.rows import Row, row_of
+from outword.scoring.rows import Row
 
 _NAMED = 8  # labels that the head of the page names
 _BINS = 48
@@ -48,7 +48,12 @@ class Card:
         """What the image is taken for, and in which sense: as a label, or what it looks like, or what is nearest."""
         if self.row["verdict"] == OUT and self.row["looks_like"]:
             return "looks like:", self.row["looks_like"]
-        return "as" if self.row["verdict"] == IN else "nearest", self.row["label"]
+        return "as" if self.row["verdict"] == IN else "nearest", self.nearest
+
+    @property
+    def nearest(self) -> str:
+        """The nearest label, with the kind of it that matched."""
+        return with_kind(self.row["nearest"], self.row["kind"])
 
     @property
     def fits(self) -> str:
@@ -58,7 +63,7 @@ class Card:
 
 def card_of(detector: Detector, record: Prediction, pixels: Pixels | None = None) -> Card:
     """What the page shows of a record."""
-    row = {**row_of(record, detector.label_rows.texts), "words": record.words}
+    row = {**cells(record), "words": record.words}
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
     return replace(card_of_row(detector, row), thumbnail=view)
 
@@ -66,10 +71,9 @@ def card_of(detector: Detector, record: Prediction, pixels: Pixels | None = None
 def card_of_row(detector: Detector, row: Row) -> Card:
     """What the page shows of a row; the remark says how well the encoder knows the label, where that is shown."""
     card = Card(row)
-    if card.seen[1] != row["label"]:
+    if card.seen[1] != card.nearest:
         return card
-    label = detector.label_rows.texts.get(row["label"], "")
-    return replace(card, remark=detector.coverage.get(label, ""))
+    return replace(card, remark=detector.coverage.get(row["nearest"], ""))
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from outword.scoring.rows import Row, Totals, read_records, read_rows, writing
 from outword.vectors.shards import write_synced
 from outword.vectors.source import Job, Stored
 
-SCHEMA = 3
+SCHEMA = 4
 T = TypeVar("T")
 MOST = 10**12  # pieces, parts and rows: more are none
 Begun = Mapping[int, "tuple[str, int | None]"]  # by piece: its mark, and how many photos are done, None for all
@@ -78,8 +78,7 @@ class Parts:
     """A folder of parts, to be written by one process at a time; `with Parts(...) as parts`.
 
     What is in memory is a little for each piece, and the rows of unfinished parts. The folder is made if need be; one
-    that holds something else, or parts of a run that is not what `about` says, is refused. `known` is the detector's
-    `label_texts`. What `find` gives when the
+    that holds something else, or parts of a run that is not what `about` says, is refused. What `find` gives when the
     run begins, if anything, is kept in the manifest: a run that goes on has it in `found`, without finding it again.
     """
 
@@ -88,7 +87,6 @@ class Parts:
         folder: Path,
         kind: str,
         about: Mapping[str, Any],
-        known: Mapping[str, str],
         *,
         raw_csv: bool = False,
         find: Callable[[], Mapping[str, Any] | None] = lambda: None,
@@ -97,7 +95,6 @@ class Parts:
             pyarrow()  # without it, say so before any work
         self.folder = folder
         self.kind = kind
-        self.known = known
         self.raw_csv = raw_csv
         self.about = {"schema": SCHEMA, "format": kind, "raw_csv": raw_csv, "part_rows": PART, **about}
         self.found: Mapping[str, Any] | None = None
@@ -186,7 +183,7 @@ class Parts:
     def _write(self, number: int, name: str, piece: _Piece, rows: list[Prediction]) -> None:
         """Write the next part of a piece."""
         data, sha256 = io.BytesIO(), ""
-        with writing(data, self.kind, self.known, raw_csv=self.raw_csv) as write:
+        with writing(data, self.kind, raw_csv=self.raw_csv) as write:
             for row in rows:
                 write(row)
         if rows:
@@ -233,6 +230,8 @@ class Parts:
             raise _unreadable(path, "it is empty")
         about = dict(begun[0][0]) if begun else {}
         found = about.pop(FOUND, None)
+        if len(begun) >= 2 and about.get("schema") != SCHEMA:
+            raise _of_another_version(self.folder)
         if len(begun) >= 2 and about != self.about:
             other = ", ".join(sorted(key for key in about.keys() | self.about if about.get(key) != self.about.get(key)))
             message = f"{self.folder} holds the output of another run: {other} differ"
@@ -288,6 +287,11 @@ def left_over(pieces: Iterable[Piece | Stored], progress: Begun) -> Iterator[Job
             raise _changed(f"changed, or in the place of another: {piece.name}")
         if done is not None:
             yield Job(number, piece, done, version)
+
+
+def _of_another_version(folder: Path) -> InputError:
+    message = f"{folder} was begun by another version of outword, whose rows have other columns"
+    return InputError(message, hint="choose another folder, or finish that one with the version that began it")
 
 
 def _changed(how: str) -> InputError:

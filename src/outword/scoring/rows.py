@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import IO, Any
 
 from outword.base.cells import csv_line, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
-from outword.base.prediction import COLUMNS, NUMBER, ROW_COLUMNS, Prediction, row_label
+from outword.base.prediction import COLUMNS, FIELDS, HEADER, NUMBER, Prediction, cells
 
 ROWS_A_GROUP = 10_000
 LONGEST = 1 << 30  # characters of a cell that is read back
-HEADER = [column.name for column in ROW_COLUMNS]
 Row = dict[str, Any]  # a text, or a number or None, by column
 Put = Callable[[Prediction], object]
 
@@ -58,20 +57,13 @@ class Writer:
         return Totals() + Totals(self._counts.total(), self._counts)
 
 
-def row_of(record: Prediction, known: Mapping[str, str]) -> Row:
-    """A record as a row: label and kind are one text, as `outword.base.prediction.row_label` has it."""
-    row: Row = {column.name: column.flat(record) for column in ROW_COLUMNS}
-    row["label"] = row_label(record, known)
-    return row
-
-
 @contextmanager
-def writing(file: IO[bytes], kind: str, known: Mapping[str, str], *, raw_csv: bool = False) -> Iterator[Writer]:
+def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False) -> Iterator[Writer]:
     """What writes records to `file` as csv, raw or not, jsonl or parquet; all of them are there when the block ends.
 
-    `known` is `LabelRows.texts`. As "records" they are whole, for `read_records`.
+    As "records" they are whole, for `read_records`.
     """
-    with _csv(file, known, raw_csv) if kind == "csv" else _WRITERS[kind](file, known) as put:
+    with _csv(file, raw_csv) if kind == "csv" else _WRITERS[kind](file) as put:
         yield Writer(put)
 
 
@@ -85,13 +77,13 @@ def read_records(path: Path) -> Iterator[Prediction]:
     """The records of a file that `writing` wrote as "records"."""
     with path.open("rb") as file:
         for values in map(json.loads, file):
-            yield Prediction(**{column.name: column.form.read(values[column.name]) for column in COLUMNS})
+            yield Prediction(**{column.name: column.form.read(values[column.name]) for column in FIELDS})
 
 
 @contextmanager
-def _csv(file: IO[bytes], known: Mapping[str, str], raw: bool) -> Iterator[Put]:
+def _csv(file: IO[bytes], raw: bool) -> Iterator[Put]:
     file.write(line_of(HEADER))
-    yield lambda record: file.write(csv_line(row_of(record, known).values(), raw=raw))
+    yield lambda record: file.write(csv_line(cells(record).values(), raw=raw))
 
 
 def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
@@ -101,7 +93,7 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
         next(lines)
         for line in lines:
             row: Row = {}
-            for column, cell in zip(ROW_COLUMNS, line, strict=True):
+            for column, cell in zip(COLUMNS, line, strict=True):
                 if column.form is NUMBER:
                     row[column.name] = float(cell) if cell else None
                 else:
@@ -110,10 +102,9 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
 
 
 @contextmanager
-def _jsonl(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
+def _jsonl(file: IO[bytes]) -> Iterator[Put]:
     def put(record: Prediction) -> None:
-        values = {column.name: column.row(record) for column in ROW_COLUMNS}
-        values["label"] = row_label(record, known)
+        values = {column.name: column.row(record) for column in COLUMNS}
         file.write(json.dumps(_portable(values)).encode() + b"\n")
 
     yield put
@@ -131,13 +122,13 @@ def _portable(value: Any) -> Any:
 def _read_jsonl(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
         for values in map(json.loads, file):
-            yield {column.name: column.form.flat(values[column.name]) for column in ROW_COLUMNS}
+            yield {column.name: column.form.flat(values[column.name]) for column in COLUMNS}
 
 
 @contextmanager
-def _parquet(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
+def _parquet(file: IO[bytes]) -> Iterator[Put]:
     pa, parquet = pyarrow()
-    kinds = [pa.float64() if column.form is NUMBER else pa.string() for column in ROW_COLUMNS]
+    kinds = [pa.float64() if column.form is NUMBER else pa.string() for column in COLUMNS]
     schema = pa.schema(list(zip(HEADER, kinds, strict=True)))
     rows: list[Row] = []
     with parquet.ParquetWriter(file, schema) as writer:
@@ -147,7 +138,7 @@ def _parquet(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
             rows.clear()
 
         def put(record: Prediction) -> None:
-            rows.append(_portable(row_of(record, known)))
+            rows.append(_portable(cells(record)))
             if len(rows) == ROWS_A_GROUP:
                 flush()
 
@@ -163,9 +154,9 @@ def _read_parquet(path: Path) -> Iterator[Row]:
 
 
 @contextmanager
-def _records(file: IO[bytes], known: Mapping[str, str]) -> Iterator[Put]:
+def _records(file: IO[bytes]) -> Iterator[Put]:
     def put(record: Prediction) -> None:
-        values = {column.name: column.json(record) for column in COLUMNS}
+        values = {column.name: column.json(record) for column in FIELDS}
         file.write(json.dumps(values).encode() + b"\n")
 
     yield put

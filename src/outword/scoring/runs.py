@@ -96,16 +96,15 @@ def run(
     found = open_source(detector, given, column=column)
     engine_there = engine_of(engine, address, options or {}, say)
     scoring = Scoring(detector, found, engine_there, options or {}, strict, report, say)
-    known = detector.label_rows.texts
-    opened = partial(_opened, output, kind, known, raw_csv)
+    opened = partial(_opened, output, kind, raw_csv)
     if engine_there is None and not in_parts:
         return _to_file(scoring.settled(scoring.look()), opened, html)
     check_resumable(detector, hint="write to a file, with --engine local")
     if in_parts:
-        parts = Parts(Path(str(path)), kind, scoring.about(), known, raw_csv=raw_csv, find=scoring.look)
+        parts = Parts(Path(str(path)), kind, scoring.about(), raw_csv=raw_csv, find=scoring.look)
         return _to_parts(scoring, parts, html)
     with tempfile.TemporaryDirectory() as scratch:  # rows come in any order
-        parts = Parts(Path(scratch) / "scores", "records", scoring.about(), {}, find=scoring.look)
+        parts = Parts(Path(scratch) / "scores", "records", scoring.about(), find=scoring.look)
         return _from_records(scoring, parts, opened, html)
 
 
@@ -292,9 +291,7 @@ def engine_of(engine: str, address: str | None, options: Mapping[str, Any], say:
 
 
 @contextmanager
-def _opened(
-    output: PathLike | IO[bytes] | None, kind: str, known: Mapping[str, str], raw_csv: bool
-) -> Iterator[Writer]:
+def _opened(output: PathLike | IO[bytes] | None, kind: str, raw_csv: bool) -> Iterator[Writer]:
     """What writes rows; a file is there when the block ends well, and not at all otherwise."""
     if output is None:
         yield Writer(quiet)
@@ -302,11 +299,11 @@ def _opened(
         with (
             whole_file(Path(output)) as temporary,
             temporary.open("wb") as file,
-            _opened(file, kind, known, raw_csv) as write,
+            _opened(file, kind, raw_csv) as write,
         ):
             yield write
     else:
-        with writing(output, kind, known, raw_csv=raw_csv) as write:
+        with writing(output, kind, raw_csv=raw_csv) as write:
             yield write
         output.flush()
 

@@ -19,7 +19,7 @@ from prometheus_client import generate_latest
 
 from outword._version import __version__
 from outword.base.html import render
-from outword.base.prediction import ROW_COLUMNS, finite_or_none
+from outword.base.prediction import COLUMNS, finite_or_none
 from outword.client import Info, ThresholdInfo
 from outword.detector.calibration import threshold_from_marks
 from outword.detector.detector import Detector
@@ -215,7 +215,7 @@ def _add_pages(app: FastAPI) -> None:
 
     @app.get("/columns", include_in_schema=False)
     async def columns() -> list[dict[str, str]]:
-        return [{"name": column.name, "form": column.form.name} for column in ROW_COLUMNS]
+        return [{"name": column.name, "form": column.form.name} for column in COLUMNS]
 
     @app.get("/demo", include_in_schema=False)
     async def demo() -> dict[str, list[str]]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
-from outword.base.prediction import BEST, COLUMNS, LABELS, NUMBER, TEXT, TEXTS, WORDS, Form, Prediction
+from outword.base.prediction import BEST, FIELDS, LABELS, NUMBER, TEXT, TEXTS, WORDS, Form, Prediction
 from outword.base.terms import Basis
 
-FIELDS = 10  # of an object; no request has as many
+MOST_FIELDS = 10  # of an object; no request has as many
 MARKS = 10_000  # on either side, of a request; these many scores fit into a small body
 Score = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e100, le=1e100)]
 
@@ -29,8 +29,8 @@ class _Request(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, given: Any) -> Any:
-        if isinstance(given, dict) and len(given) > FIELDS:
-            raise ValueError(f"an object has at most {FIELDS} fields")
+        if isinstance(given, dict) and len(given) > MOST_FIELDS:
+            raise ValueError(f"an object has at most {MOST_FIELDS} fields")
         return given
 
 
@@ -89,8 +89,8 @@ TYPES: dict[Form, Any] = {
 
 def _fields() -> Iterator[tuple[str, Any]]:
     """The fields of a result by name: the columns of the table, and what an answer has besides."""
-    yield "name", Annotated[str, Field(description="Of the file in the form, else its place.")]
-    for column in COLUMNS[1:]:
+    yield "path", Annotated[str, Field(description="Of the file in the form, else its place.")]
+    for column in FIELDS[1:]:
         yield column.name, Annotated[TYPES[column.form], Field(description=column.about)]
         if column.name == "p":
             yield "fits", Annotated[str, Field(description="What p says, in words.")]
@@ -107,8 +107,7 @@ else:
 
 def result_of(record: Prediction, embedding: list[float] | None = None, fingerprint: str | None = None) -> Result:
     """A record as an answer has it."""
-    values = {column.name: column.json(record) for column in COLUMNS}
-    values["name"] = values.pop("path")
+    values = {column.name: column.json(record) for column in FIELDS}
     return Result(**values, fits=record.fits, embedding=embedding, fingerprint=fingerprint)
 
 

@@ -169,7 +169,7 @@ class Cell:
             judged = judge(measured.detector, photos.vectors[rows], scores=scores) if len(rows) else ()
             told = (photos.name, photos is self.inside)
             for row, score, one in zip(rows, scores.tolist(), judged, strict=True):
-                found.append(Worst(below(photos.paths[row], root), *told, score, one.label, list(one.words)))
+                found.append(Worst(below(photos.paths[row], root), *told, score, one.nearest, list(one.words)))
         return found
 
 
