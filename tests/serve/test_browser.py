@@ -766,8 +766,8 @@ def guarded():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("outword.detector.fitting.find_reference", lambda encoder: None)
         made = outword.fit(LABELS, method="energy")
-    with served.in_thread(made, token=TOKEN, around=under_prefix) as address:
-        yield f"{address}/outword/"
+        with served.in_thread(made, token=TOKEN, around=under_prefix) as address:
+            yield f"{address}/outword/"
 
 
 def test_behind_a_proxy_a_token_is_asked_for_and_kept_for_the_tab(browser, guarded):
@@ -793,6 +793,7 @@ def test_behind_a_proxy_a_token_is_asked_for_and_kept_for_the_tab(browser, guard
 
 def test_a_method_without_a_threshold_gets_one_by_hand_or_by_marks(browser, guarded):
     page = Page(browser[0], guarded, browser[1]).open()
+    page.refused = (401,)
     page.wait(lambda: page["token-form"].is_displayed() or page["app"].is_displayed())
     if page["token-form"].is_displayed():
         page["token"].send_keys(TOKEN, Keys.ENTER)
@@ -830,7 +831,9 @@ def test_the_odds_of_labels_and_one_imagined_threshold_for_all_photos(browser, i
         assert page.value() == pytest.approx(imagined.threshold)
         worst_first = sorted(imagined.odds, key=lambda one: one.share)
         items = page["odds"].find_elements(By.TAG_NAME, "li")
-        assert [item.text for item in items] == [f"{one.label} {one.word}: {one.expected}" for one in worst_first]
+        shares = [f"{one.label}\n{one.word}, {round(100 * one.share)} %\n{one.expected}" for one in worst_first]
+        assert [item.text for item in items] == shares
+        assert page["odds-count"].text == "2 fair, 1 poor" and page["odds-help"].is_displayed()
         assert worst_first[0].word in ("poor", "not seen")
         assert items[0].get_attribute("class") == worst_first[0].word.replace(" ", "-")
         told = page["threshold-text"].text
@@ -1200,7 +1203,8 @@ def test_page_and_command_agree_on_what_is_the_same(page, saved, tmp_path):
     shot.resize((shot.width * 2 // 3, shot.height * 2 // 3)).save(folder / "c.png")  # looks the same
     for name in ("d.png", "e.bmp"):
         Image.open(PHOTOS / "coffee.jpg").save(folder / name)  # the same pixels
-    shot.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(folder / "f.png")
+    for kind in ("brick", "clock", "rocket", "tripod"):
+        (folder / f"{kind}.jpg").write_bytes(photo(kind))
     page["folder"].send_keys(str(folder))
     cards = page.settled().cards()
     rows = {Path(row["path"]).name: row["notes"] for row in rows_of(call("score", saved, folder).stdout)}
@@ -1212,14 +1216,13 @@ def test_page_and_command_agree_on_what_is_the_same(page, saved, tmp_path):
     page["show"].find_element(By.CLASS_NAME, "same").click()
     assert {name for name, card in page.cards().items() if card["shown"]} == {f"photos/{name}" for name in twins}
     page["show"].find_element(By.CLASS_NAME, "all").click()
-    page.mark("photos/a.jpg", "inside")
-    page.mark("photos/d.png", "inside")
-    page.mark("photos/f.png", "outside")
-    page.wait(lambda: "from marks: 2 of the classes, 1 of other things" in page["threshold-text"].text)
+    for name in ("a.jpg", "d.png", "clock.jpg", "rocket.jpg", "tripod.jpg", "brick.jpg"):
+        page.mark(f"photos/{name}", "outside" if name == "brick.jpg" else "inside")
+    page.wait(lambda: "from marks: 5 of the classes, 1 of other things" in page["threshold-text"].text)
     (tmp_path / "marks.csv").write_bytes(page.downloaded("export-marks"))
-    assert (tmp_path / "marks.csv").read_text().count(",in") == 4  # b.jpg and e.bmp have the marks of what they are
+    assert (tmp_path / "marks.csv").read_text().count(",in") == 7  # b.jpg and e.bmp have the marks of what they are
     found = json.loads(call("calibrate", saved, folder, "--marks", tmp_path / "marks.csv", "--json").stdout)
-    assert (found["n_photos"], found["n_others"]) == (2, 1)
+    assert (found["n_photos"], found["n_others"]) == (5, 1)
 
 
 @pytest.mark.parametrize("names", [None, ["cat", "raccoon"]])
