@@ -170,11 +170,20 @@ class Service:
             basis=detector.basis,
             calibration=detector.how_cut if detector.cut else "",
             ladder=() if known is None else ladder(known),
-            odds=tuple(LabelOdds(one.label, one.share, one.word, one.expected) for one in detector.odds),
+            odds=label_odds(detector),
             takes_embeddings=takes_vectors(detector),
             limits=self.limits,
             kinds_off=kinds_off(detector),
         )
+
+
+def label_odds(detector: Detector) -> tuple[LabelOdds, ...]:
+    """What to expect of each label, why, and what to do about it."""
+    return tuple(
+        LabelOdds(one.label, one.odds.share, one.odds.word, one.odds.expected, one.why, one.next_step)
+        for one in detector.labels_report
+        if one.odds
+    )
 
 
 def kinds_off(detector: Detector) -> tuple[str, ...]:

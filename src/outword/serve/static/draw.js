@@ -147,11 +147,16 @@ function renderOdds(odds) {
     .filter(([count]) => count).map(([count, word]) => `${count.toLocaleString("en")} ${word}`).join(", ");
 }
 
-function oddsOf({ label, word, share, expected }) {
+function oddsOf({ label, word, share, expected, why, next_step: step }) {
   const item = element("li", "", word.replace(" ", "-"));
   const head = element("span", "", "head");
   head.append(element("b", visible(label)), " ", element("span", `${word}, ${percent(share)}`, "word"));
-  item.append(head, " ", element("small", expected));
+  item.append(head, " ", element("small", visible([expected, why].filter(Boolean).join("; "))));
+  if (step) {
+    const fold = document.createElement("details");
+    fold.append(element("summary", "What helps?"), element("small", visible(step)));
+    item.append(fold);
+  }
   return item;
 }
 
