@@ -746,14 +746,14 @@ def test_ticks_whose_texts_would_overlap_are_left_out(page):
     every = [text for text, _, _ in page.driver.execute_async_script(TICKS)]
     assert every[:3] == ["50 %", "90 %", "99 %"] and every[-1].startswith("all ")
     try:
-        for width in (500, 390, 280):
+        for width in (500, 390, 200):
             size = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": True}
             page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             ticks = page.driver.execute_async_script(TICKS)
             assert all(before[2] < after[1] for before, after in pairwise(ticks))
             texts = [text for text, _, _ in ticks]
             assert texts[-1] == every[-1] and len(texts) > 1
-            assert len(texts) < len(every) or width > 280
+            assert len(texts) < len(every) or width > 200
     finally:
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     page.wait(lambda: [text for text, _, _ in page.driver.execute_async_script(TICKS)] == every)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from outword.cli.options import encoder_options, own_column_option
 from outword.cli.choices import Named
+from outword.cli.options import encoder_options, own_column_option
 from outword.cli.progress import Progress, print_table, say, show, warn
 
 WIDEST = 60  # characters of a cell
@@ -27,22 +27,21 @@ def command(labels: str, encoder: str, label_column: str | None, as_json: bool, 
     """Say what is made of class names: sense, kinds, how well the encoder sees each, and what to do.
 
     LABELS are what "outword fit" takes, and the odds are those that it gives: which share of the photos of a label will
-    be in. No detector is made. With an encoder that has no measured odds, such as CLIP, they are worked out as fit does,
-    which encodes some thousand names the first time.
+    be in. Nothing is written but to the cache. With an encoder that is new, some thousand names are encoded first.
 
     \b
     Example:
       outword labels "raccoon, dog"
       outword labels labels.txt --json
     """
-    from outword.detector.fitting import labels_report
+    from outword.detector.cached import fit_cached
     from outword.detector.labels_report import ELSE, TITLES, row_of
-    from outword.encoders import get_encoder
     from outword.words.labels import read_labels
 
     names = read_labels(labels, column=label_column, say=say)
     with Progress("words") as meter:
-        found = labels_report(names, encoder=get_encoder(encoder, **runtime), report=meter)
+        detector, _ = fit_cached(names, encoder, report=meter, **runtime)
+    found = detector.labels_report
     if as_json:
         show(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
         return
