@@ -151,7 +151,9 @@ function oddsOf({ label, word, share, expected, why, next_step: step }) {
   const item = element("li", "", word.replace(" ", "-"));
   const head = element("span", "", "head");
   head.append(element("b", visible(label)), " ", element("span", `${word}, ${percent(share)}`, "word"));
-  item.append(head, " ", element("small", visible([expected, why].filter(Boolean).join("; "))));
+  item.append(head);
+  item.title = expected;
+  if (word !== "good") item.append(" ", element("small", visible([expected, why].filter(Boolean).join("; "))));
   if (step) {
     const fold = document.createElement("details");
     fold.append(element("summary", "What helps?"), element("small", visible(step)));
