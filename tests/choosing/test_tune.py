@@ -83,7 +83,7 @@ def test_the_cut_by_hand():
     scores = outword.fit(LABELS, method="maxlogit").scorer.score
     found = choose(["maxlogit"], inside, outside)
     assert found.detector.threshold == fit_balanced(scores(inside), scores(outside)).value
-    assert found.detector.how_cut == "balances 40 photos of the classes and 30 of other things"
+    assert found.detector.how_cut == "both errors equal on 40 photos of the classes and 30 of other things"
     assert found.reason.startswith("maxlogit is the only method that applies. Expected")
     found = choose(["maxlogit"], inside, outside, tpr=0.8)
     assert found.detector.threshold == fit_threshold(scores(inside), 0.8, others=scores(outside)).value

@@ -148,7 +148,8 @@ def test_a_mark_that_may_be_of_two_photos_is_refused(saved, mine, tmp_path):
 def test_it_says_what_was_written_and_what_has_changed(saved, mine, tmp_path):
     before = outword.load(saved).threshold
     result = call("calibrate", saved, *mine, "--tpr", "1", "-o", tmp_path / "new.outword")
-    told = f"new.outword: in from a score of {float(result.stdout):.4g} on (it was {before:.4g}): 6 of your 6 photos"
+    cut = f"{float(result.stdout):.4g} or more (it was {before:.4g})"
+    told = f"new.outword: a photo is in if its score is {cut}: 6 of your 6 photos"
     assert told in result.stderr and outword.load(saved).threshold == before
     result = call("calibrate", saved, *mine, "--tpr", "0.1")
     assert f"{saved}: in from" in result.stderr and "1 of your 6 photos is in\n" in result.stderr

@@ -15,7 +15,7 @@ CAT, COFFEE, WALL = (PHOTOS / f"{name}.jpg" for name in ("cat", "coffee", "brick
 def test_a_photo_of_no_class_is_none_and_the_reason_is_there(detector):
     asked = []
     guard = outword.Guard(lambda photo: asked.append(photo) or "mine", detector)
-    assert (guard(CAT), guard(WALL), guard("nope.jpg")) == ("mine", None, None)
+    assert (guard(CAT), guard(WALL), guard(b"no photo")) == ("mine", None, None)
     assert asked == [CAT]
     found = guard.check(WALL)
     assert found.answer is None and found.prediction.verdict == "out"
@@ -25,9 +25,22 @@ def test_a_photo_of_no_class_is_none_and_the_reason_is_there(detector):
     assert guard.check(CAT) == outword.Guarded("mine", "", detector.predict(CAT)[0])
 
 
+def test_a_path_without_a_file_is_an_error_and_no_photo_that_is_out(detector):
+    asked = []
+    guard = outword.Guard(asked.append, detector)
+    for photos in ("nope.jpg", [CAT, "nope.jpg"]):
+        with pytest.raises(InputError, match=r"there is no file at nope\.jpg") as raised:
+            guard(photos)
+        assert "guard.check(photos)" in raised.value.hint and not asked
+    found = outword.Guard(lambda photo: "mine", detector).check(["nope.jpg", CAT])
+    assert [(one.answer, one.reason) for one in found] == [(None, "no such file"), ("mine", "")]
+    with pytest.raises(InputError, match="a guard takes photos, one by one, got "):
+        guard(PHOTOS)
+
+
 def test_lists_keep_their_order_and_photos_go_on_as_they_came(detector):
     image, array = Image.open(CAT), np.asarray(Image.open(COFFEE))
-    photos = [WALL, image, "nope.jpg", array, COFFEE.read_bytes()]
+    photos = [WALL, image, b"no photo", array, COFFEE.read_bytes()]
     answers = outword.Guard(lambda photo: photo, detector)(photo for photo in photos)
     assert [a is b for a, b in zip(answers, [None, image, None, array, photos[4]], strict=True)] == [True] * 5
     assert outword.Guard(len, detector)([]) == []

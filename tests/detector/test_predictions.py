@@ -8,13 +8,21 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
+import outword
 from conftest import PHOTOS
+from helpers.archives import write_tar
 from outword import Prediction, Predictions
-from outword.base.prediction import cells
+from outword.base.cells import csv_line
+from outword.base.prediction import HEADER, better_than, cells, csv_cells
 from outword.detector import thumbnails
+from outword.detector.judge import judged_anew, side
 from outword.errors import InputError
+from outword.maths.thresholds import by_hand
+from outword.vectors.embed import embed
 
 CAT, WALL = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
 TURNED = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"  # orientation 6
@@ -121,10 +129,11 @@ def test_csv_has_the_columns_of_records_and_the_cells_of_score(detector, found, 
     found.to_csv(str(target))
     with target.open(encoding="utf-8", newline="") as file:
         header, *lines = csv.reader(file)
-    named = [field.name for field in fields(Prediction) if field.name != "labels"]
+    named = [field.name for field in fields(Prediction) if field.name not in ("needed", "labels")]
     assert header == named == list(found.to_pandas().columns)
     row = cells(found[0])
-    assert dict(zip(header, lines[0], strict=True)) == {name: str(cell) for name, cell in row.items()}
+    shown = {name: f"{cell:.6g}" if isinstance(cell, float) else cell for name, cell in row.items()}
+    assert dict(zip(header, lines[0], strict=True)) == shown
     assert lines[2] == ["nope.jpg", *[""] * (len(header) - 2), "no such file"]
 
 
@@ -162,3 +171,64 @@ def test_a_csv_file_appears_whole_or_not_at_all(tmp_path):
 def test_an_open_file_is_refused_and_not_read_line_by_line(detector):
     with (PHOTOS / "cat.jpg").open("rb") as file, pytest.raises(InputError, match=r"an open file is no image.*read"):
         detector.predict(file)
+
+
+def test_folders_patterns_and_archives_are_what_they_are_to_the_command(detector, tmp_path):
+    write_tar(tmp_path / "a.tar", {"cat.jpg": CAT.read_bytes(), "bad.jpg": b"junk"})
+    (tmp_path / "list.txt").write_text(f"{CAT}\n{WALL}\n")
+    wanted = detector.predict(sorted(PHOTOS.glob("*.jpg")))
+    for place in (PHOTOS, f"{PHOTOS}/", f"{PHOTOS}/*.jpg", [PHOTOS]):
+        assert list(detector.predict(place)) == list(wanted)
+    assert [one.path for one in detector.predict(tmp_path / "list.txt")] == [str(CAT), str(WALL)]
+    mixed = detector.predict([CAT, tmp_path / "a.tar", "nope.jpg"])
+    names = [f"{tmp_path}/a.tar/{name}.jpg" for name in ("cat", "bad")]
+    assert [one.path for one in mixed] == [str(CAT), *names, "nope.jpg"]
+    assert [one.error for one in mixed] == ["", "", "not an image", "no such file"]
+    assert mixed[0].score == mixed[1].score and mixed[1].notes == (f"the same as {CAT}",)
+    assert len(views(mixed._repr_html_())) == 4
+    with pytest.raises(InputError, match="cannot stand in one list"):
+        detector.predict([PHOTOS, CAT.read_bytes()])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"no photos found in .*empty"):
+        detector.predict(tmp_path / "empty")
+
+
+def test_a_store_is_predicted_without_its_photos(detector, tmp_path):
+    embed(detector.encoder, [CAT, WALL], tmp_path / "s")
+    found = detector.predict(tmp_path / "s")
+    assert {one.path: one.verdict for one in found} == {str(CAT): "in", str(WALL): "out"}
+
+
+def test_photos_of_a_folder_refine_an_imagined_threshold_as_those_of_a_run_do(tmp_path, no_reference):
+    made = outword.fit(["tabby cat", "espresso"])
+    assert made.basis == "imagined"
+    outword.scoring.run(made, PHOTOS, tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = made.predict(PHOTOS)
+    assert [one.path for one in found] == [row["path"] for row in rows]
+    assert {f"{one.threshold:.6g}" for one in found} == {row["threshold"] for row in rows}
+
+
+NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+@given(NUMBERS, st.one_of(NUMBERS, st.integers(-3, 3)))
+def test_the_verdict_follows_from_the_numbers_that_are_written(threshold, near):
+    for score in (near, threshold + near * 1e-9, threshold * (1 + near * 1e-7), np.nextafter(threshold, -np.inf)):
+        record = Prediction("a.jpg", verdict=side(float(score), threshold), score=float(score), threshold=threshold)
+        line = next(csv.reader([csv_line(csv_cells(record)).decode()]))
+        written, cut = (float(line[HEADER.index(name)]) for name in ("score", "threshold"))
+        assert record.verdict == ("in" if written >= cut else "out")
+        assert written == pytest.approx(score, rel=2e-5, abs=1e-300)
+
+
+def test_how_well_it_fits_has_its_other_half(detector, found):
+    cat, wall, missing = found
+    cut = detector.thresholds.p_values([detector.threshold])[0]
+    assert cat.needed == wall.needed == cut and missing.needed is None and missing.fits == ""
+    assert wall.fits.endswith(f"; {better_than(cut)} are needed") and wall.p > cut > cat.p
+    assert f"; {better_than(cut)} are needed" in repr(found) and "needed" not in cells(cat)
+    calibrated = judged_anew(detector.with_threshold(by_hand(wall.score)), found)
+    assert calibrated[1].verdict == "in" and calibrated[1].needed == wall.p
+    assert (wall.label, calibrated[1].label) == ("", wall.nearest)

@@ -147,7 +147,10 @@ def test_without_a_tpr_both_errors_are_balanced():
     assert (inside < found.value).mean() == pytest.approx((outside >= found.value).mean(), abs=0.1)
     assert found.tpr == (inside >= found.value).mean() and (found.n_photos, found.n_others) == (10, 20)
     assert (found.low, found.high) == share_bounds(10, int((inside >= found.value).sum()))
-    assert found.told == "balances 10 photos of the classes and 20 of other things" and found.basis == "calibrated"
+    assert (
+        found.told == "both errors equal on 10 photos of the classes and 20 of other things"
+        and found.basis == "calibrated"
+    )
     assert read_threshold(asdict(found)) == found
     with pytest.raises(InputError, match="outside must be a non-empty"):
         fit_threshold(inside, None)

@@ -121,9 +121,9 @@ app = create_app(detector, Limits())
 record = found[0]
 print(json.dumps({
     "right": record.margin == record.score - record.threshold,
-    "csv": next(csv.DictReader(open("rows.csv")))["margin"] == repr(record.margin),
+    "csv": next(csv.DictReader(open("rows.csv")))["margin"] == f"{record.margin:.6g}",
     "jsonl": json.loads(open("rows.jsonl").readline())["margin"] == record.margin,
-    "python": next(csv.DictReader(open("found.csv")))["margin"] == repr(record.margin),
+    "python": next(csv.DictReader(open("found.csv")))["margin"] == f"{record.margin:.6g}",
     "pandas": found.to_pandas().margin.tolist() == [record.margin],
     "notebook": '<th scope="col">margin</th>' in found._repr_html_(),
     "page": ["margin" in open(page).read() for page in ("page.html", "parts.html")] == [True, True],

@@ -85,7 +85,7 @@ def test_csv_is_the_same_bytes(place, name, monkeypatch):
         assert one.keys() == other.keys()
         for column, was in other.items():
             if column in ("score", "threshold", "p") and was:
-                assert float(one[column]) == pytest.approx(float(was), rel=1e-5)
+                assert float(one[column]) == pytest.approx(float(was), rel=2e-5)  # of six digits the last
             else:
                 assert one[column] == was
 

@@ -18,6 +18,7 @@ from outword import scoring
 from outword.detector.batches import Batch, Smallest, is_wanted, look, read_batch
 from outword.detector.cuts import named_like_labels, with_cut
 from outword.detector.detector import Detector
+from outword.detector.sampling import choose, look_at
 from outword.detectors import MCM
 from outword.encoders import Encoder
 from outword.errors import InputError
@@ -27,7 +28,6 @@ from outword.maths.thresholds import by_hand, fit_reference
 from outword.scoring import sampling
 from outword.scoring.parts import MANIFEST
 from outword.scoring.rows import read_rows
-from outword.scoring.sampling import choose, look_at
 from outword.scoring.stream import open_source
 from outword.vectors.embed import embed
 from outword.vectors.vocabulary import Vocabulary
@@ -103,7 +103,7 @@ def test_a_batch_cuts_itself_and_says_so(tmp_path):
     rows = list(read_rows(tmp_path / "a.csv", "csv"))
     assert said[0].startswith(
         "no reference for colours and these classes: the cut lets in 5% of 120 of these photos that look like none of "
-        "your classes; how many unrelated photos get in is not known, and there is no p; in from a score of "
+        "your classes; how many unrelated photos get in is not known, and there is no p; a photo is in if its score is "
     )
     assert len(said) == 1 and {row["basis"] for row in rows} == {"batch"}
     assert "lets in 5% of 120 photos of this batch" in (tmp_path / "a.html").read_text()
@@ -121,7 +121,8 @@ def test_few_photos_are_judged_by_the_natural_cut(tmp_path):
     said = written(detector, photos, tmp_path / "a.csv")
     assert said == [
         "no reference for colours and these classes, and 99 photos are too few to find a cut from (100); uncalibrated: "
-        f"in from a score of {detector.threshold:.4g} on: the score's natural cut, not fitted to any photos"
+        f"a photo is in if its score is {detector.threshold:.4g} or more "
+        "(the score's natural cut, not fitted to any photos)"
     ]
     rows = list(read_rows(tmp_path / "a.csv", "csv"))
     assert {(row["basis"], row["threshold"], row["p"]) for row in rows} == {("formula", detector.threshold, None)}

@@ -61,6 +61,7 @@ def result(name, score=6.5, **more):
         "basis": "reference",
         "threshold": 1.58,
         "p": 0.008,
+        "needed": 0.021,
         "fits": "fits better than 99.2 % of unrelated photos",
         "kind": "tabby",
         "looks_like": ["tabby", "cat"],

@@ -3,6 +3,8 @@
 All of it is UTF-8. A byte of a file name that is no text is written as `\\xe9`, and the backslash of a name that looks
 like that itself as `\\x5c`, so that the name comes back as it was.
 
+Numbers have six significant digits.
+
 What a spreadsheet would take for a formula has a `'` before it: a cell, or what stands in a cell behind a semicolon, a
 tab or a line break, which are separators to some, that begins with `=`, `+`, `-`, `@` (of any width), a tab or a line
 break. What has such a `'` already gets one more. Raw CSV is without them.
@@ -14,8 +16,11 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Context, Decimal
 from functools import lru_cache
 
+DIGITS = 6  # of a number in CSV
+CLOSE = 10.0 ** (1 - DIGITS)  # two numbers with the same digits lie at most as far apart, in parts of themselves
 _ODD_BYTE = re.compile(r"[\udc80-\udcff]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
 _WRITTEN_BYTE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 _START, _FORMULA = r"(?<![^;\t\r\n])", r"(?=[' ]*[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20])"
@@ -47,7 +52,21 @@ def csv_line(cells: Iterable[str | float | None], *, raw: bool = False) -> bytes
 def _csv_cell(cell: str | float | None, raw: bool) -> str:
     if cell is None:
         return ""
-    return _known_text(cell, raw=raw) if isinstance(cell, str) else repr(cell)
+    return _known_text(cell, raw=raw) if isinstance(cell, str) else f"{cell:.{DIGITS}g}"
+
+
+def rounded_below(number: float, limit: float) -> float:
+    """A number as CSV has it, but less than the limit as CSV has that: where both have the same digits, one less.
+
+    >>> rounded_below(0.25, 0.5), rounded_below(1.2345699, 1.23457), rounded_below(-1.00000001, -1.0)
+    (0.25, 1.23456, -1.00001)
+    """
+    if limit - number > CLOSE * abs(limit):  # as nearly always
+        return number
+    shown, most = f"{number:.{DIGITS}g}", f"{limit:.{DIGITS}g}"
+    if float(shown) < float(most):
+        return number
+    return float(Decimal(most).next_minus(Context(prec=DIGITS)))
 
 
 def csv_cell(text: str) -> str:

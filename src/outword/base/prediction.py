@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal
 
+from outword.base.cells import rounded_below
 from outword.base.terms import IN, OUT, UNCALIBRATED, Basis, VerdictName
 
 Shares = tuple[tuple[str, float], ...]  # names and their shares, the largest first
@@ -107,7 +108,7 @@ def _column(form: Form, about: str, *, in_table: bool = True) -> dict[str, Any]:
 class Prediction:
     """What is said of one photo. With an `error` the rest but the path is empty.
 
-    Its fields are the columns of the table, in order, but for `labels`, which is in no table.
+    Its fields are the columns of the table, in order, but for `needed` and `labels`, which are in no table.
 
     Attributes:
         path: of the photo, or its place in the list, such as `photos[3]`.
@@ -118,6 +119,7 @@ class Prediction:
         score: higher means more in-distribution.
         threshold: the score from which on a photo is in; None where there is none.
         p: the share of unrelated photos that score as high (`outword.maths.reference.p_values`); None if not known.
+        needed: the p of a photo whose score is the threshold, hence the largest that is in; None if not known.
         basis: what the threshold rests on: "calibrated", "reference", "imagined", "batch" or "formula".
         looks_like: plain names of what the photo looks like, best first; they decide nothing.
         labels: the nearest labels, with their shares.
@@ -146,6 +148,9 @@ class Prediction:
     p: float | None = field(
         default=None, metadata=_column(NUMBER, "The share of unrelated photos that score as high, if it is known.")
     )
+    needed: float | None = field(
+        default=None, metadata=_column(NUMBER, "The largest p that is in, if it is known.", in_table=False)
+    )
     basis: Basis | Literal[""] = field(
         default="",
         metadata=_column(TEXT, 'Of the threshold: "calibrated", "reference", "imagined", "batch" or "formula".'),
@@ -168,15 +173,15 @@ class Prediction:
 
     @property
     def fits(self) -> str:
-        """What p says, in plain words; "" where there is none."""
-        return in_words(self.p, self.basis)
+        """What p says, and what is needed to be in, in plain words; "" where there is no p."""
+        return in_words(self.p, self.basis, self.needed, self.verdict)
 
     @property
     def why(self) -> str:
         """What speaks for the verdict, in plain words: what the photo is taken for, and how well it fits; or the error.
 
-        >>> Prediction("a.jpg", verdict="in", nearest="dog", kind="beagle", p=0.004).why
-        'as dog (beagle), fits better than 99.6 % of unrelated photos'
+        >>> Prediction("a.jpg", verdict="in", nearest="dog", kind="beagle", p=0.004, needed=0.021).why
+        'as dog (beagle), fits better than 99.6 % of unrelated photos; 97.9 % are needed'
         """
         if self.error:
             return self.error
@@ -209,6 +214,20 @@ def cells(record: Prediction) -> dict[str, Cell]:
     return {column.name: column.flat(record) for column in COLUMNS}
 
 
+def csv_cells(record: Prediction) -> list[Cell]:
+    """The columns of a table for CSV, whose numbers have `outword.base.cells.DIGITS`.
+
+    A score that is out and would be rounded to the threshold is the number before it: in is what is at or above it.
+
+    >>> csv_cells(Prediction("a.jpg", verdict="out", score=0.12345649, threshold=0.1234565))[5:7]
+    [0.123455, 0.1234565]
+    """
+    row = cells(record)
+    if record.verdict == OUT and record.score is not None and record.threshold is not None:
+        row["score"] = rounded_below(record.score, record.threshold)
+    return list(row.values())
+
+
 def label_of(verdict: str, nearest: str) -> str:
     """The label that a photo is taken for, of the nearest one: none where the photo is out.
 
@@ -227,19 +246,32 @@ def with_kind(label: str, kind: str) -> str:
     return f"{label} ({kind})" if kind else label
 
 
-def in_words(p: float | None, basis: Basis | Literal[""] = "") -> str:
-    """What a p-value says, rounded down; "" for None. Where the basis is imagined photos, p counts such photos.
+def better_than(p: float) -> str:
+    """The share of unrelated photos that a p-value leaves behind, rounded down.
 
-    >>> in_words(0.008)
-    'fits better than 99.2 % of unrelated photos'
+    >>> [better_than(p) for p in (1.0, 0.5, 0.04, 0.008, 1 / 2001, 1e-6)]
+    ['0 %', '50 %', '96 %', '99.2 %', '99.95 %', '99.99 %']
+    """
+    share = math.floor(10_000 * (1 - p) + 1e-6) / 100
+    return f"{share:.{1 if p >= 0.001 else 2}f}".rstrip("0").removesuffix(".") + " %"
+
+
+def in_words(p: float | None, basis: Basis | Literal[""] = "", needed: float | None = None, verdict: str = "") -> str:
+    """What a p-value says, and the one that is `needed` to be in; "" for None. Imagined photos are called so.
+
+    >>> in_words(0.07, needed=0.021)
+    'fits better than 93 % of unrelated photos; 97.9 % are needed'
+    >>> in_words(0.0209, needed=0.0209, verdict="out")
+    'fits better than 97.9 % of unrelated photos; a little more is needed'
     >>> in_words(0.5, "imagined")
     'fits better than 50 % of imagined unrelated photos'
-    >>> [in_words(p).split()[3] for p in (1.0, 0.5, 0.04, 1 / 2001, 1e-6)]
-    ['0', '50', '96', '99.95', '99.99']
     """
     if p is None:
         return ""
-    share = math.floor(10_000 * (1 - p) + 1e-6) / 100
-    better = f"{share:.{1 if p >= 0.001 else 2}f}".removesuffix(".0")
     others = "imagined unrelated photos" if basis == "imagined" else "unrelated photos"
-    return f"fits better than {better} % of {others}"
+    fits = f"fits better than {better_than(p)} of {others}"
+    if needed is None:
+        return fits
+    if verdict == OUT and better_than(p) == better_than(needed):
+        return f"{fits}; a little more is needed"
+    return f"{fits}; {better_than(needed)} are needed"

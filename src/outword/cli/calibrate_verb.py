@@ -150,7 +150,8 @@ def _scores(detector: Detector, source: Source, task: str) -> Scores:
 def _tell_cut(path: str, cut: float, before: float | None, inside: Sequence[float]) -> None:
     """Say what was written, and what has changed."""
     was, n_in = "" if before is None else f" (it was {before:.4g})", sum(score >= cut for score in inside)
-    say(f"{path}: in from a score of {cut:.4g} on{was}: {n_in:,} of your {counted(len(inside), 'photo')} {be(n_in)} in")
+    passed = f"{n_in:,} of your {counted(len(inside), 'photo')} {be(n_in)} in"
+    say(f"{path}: a photo is in if its score is {cut:.4g} or more{was}: {passed}")
 
 
 def _tell_others(cut: float, inside: Sequence[float], outside: Sequence[float]) -> None:

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import click
 
-from outword.cli.progress import Progress, print_table, say
-
-FITS, OF = "fits better than ", " of unrelated photos"  # how a p-value is told
-COLOURS = {"in": "green", "out": "red"}
+from outword.cli.progress import Progress, say
 
 
 @click.command("demo")
@@ -24,6 +21,7 @@ def command(html: str) -> None:
       outword demo
     """
     from outword.base.files import check_outputs
+    from outword.cli.photo_table import PhotoTable
     from outword.detector.fitting import fit
     from outword.scoring.page import Sample, Summary, card_of, write_page
     from outword.scoring.stream import open_source, score_source
@@ -34,18 +32,14 @@ def command(html: str) -> None:
     with Progress("words") as progress:
         detector = fit(read_labels(folder / "labels.txt"), report=progress)
     rows = list(score_source(detector, open_source(detector, [folder / "photos"])))
-    rows.sort(key=lambda pair: -(pair[0].score or 0))
-    cells, sample = [], Sample()
+    table, sample = PhotoTable(detector), Sample()
     for row, pixels in rows:
         named = replace(row, path=Path(row.path).name)
-        card = card_of(detector, named, pixels)
-        sample.add(card)
-        fits = row.fits.removeprefix(FITS).removesuffix(OF)
-        cells.append((named.path, row.verdict, card.row["label"], card.row["looks_like"], fits))
-    titles = ("photo", "verdict", "nearest label", "looks like", FITS.strip())
-    print_table(titles, cells, colour=lambda title, cell: COLOURS.get(cell) if title == "verdict" else None)
+        table(named)
+        sample.add(card_of(detector, named, pixels))
+    table.close()
     write_page(Path(html), sample, title="outword demo", summary=Summary.of(detector))
     say(f"labels: {', '.join(detector.labels)}")
-    say(f"the cut {detector.how_cut}; unrelated photos show none of the labels")
+    say(f"threshold: {detector.how_cut}; unrelated photos show none of the labels")
     say(f"page: {Path(html).resolve()}")
     say('next, with yours: outword score --labels "cat, dog" PHOTOS --html page.html')

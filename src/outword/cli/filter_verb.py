@@ -26,7 +26,7 @@ from outword.cli.options import (
     without_encoder,
     words_option,
 )
-from outword.cli.progress import Progress, say, show
+from outword.cli.progress import Progress, print_table, say, show
 from outword.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def command(
     engine: Mapping[str, Any],
     **given: Any,
 ) -> None:
-    """Keep the photos of SOURCES that are in-distribution, and print label, kept, left_out.
+    """Keep the photos of SOURCES that are in-distribution, and print how many are kept of each label.
 
     SOURCES are all that "outword score" takes. The folder gets images/LABEL/ with the photos, kept.txt with their
     paths, counts.csv, borderline.html with the photos nearest to the threshold, and scores/ with the rows of all; with
@@ -83,7 +83,7 @@ def command(
       outword filter "shards/{000..099}.tar" --detector pets.outword -o kept/ --engine ray
     """
     from outword.detector.loading import load
-    from outword.scoring.filtering import filter
+    from outword.scoring.filtering import LINES, filter
     from outword.words.labels import read_labels
 
     check_either("filter", detector, labels, " photos/ -o kept/", detector_as="--detector")
@@ -102,7 +102,10 @@ def command(
     with redirect_stdout(sys.stderr), Progress("images") as progress:  # Ray prints there when a process dies
         given |= engine
         tally = filter(judge, sources, output, raw_csv=raw_csv, options=here, report=progress, say=say, **given)
-    show(tally.csv(raw=raw_csv), nl=False)
+    if sys.stdout is not None and sys.stdout.isatty():
+        print_table(LINES, tally.lines(), right=LINES[-1:])
+    else:
+        show(tally.csv(raw=raw_csv), nl=False)
     counts = f"kept {tally.kept.total():,} of {counted(tally.rows, 'image')}, {counted(tally.errors, 'error')}"
     counts += f", in {Path(output)}"
     if given["drop_duplicates"]:

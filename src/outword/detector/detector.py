@@ -155,6 +155,12 @@ class Detector:
         return self.cut.value if self.cut else self.in_force.default_threshold_
 
     @property
+    def needed(self) -> float | None:
+        """The p of a photo whose score is the threshold: what it takes to be in; None where p is not known."""
+        found = None if self.threshold is None else self.thresholds.p_values([self.threshold])
+        return None if found is None else float(found[0])
+
+    @property
     def how_cut(self) -> str:
         """How the threshold was found, in words."""
         return self.thresholds.describe(self.threshold)
@@ -201,9 +207,11 @@ class Detector:
     def predict(self, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
         """A record for each photo, or for a single one: verdict, label, kind, p, score, what it looks like, and why.
 
-        A photo that cannot be read is a record with an error. `predict(photos).to_pandas()` is a table of them,
-        `to_csv(path)` a file, and a notebook shows them with thumbnails. An imagined threshold is refined by these
-        photos, and by no others (docs/imagined.md); `fixed()` keeps it as it is.
+        Photos are paths, bytes, PIL images or arrays; or all that `outword score` takes: folders, globs, tars, tables,
+        lists, URLs and stores, whose records are in memory together (`outword.scoring.run` streams any number). A photo
+        that cannot be read is a record with an error. `predict(photos).to_pandas()` is a table of them, `to_csv(path)`
+        a file, and a notebook shows them with thumbnails. An imagined threshold is refined by these photos, and by no
+        others (docs/imagined.md); `fixed()` keeps it as it is.
         """
         return predict(self, photos)
 

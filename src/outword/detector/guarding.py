@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -10,6 +11,7 @@ from outword.base.prediction import Prediction
 from outword.base.terms import IN, UNCALIBRATED
 from outword.base.wording import a_few
 from outword.detector.detector import Detector
+from outword.detector.sources import is_path, is_place
 from outword.encoders.base import as_list, is_one
 from outword.errors import InputError
 from outword.photos.decode import ImageLike
@@ -38,7 +40,8 @@ class Guard:
         guard.check("a.jpg").reason       # why it was None
 
     The classifier gets photos as they were given here, paths, bytes, PIL images or arrays, and what it raises goes
-    through. A photo that cannot be read is None, too.
+    through. A photo that cannot be read is None, too; a path with no file behind it is an error, and no answer. `check`
+    raises for neither, and says why.
 
     Args:
         classifier: any callable, from a photo to an answer.
@@ -59,9 +62,16 @@ class Guard:
         self.batch = batch
 
     def __call__(self, photos: ImageLike | Iterable[ImageLike]) -> Any:
-        """The answer to a photo, or a list of answers to any number; None where a photo is none of the classes."""
-        found = self.check(photos)
-        return found.answer if isinstance(found, Guarded) else [one.answer for one in found]
+        """The answer to a photo, or a list of answers to any number; None where a photo is none of the classes.
+
+        A path with no file behind it is an `InputError`, before the classifier is asked about any photo.
+        """
+        given = [photos] if is_one(photos) else as_list(photos)
+        if missing := [str(photo) for photo in given if _is_missing(photo)]:
+            hint = "check the path; guard.check(photos) raises nothing, and says why each answer is None"
+            raise InputError(f"there is no file at {a_few(missing)}", hint=hint)
+        answers = [one.answer for one in self._checked(given)]
+        return answers[0] if is_one(photos) else answers
 
     @overload
     def check(self, photos: ImageLike) -> Guarded: ...  # type: ignore[overload-overlap]
@@ -74,6 +84,10 @@ class Guard:
         return self._checked(as_list(photos))
 
     def _checked(self, photos: Sequence[ImageLike]) -> list[Guarded]:
+        if places := [str(photo) for photo in photos if is_place(photo)]:
+            raise InputError(
+                f"a guard takes photos, one by one, got {a_few(places)}", hint="list the files of the folder or archive"
+            )
         predictions = self.detector.predict(photos)
         if any(one.verdict == UNCALIBRATED for one in predictions):
             raise InputError(
@@ -100,6 +114,11 @@ class Guard:
         if prediction.error or prediction.verdict == IN:
             return prediction.error
         return f"none of {a_few(self.detector.labels)}: {prediction.why}"
+
+
+def _is_missing(photo: Any) -> bool:
+    """Whether it is a path of this machine with nothing behind it."""
+    return is_path(photo) and not is_place(photo) and not os.path.lexists(photo)
 
 
 def _listed(found: Any) -> list[Any]:

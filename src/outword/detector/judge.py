@@ -91,7 +91,7 @@ class Verdicts(Iterable[Prediction]):
 
     def __iter__(self) -> Iterator[Prediction]:
         detector, (scores, evidence) = self.detector, self._found
-        labels, threshold = detector.labels, detector.threshold
+        labels, threshold, needed = detector.labels, detector.threshold, detector.needed
         words = [detector.wild] * len(scores) if self.own_words is None else self.own_words
         names = detector.vocabulary.names if detector.vocabulary else ()
         kinds = detector.label_rows.kinds_of(evidence)
@@ -115,6 +115,7 @@ class Verdicts(Iterable[Prediction]):
                 score=score,
                 threshold=threshold,
                 p=p,
+                needed=needed,
                 basis=detector.basis,
                 looks_like=tuple(names[i] for i in seen),
                 labels=near_labels,
@@ -216,7 +217,7 @@ def judge_chunks(detector: Detector, chunks: Iterable[Chunk]) -> Iterator[Said]:
 
 def judged_anew(detector: Detector, records: Sequence[Prediction]) -> list[Prediction]:
     """The records of photos as a detector with another threshold has them: scores are the same."""
-    threshold, known = detector.threshold, detector.thresholds
+    threshold, needed, known = detector.threshold, detector.needed, detector.thresholds
     found = []
     for record in records:
         if record.score is None:
@@ -227,7 +228,7 @@ def judged_anew(detector: Detector, records: Sequence[Prediction]) -> list[Predi
         verdict = side(record.score, threshold)
         label = label_of(verdict, record.nearest)
         cut = replace(record, verdict=verdict, label=label, threshold=threshold, basis=detector.basis)
-        found.append(replace(cut, p=p))
+        found.append(replace(cut, p=p, needed=needed))
     return found
 
 

@@ -15,19 +15,19 @@ import numpy as np
 from outword.base.cells import csv_line, line_of
 from outword.base.files import PathLike, check_outputs, whole_file
 from outword.base.html import render, visible
-from outword.base.prediction import HEADER, Prediction, cells
+from outword.base.prediction import HEADER, Prediction, cells, csv_cells
 from outword.base.terms import VerdictName
-from outword.base.wording import counted
+from outword.base.wording import a_few, counted
 from outword.detector import batches
 from outword.detector.cuts import FEWEST
 from outword.detector.judge import judge_chunks, with_twins
 from outword.detector.thumbnails import SIDE, Kept, sketches, thumbnails
 from outword.encoders.base import Vectors, as_list, is_one
 from outword.encoders.reading import Chunk, name_of, read_photos
-from outword.errors import MissingExtraError
+from outword.errors import InputError, MissingExtraError
 from outword.photos.decode import ImageLike
 from outword.photos.twins import Twins
-from outword.vectors.reader import encoded
+from outword.vectors.reader import encoded, read
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -105,12 +105,16 @@ class Predictions(Sequence[Prediction]):
         check_outputs(target)
         with whole_file(target) as temporary, temporary.open("wb") as file:
             file.write(line_of(HEADER))
-            file.writelines(csv_line(cells(one).values()) for one in self)
+            file.writelines(csv_line(csv_cells(one)) for one in self)
 
 
 def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Predictions:
     """Judge photos, or a single one; see `Detector.predict`."""
+    from outword.detector.sources import is_place
+
     given = [photos] if is_one(photos) else as_list(photos)
+    if any(map(is_place, given)):
+        return _of_places(detector, given)
     chunks: Iterable[Chunk] = read_photos(given, detector.encoder.loader, detector.encoder.chunk)
     if _is_refined_by_all(detector, given):
         settled, chunks = _refined(detector, chunks)
@@ -119,6 +123,30 @@ def predict(detector: Detector, photos: ImageLike | Iterable[ImageLike]) -> Pred
     records = list(_records(settled, chunks))
     readable = (None if record.error else photo for record, photo in zip(records, given, strict=True))
     return Predictions(records, sketches(readable))
+
+
+def _of_places(detector: Detector, given: list[Any]) -> Predictions:
+    """Judge all photos of folders, archives and so on, as `outword score` does."""
+    from outword.detector.sampling import look_at
+    from outword.detector.sources import is_path, open_source
+
+    if not all(map(is_path, given)):
+        raise InputError(
+            "photos in memory and folders, archives or patterns cannot stand in one list",
+            hint="predict the two one after the other",
+        )
+    source, settled = open_source(detector, given), detector
+    if batches.is_wanted(detector):
+        found = look_at(detector, source)
+        settled = found.applied(detector)
+        if found.warning:
+            warnings.warn(found.warning, stacklevel=4)
+    loader, size = (settled.encoder.loader, settled.encoder.chunk) if source.has_photos else (None, 0)
+    records = list(_records(settled, read(source.jobs(), loader, size)))
+    if not records:
+        told = source.passed_over.told()
+        raise InputError(f"no photos found in {a_few(list(map(str, given)))}", hint=told or "check the path")
+    return Predictions(records, [None if one.error else one.path for one in records])
 
 
 def _is_refined_by_all(detector: Detector, photos: list[ImageLike]) -> bool:

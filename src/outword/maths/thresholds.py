@@ -58,7 +58,7 @@ class Threshold:
         if self.method == "marks":
             return f"from marks: {self.n_photos} of the classes, {self.n_others} of other things"
         if self.method == "balanced":
-            return f"balances {self.n_photos:,} photos of the classes and {self.n_others:,} of other things"
+            return f"both errors equal on {self.n_photos:,} photos of the classes and {self.n_others:,} of other things"
         if self.method in get_args(ReferenceMethod):
             whose = "unrelated photos" if self.method == "reference" else "photos of this batch that look unrelated"
             if self.target_fpr is None:
@@ -192,7 +192,7 @@ def fit_balanced(inside: ArrayLike, outside: ArrayLike) -> Threshold:
     so they promise a little too much.
 
     >>> fit_balanced([3.0, 4.0, 5.0], [0.0, 1.0]).told
-    'balances 3 photos of the classes and 2 of other things'
+    'both errors equal on 3 photos of the classes and 2 of other things'
     """
     good, bad = checked(inside, "inside"), checked(outside, "outside")
     value = balanced_cut(bad, good)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops
 
+SMALL = 6.0  # times that a photo is enlarged for the encoder; verdicts on those that are less small are the same
 BLACK = 24  # of 255: nearly all pixels of a photo that is nearly black are darker
 FLAT = 8  # of 255: nearly all pixels of a photo of nearly one colour are within this of each other
 BLURRED = 0.1  # of the range of greys: the steepest steps from pixel to pixel of a blurred photo are lower
@@ -50,11 +51,11 @@ def look_at(image: Image.Image, pixels: NDArray[np.uint8]) -> Look:
     """What there is to note of a photo, given as it was decoded, and as (height, width, 3) for an encoder."""
     seen, (height, width) = Image.fromarray(pixels), pixels.shape[:2]
     grey = seen.convert("L")
-    notes = [f"smaller than {width} x {height} pixels"] if image.width < width or image.height < height else []
+    enlarged = max(1.0, height / image.height, width / image.width)
+    notes = [f"only {image.width} x {image.height} pixels"] if enlarged > SMALL else []
     low, high = _ends(grey)
     if empty := _empty(low, high):
         return Look((*notes, empty))
-    enlarged = max(1.0, height / image.height, width / image.width)
     if _steepest(grey) * enlarged < BLURRED * (high - low):
         notes.append("blurred")
     return Look(tuple(notes), _fingerprint(seen, grey))

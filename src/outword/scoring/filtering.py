@@ -5,7 +5,7 @@ kept/
   scores/              the rows of all photos (see `outword.scoring.parts`)
   images/LABEL/        the photos that are kept, or links to them
   kept.txt             their paths, one a line
-  counts.csv           by nearest label, how many are kept and how many are left out
+  counts.csv           how many are kept of each label, how many are left out, and how many could not be read
   borderline.html      those nearest to the threshold
   duplicates.csv       those that were dropped as they are the same as others, if that was asked for
 
@@ -63,6 +63,7 @@ LIST, COUNTS, PAGE, DUPLICATES = "kept.txt", "counts.csv", "borderline.html", "d
 WAYS = ("copy", "link", "list")
 IT = "the detector"  # what it is called where it has no path
 SAID = 10  # photos that cannot be copied or listed are named up to here, and counted from there on
+LINES = ("photos", "label", "number")  # titles of the counts
 NAMES = {DETECTOR, SCORES, IMAGES, LIST, COUNTS, PAGE, DUPLICATES}
 DUPLICATE = "duplicate"  # in place of the verdict of a row that is in, and dropped
 SIDE = 128  # pixels that photos may be decoded at to be compared
@@ -461,13 +462,21 @@ class Tally:
         """All rows, errors too."""
         return self.kept.total() + self.left_out.total() + self.errors
 
+    def lines(self) -> list[tuple[str, str, int]]:
+        """What became of the photos, of which label, and how many: the numbers add up to all photos."""
+        found = [("kept", label, self.kept[label]) for label in self.labels]
+        found.append(("left out", "", self.left_out.total() - self.duplicates))
+        if self.duplicates:
+            found.append(("duplicate", "", self.duplicates))
+        return [*found, ("error", "", self.errors)]
+
     def csv(self, *, raw: bool = False) -> str:
-        """A line for each label, in order; unless raw, none is a formula (see `outword.scoring.rows`)."""
+        """The same as CSV; unless raw, no cell is a formula (see `outword.scoring.rows`)."""
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(["label", "kept", "left_out"])
-        for label in self.labels:
-            lines.writerow([csv_text(label, raw=raw), self.kept[label], self.left_out[label]])
+        lines.writerow(LINES)
+        for what, label, number in self.lines():
+            lines.writerow([what, csv_text(label, raw=raw), number])
         return text.getvalue()
 
 

@@ -37,7 +37,7 @@ _Heap = list[tuple[float, int, "Card"]]
 
 @dataclass(frozen=True)
 class Card:
-    """What the page shows of an image: its row, a thumbnail, JPEG bytes or b"", and a remark on its label.
+    """What the page shows of an image: its row, a thumbnail, JPEG bytes or b"", a remark on its label, the p needed.
 
     `row["words"]` are pairs of a word and its share, or a text where the row was read from a file.
     """
@@ -45,6 +45,7 @@ class Card:
     row: Row
     thumbnail: bytes = b""
     remark: str = ""
+    needed: float | None = None
 
     @property
     def seen(self) -> tuple[str, str]:
@@ -60,20 +61,20 @@ class Card:
 
     @property
     def fits(self) -> str:
-        """What p says, in plain words."""
-        return in_words(self.row["p"], self.row["basis"])
+        """What p says, and what is needed, in plain words."""
+        return in_words(self.row["p"], self.row["basis"], self.needed, self.row["verdict"])
 
 
 def card_of(detector: Detector, record: Prediction, pixels: Pixels | None = None) -> Card:
     """What the page shows of a record."""
     row = {**cells(record), "words": record.words}
     view = b"" if pixels is None else thumbnail(Image.fromarray(pixels))
-    return replace(card_of_row(detector, row), thumbnail=view)
+    return replace(card_of_row(detector, row), thumbnail=view, needed=record.needed)
 
 
 def card_of_row(detector: Detector, row: Row) -> Card:
     """What the page shows of a row; the remark says how well the encoder knows the label, where that is shown."""
-    card = Card(row)
+    card = Card(row, needed=detector.needed)
     if card.seen[1] != card.nearest:
         return card
     return replace(card, remark=detector.coverage.get(row["nearest"], ""))

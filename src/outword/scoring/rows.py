@@ -1,5 +1,8 @@
 """Rows of output, one an image, as CSV, JSON lines or Parquet; read back, they are the cells that were written.
 
+Numbers have six digits in CSV, which people read, and all of them in the others. The score that is written is at or
+above the threshold that is written where the verdict is `in`, and below it where the verdict is `out`.
+
 Texts in cells are as `outword.base.cells` writes them. Raw CSV has no `'` before what looks like a formula.
 """
 
@@ -12,13 +15,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args
 
 from outword.base.cells import csv_line, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
-from outword.base.prediction import COLUMNS, FIELDS, HEADER, NUMBER, Prediction, cells
+from outword.base.prediction import COLUMNS, FIELDS, HEADER, NUMBER, Prediction, cells, csv_cells
+from outword.base.terms import VerdictName
 
 ROWS_A_GROUP = 10_000
+ERROR = "error"  # in place of the verdict of a photo that could not be read
+ONLY = (*get_args(VerdictName), ERROR)
 LONGEST = 1 << 30  # characters of a cell that is read back
 Row = dict[str, Any]  # a text, or a number or None, by column
 Put = Callable[[Prediction], object]
@@ -41,16 +47,19 @@ class Totals:
 
 
 class Writer:
-    """Writes records as rows by `put`, and counts them."""
+    """Writes records as rows by `put`, and counts all of them; with `only`, those of one verdict are written."""
 
-    def __init__(self, put: Put) -> None:
+    def __init__(self, put: Put, only: str | None = None) -> None:
         self._put = put
+        self._only = only
         self._counts: Counter[str] = Counter()
 
     def __call__(self, record: Prediction) -> None:
         """Write a row."""
-        self._counts[record.verdict or "error"] += 1
-        self._put(record)
+        what = record.verdict or ERROR
+        self._counts[what] += 1
+        if self._only in (None, what):
+            self._put(record)
 
     def totals(self) -> Totals:
         """Of the rows so far."""
@@ -58,13 +67,13 @@ class Writer:
 
 
 @contextmanager
-def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False) -> Iterator[Writer]:
+def writing(file: IO[bytes], kind: str, *, raw_csv: bool = False, only: str | None = None) -> Iterator[Writer]:
     """What writes records to `file` as csv, raw or not, jsonl or parquet; all of them are there when the block ends.
 
     As "records" they are whole, for `read_records`.
     """
     with _csv(file, raw_csv) if kind == "csv" else _WRITERS[kind](file) as put:
-        yield Writer(put)
+        yield Writer(put, only)
 
 
 def read_rows(path: Path, kind: str, *, raw_csv: bool = False) -> Iterator[Row]:
@@ -83,7 +92,7 @@ def read_records(path: Path) -> Iterator[Prediction]:
 @contextmanager
 def _csv(file: IO[bytes], raw: bool) -> Iterator[Put]:
     file.write(line_of(HEADER))
-    yield lambda record: file.write(csv_line(cells(record).values(), raw=raw))
+    yield lambda record: file.write(csv_line(csv_cells(record), raw=raw))
 
 
 def _read_csv(path: Path, raw: bool) -> Iterator[Row]:

@@ -22,6 +22,7 @@ from outword.base.wording import be, counted
 from outword.detector import batches
 from outword.detector.detector import Detector
 from outword.detector.judge import Said, with_twins
+from outword.detector.sampling import look_at
 from outword.detector.thumbnails import ON_PAGE, thumbnails
 from outword.encoders.packed import decoder_on_nodes
 from outword.errors import ArtifactError, ImageError, InputError
@@ -33,13 +34,13 @@ from outword.photos.sources.patterns import braced, check_there
 from outword.photos.twins import Twins
 from outword.scoring.page import Borderline, Sample, Summary, card_of, card_of_row, write_page
 from outword.scoring.parts import Begun, Parts, left_over
-from outword.scoring.rows import Totals, Writer, writing
-from outword.scoring.sampling import look_at
+from outword.scoring.rows import ONLY, Totals, Writer, writing
 from outword.scoring.stream import open_source, score_jobs, views_of
 from outword.vectors.source import Source
 
 Engine = Callable[[Detector, Source, Begun], Iterator[Said]]
 Opened = Callable[[], AbstractContextManager[Writer]]
+Take = Callable[[Prediction], object]
 ENGINES = ("local", "ray")
 FORMATS = ("csv", "jsonl", "parquet")
 
@@ -47,9 +48,10 @@ FORMATS = ("csv", "jsonl", "parquet")
 def run(
     detector: Detector,
     source: PathLike | Iterable[PathLike],
-    output: PathLike | IO[bytes] | None = None,
+    output: PathLike | IO[bytes] | Take | None = None,
     *,
     format: str | None = None,
+    only: str | None = None,
     engine: str = "local",
     address: str | None = None,
     strict: bool = False,
@@ -63,13 +65,15 @@ def run(
     """Score a source, and write a row for each photo; one that cannot be read is a row with an error.
 
     Where the encoder has no reference, some of the photos are encoded before the first row, since they say more of the
-    threshold (`outword.scoring.sampling`): up to 200 refine an imagined one, unless the detector is `fixed`.
+    threshold (`outword.detector.sampling`): up to 200 refine an imagined one, unless the detector is `fixed`.
 
     Args:
         detector: what scores.
         source: photos, folders, globs, lists, tars, tables, URLs of these, stores: one, or several.
         output: a file, which appears whole or not at all; a folder (it is there, or its name ends in a slash), which is
-            written in parts, and where a run that was killed goes on; an open file; by default rows are only counted.
+            written in parts, and where a run that was killed goes on; an open file; a function, which gets each record;
+            by default rows are only counted.
+        only: write photos with this verdict alone, or with "error" those that could not be read; all are counted.
         format: csv, jsonl or parquet; by default as the name of the file ends, else csv.
         engine: "local", or "ray" for a cluster.
         address: of the cluster, by default $RAY_ADDRESS; without any, one is started, and shut down at the end.
@@ -87,6 +91,10 @@ def run(
     in_parts = path is not None and (path.endswith(("/", "\\")) or Path(path).is_dir())
     check_outputs(None if in_parts else path, html)
     kind = _chosen_format(None if in_parts else path, format)
+    if only is not None and only not in ONLY:
+        raise unknown("verdict", only, ONLY, "outword score --help")
+    if only and in_parts:
+        raise InputError("only some rows cannot be written in parts", hint="write to a file, or filter the parts")
     if raw_csv and kind != "csv":
         raise InputError(f"--raw-csv is about CSV, and the format is {kind}", hint="leave it out")
     if path and (in_parts or path.lower().endswith(".parquet")):
@@ -96,7 +104,7 @@ def run(
     found = open_source(detector, given, column=column)
     engine_there = engine_of(engine, address, options or {}, say)
     scoring = Scoring(detector, found, engine_there, options or {}, strict, report, say)
-    opened = partial(_opened, output, kind, raw_csv)
+    opened = partial(_opened, output, kind, raw_csv, only)
     if engine_there is None and not in_parts:
         return _to_file(scoring.settled(scoring.look()), opened, html)
     check_resumable(detector, hint="write to a file, with --engine local")
@@ -113,11 +121,11 @@ def _cut_told(detector: Detector) -> str:
     if detector.threshold is None:
         return f"no verdicts: {detector.method} has no threshold before it is calibrated"
     note = "uncalibrated: " if detector.basis == "formula" else ""
-    return f"{note}{_in_from(detector)}: {detector.how_cut}"
+    return f"{note}{_in_from(detector)} ({detector.how_cut})"
 
 
 def _in_from(detector: Detector) -> str:
-    return f"in from a score of {detector.threshold:.4g} on"
+    return f"a photo is in if its score is {detector.threshold:.4g} or more"
 
 
 @dataclass(frozen=True)
@@ -291,19 +299,21 @@ def engine_of(engine: str, address: str | None, options: Mapping[str, Any], say:
 
 
 @contextmanager
-def _opened(output: PathLike | IO[bytes] | None, kind: str, raw_csv: bool) -> Iterator[Writer]:
+def _opened(output: PathLike | IO[bytes] | Take | None, kind: str, raw_csv: bool, only: str | None) -> Iterator[Writer]:
     """What writes rows; a file is there when the block ends well, and not at all otherwise."""
     if output is None:
         yield Writer(quiet)
+    elif callable(output):
+        yield Writer(output, only)
     elif isinstance(output, str | os.PathLike):
         with (
             whole_file(Path(output)) as temporary,
             temporary.open("wb") as file,
-            _opened(file, kind, raw_csv) as write,
+            _opened(file, kind, raw_csv, only) as write,
         ):
             yield write
     else:
-        with writing(output, kind, raw_csv=raw_csv) as write:
+        with writing(output, kind, raw_csv=raw_csv, only=only) as write:
             yield write
         output.flush()
 

@@ -5,37 +5,17 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 
-from outword.base.files import PathLike
 from outword.base.prediction import Prediction
 from outword.detector.detector import Detector
-from outword.detector.inputs import check_handed, check_store
 from outword.detector.judge import Said, judge_chunks
+from outword.detector.sources import open_source
 from outword.encoders.base import Pixels
 from outword.encoders.reading import Chunk
-from outword.errors import InputError
 from outword.maths.kernels import to_numpy
 from outword.vectors.reader import read
-from outword.vectors.source import Identity, Job, Only, Source, find_source
-from outword.vectors.store import called, is_store
+from outword.vectors.source import Job, Source
 
-
-def open_source(
-    detector: Detector, given: Iterable[PathLike], *, column: str | None = None, only: Only | None = None
-) -> Source:
-    """What is to be scored: stores have vectors of the detector's encoder, or else of the one that stands for it here.
-
-    See `outword.vectors.source.find_source` for what can be given; `only` says which photos of it count, by name.
-    """
-    if not isinstance(detector, Detector):
-        raise InputError(f"a detector must be one, got {detector!r}", hint='load it: outword.load("pets.outword")')
-    paths, made = list(given), detector.card.encoder
-    if paths:
-        check_handed(detector)
-    for path in filter(is_store, paths):
-        check_store(detector.method, detector.scorer, path)
-    otherwise = (lambda: detector.encoder) if detector.encoder_override else None
-    wanted = Identity(made.fingerprint, called(made.name, made.fingerprint, made.options))
-    return find_source(paths, wanted, column=column, only=only, otherwise=otherwise)
+__all__ = ["open_source", "score_jobs", "score_source", "views_of"]
 
 
 def score_source(detector: Detector, source: Source) -> Iterator[tuple[Prediction, Pixels | None]]:

@@ -109,17 +109,23 @@ def _globbed(path: str) -> Iterator[str | Piece]:
     if not filesystems.is_remote(path):
         yield from map(os.fspath, expand(Path(path)))
         return
-    if not _is_pattern(path) or filesystems.exists(path):
+    if not has_magic(path) or filesystems.exists(path):
         yield path
         return
     parts = path.rstrip("/").split("/")
-    fixed = next(number for number, part in enumerate(parts) if _is_pattern(part))
+    fixed = next(number for number, part in enumerate(parts) if has_magic(part))
     found = _below("/".join(parts[:fixed]), glob_parts(parts[fixed:]))
     yield next(found, path)
     yield from found
 
 
-def _is_pattern(path: str) -> bool:
+def is_pattern(path: str) -> bool:
+    """Whether a path may stand for others by a glob pattern or braces."""
+    return has_magic(path) or len(_groups(path)) > 1
+
+
+def has_magic(path: str) -> bool:
+    """Whether it is a glob pattern."""
     return "*" in path if path.startswith(("http:", "https:")) else glob.has_magic(path)  # "?" comes before a query
 
 
@@ -133,7 +139,7 @@ def _below(base: str, parts: tuple[str, ...]) -> Iterator[str | Piece]:
         if head == "**":
             for folder, _ in tree(base, partial(below, top=base)) if rest else [(base, True)]:
                 yield from _below(folder, rest) if isinstance(folder, str) else [folder]
-        elif _is_pattern(head):
+        elif is_pattern(head):
             photos = not rest and PurePosixPath(head).suffix.lower() in SUFFIXES  # "*.jpg" means no folder
             for name, is_folder in filesystems.scan(base):
                 if fnmatchcase(name, head) and (not photos if is_folder else not rest):

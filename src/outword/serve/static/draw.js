@@ -7,7 +7,7 @@ import {
 } from "./state.js";
 import { renderView } from "./view.js";
 import {
-  besides, KINDS, number, percent, plural, seen, tally, thresholdText, thresholdTexts, unrelated, visible,
+  besides, fitting, KINDS, number, percent, plural, seen, tally, thresholdText, thresholdTexts, unrelated, visible,
 } from "./words.js";
 
 export const NARROW = matchMedia("(max-width: 820px)"); // as in app.css
@@ -441,12 +441,13 @@ function renderCard(photo) {
   if (card.hidden === shown(photo)) card.hidden = !shown(photo);
   const box = part(card, ".open");
   if (changed(box, picture) && picture) box.replaceChildren(picture);
+  const fits = part(card, ".fits");
+  if (changed(fits, fitting(photo))) fits.textContent = fitting(photo);
   const mark = markOf(photo);
   if (!changed(card, result, error, again, mark, state.twins.get(photo))) return;
   part(card, ".why").textContent = error;
   part(card, ".again").hidden = !again;
   part(card, ".label").hidden = part(card, ".besides").hidden = part(card, ".marks").hidden = !result;
-  part(card, ".fits").textContent = result?.fits ?? "";
   renderNotes(part(card, ".notes"), notesOf(photo));
   for (const button of card.querySelectorAll(".marks button")) {
     button.setAttribute("aria-pressed", String(mark === button.value));

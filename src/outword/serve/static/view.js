@@ -2,7 +2,7 @@
 
 import { changed, element, renderNotes } from "./draw.js";
 import { $, basis, kindOf, markOf, notesOf, state, threshold, unsure, visiblePhotos } from "./state.js";
-import { comparison, KINDS, megabytes, named, percent, seen, unrelated, visible } from "./words.js";
+import { comparison, fitting, KINDS, megabytes, named, percent, seen, unrelated, visible } from "./words.js";
 
 const BASES = {
   calibrated: "set here, or fitted to photos of the classes",
@@ -79,7 +79,7 @@ function judged(photo) {
   const { result } = photo;
   const coverage = state.detector.coverage[result.nearest];
   return Object.entries({
-    "how well": result.fits.replace(/^f/, "F"),
+    "how well": fitting(photo).replace(/^f/, "F"),
     "looks like": result.looks_like.join(", "),
     "nearest of yours": named(result) + (coverage && coverage !== "known" ? ` (${coverage} to the encoder)` : ""),
     unsure: unsure(photo) ? state.axis.unsure : "",

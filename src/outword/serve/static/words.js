@@ -65,6 +65,15 @@ export function besides(photo) {
   return names.length ? ["looks like:", names.slice(0, 2).join(", ")] : ["", ""];
 }
 
+/** How well a photo fits, with what is needed to be in at the threshold that is drawn. */
+export function fitting({ result }) {
+  const cut = threshold();
+  if (!result || cut === result.threshold) return result?.fits ?? "";
+  const [fits] = result.fits.split("; ");
+  const share = cut === null || cut === -Infinity ? undefined : state.axis?.share?.(state.axis.place(cut));
+  return fits && share !== undefined ? `${fits}; ${better(share)} are needed` : fits;
+}
+
 /** The photos that p-values count. */
 export const unrelated = () => (basis() === "imagined" ? "imagined unrelated photos" : "unrelated photos");
 
