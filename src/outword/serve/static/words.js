@@ -71,7 +71,7 @@ export function fitting({ result }) {
   if (!result || cut === result.threshold) return result?.fits ?? "";
   const [fits] = result.fits.split("; ");
   const share = cut === null || cut === -Infinity ? undefined : state.axis?.share?.(state.axis.place(cut));
-  return fits && share !== undefined ? `${fits}; ${better(share)} are needed` : fits;
+  return fits && share > 0 ? `${fits}; ${better(share)} are needed` : fits;
 }
 
 /** The photos that p-values count. */
