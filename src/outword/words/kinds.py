@@ -609,3 +609,16 @@ def _kinds_of(
         if len(below[place]) < most and owner[next(iter(choices_of([name])))] == root:  # a pillar is no person
             below[place].append(name)
     return [tuple(names if label.kinds else names[:most]) for label, names in zip(labels, below, strict=True)]
+
+
+def has_unused_kinds(meaning: Meaning) -> bool:
+    """Whether WordNet has kinds of a label, and none of them counts.
+
+    >>> from outword.words.labels import check_labels
+    >>> [has_unused_kinds(understand(check_labels(["bird"]), kinds)[0]) for kinds in ("all", "off")]
+    [False, True]
+    """
+    if meaning.kinds or meaning.by_hand or not meaning.sense:
+        return False
+    sense = nouns().by_wnid(meaning.sense)
+    return sense is not None and bool(nouns().information[sense] < 1)
