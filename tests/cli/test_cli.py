@@ -97,7 +97,7 @@ def test_unknown_labels_are_warned_of_loudly(tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text("tabby cat\nquasiparticle flumph\n")
     result = call("fit", path, "--method", "mcm")
-    assert "WARNING: 1 of 2 labels is unknown" in " ".join(result.stderr.split())
+    assert "1 of 2 labels may not be seen by the small encoder" in " ".join(result.stderr.split())
     assert "--encoder clip-vit-b-16" in result.stderr
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from outword.base.terms import OddsWord
+from outword.base.terms import Familiarity, OddsWord
 
 LEAST: Final[dict[OddsWord, float]] = {"good": 0.85, "fair": 0.65, "poor": 0.35, "not seen": 0.0}
 """The smallest share that each word stands for."""
@@ -57,3 +57,29 @@ class Odds:
 
     def __str__(self) -> str:
         return f"{self.label}: {self.word}, {self.expected}"
+
+
+@dataclass(frozen=True)
+class MeasuredOdds:
+    """Shares that were measured on photos, by what is known of a label before any photo (docs/mini.md has them).
+
+    Attributes:
+        rows: how the encoder knows the name, the least cosine of the name to the nearest known one, and the share; the
+            first row that fits counts, so cosines fall.
+        longer: a number of labels, and what shares are multiplied by in lists that have as many or more; the last row
+            that fits counts.
+    """
+
+    rows: tuple[tuple[Familiarity, float, float], ...]
+    longer: tuple[tuple[int, float], ...] = ()
+
+    def share(self, how: Familiarity, cosine: float, n_labels: int = 1) -> float:
+        """The share of a label's photos that will be in.
+
+        >>> measured = MeasuredOdds((("known", -1, 0.9), ("unknown", 0.7, 0.5), ("unknown", -1, 0.2)), ((50, 0.9),))
+        >>> [measured.share("unknown", 0.8), measured.share("unknown", 0.3), round(measured.share("known", 1, 60), 2)]
+        [0.5, 0.2, 0.81]
+        """
+        share = next((share for known, least, share in self.rows if known == how and cosine >= least), 0.0)
+        factors = [factor for least, factor in self.longer if n_labels >= least]
+        return share * (factors[-1] if factors else 1.0)

@@ -49,7 +49,7 @@ def mostly_unknown(coverage: Mapping[str, Flag]) -> bool:
 
 def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, Flag]:
     """How well the encoder knows each label, under its best known name or kind by hand; empty where it cannot tell."""
-    names = {shown: [*map(nouns().spelled, label.names), *label.kinds] for shown, label in labels.items()}
+    names = {meaning.label: [*_read_names(meaning), *meaning.kinds] for meaning in understand(labels, "off")}
     told = coverage_of(encoder, [name for some in names.values() for name in some])
     flags = iter(read_flag(one.flag) for one in told)
     return {shown: min((next(flags) for _ in some), key=_rank) for shown, some in names.items()} if told else {}
@@ -66,7 +66,12 @@ def make_positives(
 
     A method that learns the classes of ID images has one row a label, for all of its names.
     """
-    meanings = understand(labels, kinds_in_use(recipe, coverage), lambda names: are_known(recipe.encoder, names))
+    meanings = understand(
+        labels,
+        kinds_in_use(recipe, coverage),
+        lambda names: are_known(recipe.encoder, names),
+        by_noun=bool(coverage),
+    )
     if recipe.kinds in ("auto", "known"):
         meanings = _with_what_is_worn(recipe.encoder, meanings, coverage)
     if Need.ID_LABELS in recipe.wants:
@@ -74,7 +79,8 @@ def make_positives(
         return Positives(meanings, list(labels), None, encode_words(recipe.encoder, sentences, report))
     named = [[*meaning.names, *meaning.kinds] for meaning in meanings]
     rows = [name for names in named for name in names]
-    vectors = name_vectors(recipe.encoder, recipe.prompts, rows, report)
+    read = [name for meaning in meanings for name in _read_names(meaning)]
+    vectors = name_vectors(recipe.encoder, recipe.prompts, read, report)
     first = np.cumsum([0, *map(len, named[:-1])])
     for place, label in zip(first, labels.values(), strict=True):
         if label.prompt:
@@ -110,20 +116,23 @@ def row_sentences(recipe: Recipe, labels: Mapping[str, Label], meanings: Sequenc
         return [_sentences(label, recipe.prompts) for label in labels.values()]
     found = []
     for meaning, label in zip(meanings, labels.values(), strict=True):
-        names = [*meaning.names, *meaning.kinds]
+        names = _read_names(meaning)
         of_names = [list(texts) for texts in recipe.prompts.render(names, ["label"] * len(names))]
         found += [[label.prompt], *of_names[1:]] if label.prompt else of_names
     return found
 
 
-def kinds_in_use(recipe: Recipe, coverage: Mapping[str, Flag]) -> Kinds:
-    """Which kinds labels are given: "auto" is for the known ones where the encoder tells, else for all.
+def _read_names(meaning: Meaning) -> list[str]:
+    """The names and kinds of a label as an encoder reads them."""
+    first, *others = meaning.names
+    return [meaning.read or first, *others, *meaning.kinds]
 
-    Where it does not know most of the labels, it is for none: the kinds of the few that it knows would drown the rest.
-    """
+
+def kinds_in_use(recipe: Recipe, coverage: Mapping[str, Flag]) -> Kinds:
+    """Which kinds labels are given: "auto" is for the known ones where the encoder tells, else for all."""
     if recipe.kinds != "auto":
         return recipe.kinds
-    return "off" if mostly_unknown(coverage) else "known" if coverage else "all"
+    return "known" if coverage else "all"
 
 
 def _sentences(label: Label, prompts: Prompts) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from outword.base.checks import one_of
 from outword.errors import InputError, ParameterError
+from outword.words.adjectives import is_adjective
 from outword.words.forms import ARTICLES, fold, heads, numbers, spellings, squeeze
 from outword.words.labels import Label
 from outword.words.nouns import PHYSICAL, nouns
@@ -22,11 +24,14 @@ from outword.words.suggest import suggestions
 Kinds = Literal["all", "known", "off"]
 Known = Callable[[Sequence[str]], Sequence[bool]]
 
+ANIMAL, ARTIFACT = "n00015388", "n00021939"
 # How likely a label means a sense, in points: what photos show, how the word is used, what the other labels are. Set by
 # eye, so that ImageNet's names mostly mean what they mean there, and the cases of tests/words/test_kinds.py hold.
 IN_PHOTOS = {  # for the nearest of these at or above a sense
-    "n00015388": 3,  # animal
-    "n00021939": 2,  # artifact
+    ANIMAL: 3,
+    "n01459791": 0,  # fetus, which WordNet has among the animals: a baby is born
+    "n02472293": 1,  # man, the species, likewise
+    ARTIFACT: 2,
     "n03380867": 4,  # footwear: a shoe is no card case, though there is a bag beside it
     "n00021265": 2.5,  # food, to eat or to drink
     "n07555863": 2.5,  # food, solid
@@ -37,9 +42,32 @@ IN_PHOTOS = {  # for the nearest of these at or above a sense
 PERSON = "n00007846"
 NOT_IN_PHOTOS = -1
 WITH_KINDS = 0.25  # for a sense that has kinds
-NAMED = 1  # for a sense that the word is the first name of
-PER_DOUBLING = 0.2  # of the times that WordNet's concordance tags the word in that sense
-COMPANY = 12  # for all of the information shared with the nearest labels
+NAMED = 0.75  # for a sense that the word is the first name of
+PER_DOUBLING = 0.3  # of the times that WordNet's concordance tags the word in that sense
+OBSCURE = -0.75  # beside artifacts, for an animal that is none of these and has no uses: a scooter is no duck
+PROPER = -2  # for a sense of which WordNet spells the word with a capital, typed without
+SEEN = 0.5  # for a sense that is a class of ImageNet, or above one: people take photos of it
+COMPANY = 15  # for all of the information shared with the nearest labels
+USUAL_IN_PHOTOS = 2.5  # for the senses below, which people photograph though no count of uses says so
+EVERYDAY = {
+    "plant": "n00017222",  # no factory
+    "baby": "n09827683",  # a human one, who is born
+    "kid": "n09917593",  # no goat
+    "bank": "n02787772",  # the building, no slope
+    "helmet": "n03513137",  # of a cyclist, no armor
+    "glasses": "n04272054",  # to look through
+    "ring": "n04092609",  # to wear
+    "sponge": "n14597758",  # to wash with
+    "toilet": "n04446521",  # the fixture, no room
+    "plate": "n03959485",  # the dish, no sheet of metal
+    "bowl": "n02881193",
+    "corn": "n07731952",  # to eat
+    "moon": "n09358226",
+    "monitor": "n03782190",  # the display, no lizard
+}
+USUAL = 0.2  # of the uses of a word; a sense with less of them is read under another name
+UNTAGGED = 0.5  # uses that are added to those of each sense, so that one without any counts a little
+CERTAIN = 0.6  # of the uses of another name: then it says which sense is meant
 TELLING = 0.5  # information; what tells more counts no more: two poultry meats are no nearer than two birds
 VAGUE = 0.15  # information; what tells less does not count: that both are objects
 OF_PERSONS = 0.7  # of a person's company: beside `king`, a `cat` is no gossip, though both communicate
@@ -64,6 +92,8 @@ class Meaning:
         by_hand: whether the kinds were given by hand.
         suggestions: names that it may be a slip for, where WordNet does not know it.
         without: names of kinds that were taken away by hand, with all that is below them.
+        read: what an encoder reads in place of the first name, where that mostly means something else.
+        head: of a phrase with adjectives, such as "black cat", the noun that it stands on; else "".
     """
 
     label: str
@@ -76,10 +106,17 @@ class Meaning:
     by_hand: bool
     suggestions: tuple[str, ...]
     without: tuple[str, ...] = ()
+    read: str = ""
+    head: str = ""
 
 
 def understand(
-    labels: Mapping[str, Label], kinds: Kinds = "all", known: Known | None = None, most: int = 1000
+    labels: Mapping[str, Label],
+    kinds: Kinds = "all",
+    known: Known | None = None,
+    most: int = 1000,
+    *,
+    by_noun: bool = False,
 ) -> list[Meaning]:
     """Find what labels mean, and their kinds.
 
@@ -92,6 +129,8 @@ def understand(
         kinds: "all" of WordNet's, those that are "known", or "off": none but those by hand.
         known: says of names whether they are known, for kinds="known".
         most: how many of WordNet's kinds a label has at most, the most common ones.
+        by_noun: whether a phrase with adjectives ("black cat") has the sense and the kinds of its noun, for an encoder
+            that sees no more of it.
 
     >>> from outword.words.labels import check_labels
     >>> crane, heron = understand(check_labels(["crane", "heron"]), "off")
@@ -104,19 +143,21 @@ def understand(
     if kinds == "known" and known is None:
         raise ParameterError('kinds="known" needs to be told what is known', hint='pass known=..., or kinds="all"')
     net = nouns()
-    choices = [choices_of(label.names) for label in labels.values()]
+    phrases = [phrase_head(label.name) for label in labels.values()]
+    choices = [_choices(label, head, by_noun=by_noun) for label, head in zip(labels.values(), phrases, strict=True)]
     fixed = [by_hint(label) for label in labels.values()]
     senses = by_company([every if hand is None else {hand: 0.0} for every, hand in zip(choices, fixed, strict=True)])
     strange = [shown for shown, sense in zip(labels, senses, strict=True) if sense is None]
     slips = {shown: _slips(labels[shown].name) for shown in strange[:SLIPS]}
     for label, sense in zip(labels.values(), senses, strict=True):
         _check_without(label, sense)
-    found = _kinds_of([*labels.values()], senses, kinds, known, most)
+    apart = [bool(head) for head in phrases]
+    found = _kinds_of([*labels.values()], _own_senses(senses, apart), kinds, known, most)
     return [
         Meaning(
             label=shown,
             text=label.text,
-            names=_spelled(shown, label),
+            names=_spelled(shown, label, None if head else sense),
             sense="" if sense is None else net.wnid(sense),
             gloss="" if sense is None or len(every) < 2 else net.gloss(sense),
             n_senses=len(every),
@@ -124,9 +165,87 @@ def understand(
             by_hand=bool(label.kinds),
             suggestions=slips.get(shown, ()),
             without=label.without,
+            read="" if sense is None or head else _reading(label, sense, every),
+            head=head,
         )
-        for (shown, label), every, sense, below in zip(labels.items(), choices, senses, found, strict=True)
+        for (shown, label), every, sense, below, head in zip(
+            labels.items(), choices, senses, found, phrases, strict=True
+        )
     ]
+
+
+def phrase_head(name: str) -> str:
+    """The noun that a phrase with adjectives stands on: the longest end that WordNet knows; "" where there is none.
+
+    What WordNet has under that very name is no such phrase (a hot dog), nor is a kind of the noun (a brown bear). What
+    it has under the phrase beside other names, as the fisher, which is also called black cat, does not count.
+
+    >>> [phrase_head(name) for name in ("black cat", "big old chairs", "hot dog", "brown bear", "dog food", "cat")]
+    ['cat', 'chairs', '', '', '', '']
+    """
+    words = name.split()
+    head = next((end for start in range(1, len(words)) if nouns().senses(end := " ".join(words[start:]))), "")
+    before = words[: len(words) - len(head.split())]
+    if not head or not all(is_adjective(word) for word in before):
+        return ""
+    return "" if any(_is_called(sense, name, head) for sense in nouns().senses(name)) else head
+
+
+def _is_called(sense: int, phrase: str, head: str) -> bool:
+    """Whether a sense is a thing that a phrase names: under its first name, or as a kind of what its noun means."""
+    net = nouns()
+    if net.is_instance(sense):
+        return False
+    first = squeeze(net.names(sense)[0]) in spellings(phrase)
+    return first or not {*lineage(sense)}.isdisjoint(net.senses(head))
+
+
+def _choices(label: Label, head: str, *, by_noun: bool) -> dict[int, float]:
+    """The senses that a label may have; of a phrase with adjectives those of its noun, or none."""
+    if not head or label.others or label.hint:
+        return choices_of(label.names)
+    return choices_of([head]) if by_noun else {}
+
+
+def _own_senses(senses: Sequence[int | None], are_phrases: Sequence[bool]) -> list[int | None]:
+    """The senses that labels take their kinds from: a phrase has none of a noun that is another label's, too."""
+    counts = Counter(senses)
+    return [
+        None if is_phrase and counts[sense] > 1 else sense for sense, is_phrase in zip(senses, are_phrases, strict=True)
+    ]
+
+
+def _reading(label: Label, sense: int, choices: Mapping[int, float]) -> str:
+    """What says a sense better than the name of the label, if anything does: "computer mouse", "kiwi fruit".
+
+    The name itself is best where it mostly means that sense. Where another sense is as usual, a synonym that has the
+    name in it is taken; where the sense is rare, any synonym that means it; and what stands after # is added to the
+    name where there is no such synonym.
+    """
+    shares = _shares(label.name)
+    share, most = shares.get(sense, 0.0), max(shares.values(), default=0.0)
+    is_default = not label.hint and sense == next(iter(choices))
+    if len(shares) < 2 or (share >= most and (is_default or [*shares.values()].count(most) == 1)):
+        return ""
+    others = [name for name in nouns().names(sense) if name.islower() and squeeze(name) not in spellings(label.name)]
+    certain = [name for name in others if _shares(name).get(sense, 0.0) > CERTAIN]
+    forms = {squeeze(form) for form in spellings(label.name)}
+    longer = [name for name in certain if not forms.isdisjoint(name.split())]
+    if longer or (certain and share < USUAL):
+        return (longer or certain)[0]
+    return f"{label.name} {label.hint}" if label.hint.isalpha() and share < most else ""
+
+
+def _shares(name: str) -> dict[int, float]:
+    """Which share of the uses of a name each sense has that a photo can show, by WordNet's concordance."""
+    net = nouns()
+    physical = net.by_wnid(PHYSICAL)
+    uses = {sense: tags for sense, tags in net.uses(name).items() if not net.is_instance(sense)}
+    exact = {sense: tags for sense, tags in uses.items() if squeeze(name) in map(squeeze, net.names(sense))}
+    uses = exact or uses  # glasses are no glass
+    shown = {sense: tags for sense, tags in uses.items() if physical in lineage(sense)} or uses
+    total = sum(tags + UNTAGGED for tags in shown.values())
+    return {sense: (tags + UNTAGGED) / total for sense, tags in shown.items()}
 
 
 def _slips(name: str) -> tuple[str, ...]:
@@ -136,10 +255,20 @@ def _slips(name: str) -> tuple[str, ...]:
     return () if known else tuple(suggestions(name))
 
 
-def _spelled(shown: str, label: Label) -> tuple[str, ...]:
-    """The names of a label as WordNet spells them; labels that share a name are told apart by their hints."""
-    first, *others = map(nouns().spelled, label.names)
+def _spelled(shown: str, label: Label, sense: int | None) -> tuple[str, ...]:
+    """The names of a label as WordNet spells them in its sense; labels that share a name are told apart by their hints.
+
+    So shoes are a `shoe`, though WordNet has another `shoes`, and a `cardigan` is no Cardigan, which is a dog.
+    """
+    first, *others = (_spelled_as(name, sense) for name in label.names)
     return (f"{first} {label.hint}" if shown != label.name and label.hint.isalpha() else first), *others
+
+
+def _spelled_as(name: str, sense: int | None) -> str:
+    """A name as WordNet spells it in a sense, or else in any."""
+    found = [] if sense is None else [own for own in nouns().names(sense) if squeeze(own) in spellings(name)]
+    exact = [own for own in found if squeeze(own) == squeeze(name)]
+    return (exact or found or [nouns().spelled(name)])[0]
 
 
 def choices_of(names: Sequence[str]) -> dict[int, float]:
@@ -153,16 +282,34 @@ def choices_of(names: Sequence[str]) -> dict[int, float]:
     shared = [sense for sense in uses if all(sense in net.uses(other) for other in names)] or [*uses]
     kinds = [sense for sense in shared if not net.is_instance(sense)] or shared
     points = {sense: _points(sense, name, uses[sense]) for sense in kinds}
+    if any(_sort_of(sense) == ARTIFACT for sense in kinds):
+        obscure = [s for s in kinds if _sort_of(s) == ANIMAL and not uses[s] and s not in _photographed()]
+        points |= {sense: points[sense] + OBSCURE for sense in obscure}
     return dict(sorted(points.items(), key=lambda pair: -pair[1]))
+
+
+def _sort_of(sense: int) -> str:
+    """The nearest of `IN_PHOTOS` at or above a sense; "" where there is none."""
+    return next((wnid for at in lineage(sense) if (wnid := nouns().wnid(at)) in IN_PHOTOS), "")
 
 
 def _points(sense: int, word: str, tags: int) -> float:
     """How likely a word means a sense, its company apart."""
     net, first = nouns(), nouns().names(sense)[0]
-    seen = next((points for at in lineage(sense) if (points := IN_PHOTOS.get(net.wnid(at)))), NOT_IN_PHOTOS)
+    seen = IN_PHOTOS.get(_sort_of(sense), NOT_IN_PHOTOS)
     named = squeeze(first) in spellings(word) and (first.islower() or not word.islower())
     has_kinds = bool(net.information[sense] < 1)
-    return seen + NAMED * named + WITH_KINDS * has_kinds + PER_DOUBLING * math.log2(1 + tags)
+    is_everyday = net.wnid(sense) in {EVERYDAY.get(form) for form in spellings(word)}
+    is_photographed = SEEN * (sense in _photographed()) + USUAL_IN_PHOTOS * is_everyday
+    is_proper = word.islower() and not any(own.islower() for own in net.names(sense) if squeeze(own) in spellings(word))
+    seen += PROPER * is_proper
+    return seen + NAMED * named + WITH_KINDS * has_kinds + PER_DOUBLING * math.log2(1 + tags) + is_photographed
+
+
+@cache
+def _photographed() -> frozenset[int]:
+    """ImageNet's classes and what lies above them."""
+    return frozenset(nouns().visible().values())
 
 
 def by_hint(label: Label) -> int | None:
@@ -377,16 +524,18 @@ def _kinds_of(
     owner, depth = net.spread([*(root for _, root in roots), *away])
     depth[owner >= len(roots)] = -1
     visible = net.visible()
-    found: list[tuple[int, str]] = []
+    found: list[tuple[int, str, int]] = []
     for sense in net.by_use(np.flatnonzero(depth > 0), depth).tolist():
         place, name = roots[owner[sense]][0], net.names(sense)[0]
         seen = visible.get(name, sense)  # what a photo of that name shows: of a drum, no fish
         if not labels[place].kinds and (key := squeeze(name)) not in taken and owner[seen] == owner[sense]:
             taken.add(key)
-            found.append((place, name))
+            found.append((place, name, owner[sense]))
     if kinds == "known" and known is not None:
-        found = [pair for pair, is_known in zip(found, known([name for _, name in found]), strict=True) if is_known]
+        are_known = known([name for _, name, _ in found])
+        found = [one for one, is_known in zip(found, are_known, strict=True) if is_known]
     below: list[list[str]] = [list(label.kinds) for label in labels]
-    for place, name in found:
-        below[place].append(name)
+    for place, name, root in found:
+        if len(below[place]) < most and owner[next(iter(choices_of([name])))] == root:  # a pillar is no person
+            below[place].append(name)
     return [tuple(names if label.kinds else names[:most]) for label, names in zip(labels, below, strict=True)]

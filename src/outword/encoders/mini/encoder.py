@@ -22,6 +22,7 @@ from safetensors.numpy import load_file
 from outword.encoders.base import Coverage, Encoder, Vectors, texts_of
 from outword.encoders.mini.head import Head
 from outword.encoders.mini.lexicon import Lexicon
+from outword.encoders.mini.odds import ODDS
 from outword.encoders.mini.wordpiece import WordPiece
 from outword.encoders.ort import ImageTower, never_alone, session, threads
 from outword.encoders.texts import alike
@@ -42,6 +43,7 @@ class Mini(Encoder):
     """
 
     side = SIDE
+    odds = ODDS
 
     def __init__(self, folder: Path = DATA, shared: Path | None = None) -> None:
         """`folder` has the card and the image tower, `shared` all else; by default that is the same folder."""
