@@ -1,5 +1,6 @@
 """Kinds for a label, found from photos of it: vectors that are made up around known names, and files."""
 
+import json
 import shutil
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import outword
-from conftest import PHOTOS
+from conftest import PHOTOS, call
 from outword.choosing import suggesting
 from outword.choosing.suggesting import Shares, SuggestedKinds, suggest_from_vectors
 from outword.detector import fitting
@@ -20,7 +21,7 @@ from outword.vectors.reference import find_reference
 from outword.words.prompts import get_prompts
 
 MINI = get_encoder("mini")
-SEEN = ["grey fox", "badger"]  # what the made-up photos of raccoons look like to the encoder
+SEEN = ["parachute", "balloon"]  # what the made-up photos of freedom look like to the encoder
 
 
 def unit(rows):
@@ -28,10 +29,10 @@ def unit(rows):
 
 
 def photos_like(names, each=6, seed=0):
-    """Vectors near to names, the names in turn."""
-    texts = name_vectors(MINI, get_prompts(MINI.prompts), names * each)
+    """Vectors as near to names as photos are, so many of each name."""
+    texts = name_vectors(MINI, get_prompts(MINI.prompts), [name for name in names for _ in range(each)])
     noise = unit(np.random.default_rng(seed).standard_normal(texts.shape))
-    return unit(0.7 * texts + 0.7 * noise)
+    return unit(0.55 * texts + 0.85 * noise)
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +50,12 @@ def small():
 
 @pytest.fixture(scope="module")
 def found(small):
-    return suggest_from_vectors("raccoon", photos_like(SEEN), small, MINI)
+    return suggest_from_vectors("freedom", photos_like(SEEN), small, MINI)
 
 
 def test_names_that_fit_the_photos_become_kinds(found):
     assert {*SEEN} <= {*found.kinds}
-    assert found.line == f"raccoon > {' | '.join(found.kinds)}"
+    assert found.line == f"freedom > {' | '.join(found.kinds)}"
     assert found.n_photos == 12
     assert found.alone.own < 0.5
     assert found.with_kinds.own > 0.8
@@ -66,24 +67,24 @@ def test_names_that_fit_the_photos_become_kinds(found):
 @pytest.mark.usefixtures("small")
 def test_the_line_is_a_label(found):
     detector = fit([found.line])
-    assert detector.labels == ["raccoon"]
+    assert detector.labels == ["freedom"]
     new = photos_like(SEEN, seed=1)
     assert np.mean(detector.scorer.score(new) >= detector.threshold) >= 0.8
 
 
 def test_no_names_are_suggested_where_none_brings_in_photos_that_were_not_looked_at(small):
     noise = unit(np.random.default_rng(5).standard_normal((8, MINI.dim)))
-    nothing = suggest_from_vectors("raccoon", noise, small, MINI)
+    nothing = suggest_from_vectors("freedom", noise, small, MINI)
     assert nothing.kinds == ()
-    assert nothing.line == "raccoon"
+    assert nothing.line == "freedom"
     assert "no names that the encoder knows bring in more" in str(nothing)
 
 
 def test_names_about_other_labels_and_about_the_label_are_no_candidates(small):
-    own = photos_like([*SEEN, "tabby"])
+    own = photos_like(["grey fox", "badger", "tabby"])
     detector = fit(["cat"])
     alone = {*suggesting._candidates(detector, own, ())[0]}
-    assert {*SEEN} <= alone
+    assert {"grey fox", "badger"} <= alone
     assert "tabby" not in alone
     beside = {*suggesting._candidates(detector, own, ["fox"])[0]}
     assert "badger" in beside
@@ -145,6 +146,24 @@ def test_the_lead_is_what_photos_have_before_unrelated_ones():
     assert Shares(0.75, 0.25).lead == 0.5
     told = SuggestedKinds("raccoon", ("badger",), Shares(0.1, 0.05), Shares(0.8, 0.0625), 1, 2100)
     assert str(told) == (
-        "raccoon > badger\nof 1 photo, 10% would be in with the name alone, 80% with these kinds, counted on photos "
-        "that they were not chosen with; of 2,100 unrelated photos, 5.0% and 6.2%"
+        "raccoon > badger\nof 1 photo, 10% would be in with the name alone, 80% with these kinds (counted on photos "
+        "that they were not chosen with); of 2,100 unrelated photos, 5.0% and 6.2%"
     )
+
+
+@pytest.mark.usefixtures("small")
+def test_the_verb_suggests_the_same():
+    given = [PHOTOS / f"{name}.jpg" for name in ("cat", "raccoon", "coffee", "clock", "helmet")]
+    options = [text for path in given for text in ("--photos", path)]
+    found = outword.suggest_kinds("pet", given)
+    (record,) = json.loads(call("labels", "pet", *options, "--json").stdout)
+    assert record["label"] == "pet"
+    assert record["suggested"] == json.loads(json.dumps(found.as_json()))
+    shown = call("labels", "pet", *options)
+    assert shown.stdout.splitlines()[-1] == found.line
+    assert found.told in shown.stderr
+
+
+def test_the_verb_takes_photos_of_one_label_only():
+    refused = call("labels", "cat, dog", "--photos", PHOTOS / "cat.jpg", code=2)
+    assert "--photos is for a single label, got 2" in refused.stderr

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, cast
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,16 +88,25 @@ class SuggestedKinds:
         """The label with its kinds, as a label list has it."""
         return f"{self.label} > {' | '.join(self.kinds)}" if self.kinds else self.label
 
-    def __str__(self) -> str:
-        photos, unrelated = counted(self.n_photos, "photo"), counted(self.n_unrelated, "unrelated photo")
+    @property
+    def told(self) -> str:
+        """What the kinds are worth, in a sentence."""
         alone, found = self.alone, self.with_kinds
-        told = f"of {photos}, {alone.own:.0%} would be in with the name alone"
+        told = f"of {counted(self.n_photos, 'photo')}, {alone.own:.0%} would be in with the name alone"
         if not self.kinds:
-            return f"{self.line}\n{told}; no names that the encoder knows bring in more. Try marks, or outword tune"
+            return f"{told}; no names that the encoder knows bring in more, so bring the photos to outword tune"
+        unrelated = f"of {counted(self.n_unrelated, 'unrelated photo')}, {alone.unrelated:.1%}"
         return (
-            f"{self.line}\n{told}, {found.own:.0%} with these kinds, counted on photos that they were not chosen "
-            f"with; of {unrelated}, {alone.unrelated:.1%} and {found.unrelated:.1%}"
+            f"{told}, {found.own:.0%} with these kinds (counted on photos that they were not chosen with); {unrelated} "
+            f"and {found.unrelated:.1%}"
         )
+
+    def as_json(self) -> dict[str, Any]:
+        """A dict that JSON can hold."""
+        return {**asdict(self), "line": self.line}
+
+    def __str__(self) -> str:
+        return f"{self.line}\n{self.told}"
 
 
 class _Seen(NamedTuple):
@@ -204,7 +213,11 @@ def _fit(encoder: Encoder, label: str, kinds: Sequence[str], report: Report) -> 
 
 def _shares(detector: Detector, own: Vectors, unrelated: Vectors) -> Shares:
     cut = detector.threshold
-    return Shares(*(float(np.mean(detector.scorer.score(x) >= cut)) for x in (own, unrelated)))
+    if cut is None:
+        hint = f'make one of more photos: "outword reference PHOTOS --encoder {detector.encoder.name}"'
+        raise InputError("too few photos of the reference show no such label to find a threshold", hint=hint)
+    own_in, unrelated_in = (detector.scorer.score(x) >= cut for x in (own, unrelated))
+    return Shares(float(np.mean(own_in)), float(np.mean(unrelated_in)))
 
 
 def _candidates(detector: Detector, own: Vectors, others: Given) -> tuple[list[str], Vectors]:
@@ -223,7 +236,7 @@ def _candidates(detector: Detector, own: Vectors, others: Given) -> tuple[list[s
     vectors = unit_rows(detector.scorer.wild_[[row[name] for name in allowed]])  # type: ignore[index]
     nearest = np.argsort(-(own @ vectors.T), axis=1, kind="stable")[:, :NEAREST]
     tried = np.unique(nearest)
-    return [allowed[place] for place in tried], vectors[tried]
+    return [allowed[place] for place in tried], vectors[tried].astype(np.float32)
 
 
 def _best_kinds(scorer: Grounded, own: _Seen, unrelated: _Seen, most: int) -> list[int]:
