@@ -1,6 +1,6 @@
 """What kinds are worth that `outword.suggest_kinds` finds from photos: how many photos that it did not look at are in.
 
-    python benchmarks/suggest_kinds.py --users STORE [--least 9] [--first 5]
+    python benchmarks/suggest_kinds.py --users STORE [--least 15] [--first 5]
 
 STORE is what `outword embed` made with `mini` of photos that people sort, SET/CLASS/FILE. Each class with so many
 photos is a label, but for the sets that the reference has. Kinds are found from one half of its photos, and the other
@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from common import table
+from outword.base.processors import usable_cpus
 from outword.choosing.suggesting import suggest_from_vectors
 from outword.detector.detector import Detector
 from outword.detector.fitting import prepare
@@ -30,7 +32,6 @@ from outword.words.labels import check_labels
 
 IN_REFERENCE = ("screenshots", "codes")  # users' sets that the reference of `mini` has
 HEAD = ["label", "photos", "alone: in", "others out", "AUROC", "kinds: in", "others out", "AUROC", "found from a half"]
-MANY = 20
 
 
 def read(folder: Path) -> tuple[list[Path], Array]:
@@ -80,22 +81,24 @@ def labels(paths: list[Path], least: int) -> Iterator[tuple[str, Array, Array]]:
 
 
 def main() -> None:
-    """Print the table, and the means over all labels and over those with many photos."""
+    """Print the table, and the means over all labels."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=Path, required=True, help="a store of photos that people sort")
-    parser.add_argument("--least", type=int, default=9, help="photos that a label must have")
+    parser.add_argument("--least", type=int, default=15, help="photos that a label must have")
     parser.add_argument("--first", type=int, help="how many photos of a half are looked at")
     args = parser.parse_args()
     paths, vectors = read(args.users)
-    rows, figures, many = [], [], []
-    for label, own, others in labels(paths, args.least):
-        before, after, kinds = measure(label, vectors[own], vectors[others], args.first)
-        rows.append([label, str(own.sum()), *_percent(before), *_percent(after), " / ".join(kinds)])
-        figures.append([*before, *after])
-        many.append(own.sum() >= MANY)
-    for told, of in (("mean", np.ones(len(many), bool)), (f"mean, {MANY} photos or more", np.array(many))):
-        if of.any():
-            rows.append([told, "", *_percent(np.mean(np.array(figures)[of], axis=0)), ""])
+    rows, figures = [], []
+    with ProcessPoolExecutor(usable_cpus()) as pool:
+        begun = [
+            (label, own, pool.submit(measure, label, vectors[own], vectors[others], args.first))
+            for label, own, others in labels(paths, args.least)
+        ]
+        for label, own, task in begun:
+            before, after, kinds = task.result()
+            rows.append([label, str(own.sum()), *_percent(before), *_percent(after), " / ".join(kinds)])
+            figures.append([*before, *after])
+    rows.append(["mean", "", *_percent(np.mean(figures, axis=0)), ""])
     print(table(HEAD, rows))
 
 

@@ -194,7 +194,8 @@ def unrelated_to(detector: Detector, reference: Reference, own: Vectors) -> Vect
     """The photos of a reference that do not show the label by their name, and are none of the user's."""
     vectors = reference.vectors.astype(np.float32)
     among_own = (vectors @ own.T).max(axis=1) >= SAME
-    return vectors[~named_in(detector, reference) & ~among_own]
+    rest: Vectors = vectors[~named_in(detector, reference) & ~among_own]
+    return rest
 
 
 def _reference(encoder: Encoder) -> Reference:
