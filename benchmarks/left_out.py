@@ -34,8 +34,8 @@ from outword.words.nouns import _part, nouns
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
-from mini_space import Classifier, Nodes, basis, lexicon_arrays, make_head  # noqa: E402
-from wordnet_db import Synset, WordNet  # noqa: E402
+from mini_space import Classifier, Nodes, basis, lexicon_arrays, make_head
+from wordnet_db import Synset, WordNet
 
 FOLDS, EVERY = 5, 10
 PROMPT = "a photo of a {}"  # of the template set "mini"
@@ -84,6 +84,7 @@ class Sentences:
             self.known = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
 
     def __call__(self, texts: Sequence[str]) -> Array:
+        """The vectors of texts, (n_texts, 384)."""
         new = [*dict.fromkeys(text for text in texts if text not in self.known)]
         if new:
             encoder = get_encoder("mini")

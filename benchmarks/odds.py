@@ -10,38 +10,42 @@ Photos are ImageNet's validation photos, two a class (BENCH_VAL/imagenet/WNID_N.
 * left-out: names that were left out of `mini` (benchmarks/left_out.py), alone, together, and beside known names.
 
 Each list is fitted as `fit` does, with the reference that ships, and own photos that are in are counted; no photo of a
-label is in the reference. FOLDER keeps features, sentence vectors and what was counted. Prints the shares that
-`outword.base.odds` has (from one half of the names), what is told and found on the other half, and the worst labels.
+label is in the reference. FOLDER keeps features, sentence vectors and what was counted. Prints the numbers of
+`outword.encoders.mini.odds`, the shares that were found, and for each half of the names what is told of them by the
+odds that were fitted on the other half.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from common import table
 from left_out import LeftOut, Sentences, class_wnids, features, folds, with_mined_words
-from outword.base.terms import familiarity
-from outword.detector.detector import Detector
+from outword.base.odds import LEAST, MeasuredOdds, Odds
+from outword.base.terms import Familiarity, Flag, familiarity
 from outword.detector.cuts import named_in, pseudo_id
+from outword.detector.detector import Detector
 from outword.detector.fitting import prepare
+from outword.detector.label_odds import cosines_to_known
 from outword.detector.recipe import METHOD, resolve
 from outword.encoders import Encoder, get_encoder
-from outword.maths.numerics import Array, log_sum_exp, unit_rows
+from outword.maths.numerics import Array, log_sum_exp
 from outword.maths.thresholds import fit_reference
-from outword.vectors.names import name_vectors, rival_names
 from outword.vectors.reference import Reference
 from outword.words.nouns import nouns
-from outword.words.prompts import get_prompts
 
 IN_REFERENCE = ("screenshots", "codes")  # users' sets of which photos are in the reference
+MOST = 8  # photos that a label counts as
 BESIDE = "dog, cat"  # known names in a list with a class of users' photos
 DRAWS = {1: 30, 3: 15, 10: 10, 50: 3, 200: 1}  # lists of known names by their length
 MIXED = ((1, 0, 25), (3, 0, 8), (10, 0, 6), (1, 3, 15), (3, 7, 6), (1, 9, 8), (40, 0, 1))  # left out, known, draws
@@ -56,6 +60,7 @@ class Photos:
     sets: Array
 
     def of(self, name: str) -> Array:
+        """The photos that show a class."""
         return np.flatnonzero((self.shows == name) & ~np.isin(self.sets, ("scenes", "textures")))
 
 
@@ -68,11 +73,24 @@ class Record:
     flag: str
     cosine: float  # of its name to the nearest known one
     n_labels: int
-    n_known: int
-    promised: float  # the share of photos of one more label that are in
-    let_in: float  # the share of the reference
+    cut: float
     n_photos: int
     n_in: int
+
+    @property
+    def how(self) -> Familiarity:
+        """How the encoder knows the name."""
+        return familiarity(Flag(self.flag))
+
+    @property
+    def found(self) -> float:
+        """The share of its photos that is in."""
+        return self.n_in / self.n_photos
+
+    @property
+    def half(self) -> int:
+        """One of two halves of all names, by chance."""
+        return hashlib.sha256(self.label.lower().encode()).digest()[-1] % 2
 
 
 def read_photos(root: Path, more: Path, work: Path) -> Photos:
@@ -81,8 +99,10 @@ def read_photos(root: Path, more: Path, work: Path) -> Photos:
     paths += [path for of in ("scenes", "textures") for path in sorted((more / of).iterdir())]
     paths = [path for path in paths if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")]
     of_users = np.array(["users" in path.parts for path in paths])
-    shows = [path.parts[-2] if user else path.name.partition("_")[0] for path, user in zip(paths, of_users)]
-    sets = [path.parts[-3] if user else path.parts[-2] for path, user in zip(paths, of_users)]
+    shows = [
+        path.parts[-2] if user else path.name.partition("_")[0] for path, user in zip(paths, of_users, strict=True)
+    ]
+    sets = [path.parts[-3] if user else path.parts[-2] for path, user in zip(paths, of_users, strict=True)]
     return Photos(features(paths, work / "features.npz"), np.array(shows), np.array(sets))
 
 
@@ -90,8 +110,8 @@ def reference_of(photos: Photos, vectors: Array) -> Reference:
     """The reference as it ships, as another encoder sees it."""
     rows = reference_rows(photos)
     imagenet = photos.sets[rows] == "imagenet"
-    names = [class_name(shown) if own else shown for shown, own in zip(photos.shows[rows], imagenet)]
-    wnids = [shown if own else "" for shown, own in zip(photos.shows[rows], imagenet)]
+    names = [class_name(shown) if own else shown for shown, own in zip(photos.shows[rows], imagenet, strict=True)]
+    wnids = [shown if own else "" for shown, own in zip(photos.shows[rows], imagenet, strict=True)]
     return Reference(vectors[rows].astype(np.float16), tuple(names), tuple(wnids), tuple(photos.sets[rows]), "")
 
 
@@ -113,8 +133,6 @@ def measure(
     """A record for each label that photos are there of; a list has pairs of a label and what its photos show."""
     reference = reference_of(photos, vectors)
     in_reference, judge = reference_rows(photos), Judge(encoder, vectors)
-    prompts = get_prompts(encoder.prompts)
-    known = unit_rows(name_vectors(encoder, prompts, rival_names(encoder)))
     for pairs in lists:
         names = [label for label, _ in pairs]
         detector, masses = judge(names)
@@ -123,14 +141,13 @@ def measure(
         own = in_reference[rest]
         some, shown = own[::2], np.array(reference.wnids)[rest][::2].tolist()  # which is quicker
         cut = fit_reference(scores[own], pseudo_id(detector, vectors[some], shown, masses[some]))
-        nearest = (unit_rows(name_vectors(encoder, prompts, names)) @ known.T).max(axis=1)
+        nearest = cosines_to_known(encoder, detector).tolist()
         flags = detector.coverage
-        n_known = sum(familiarity(flag) == "known" for flag in flags.values())
-        for (label, shown), cosine in zip(pairs, nearest.tolist(), strict=True):
+        for (label, shown), cosine in zip(pairs, nearest, strict=True):
             rows = photos.of(shown) if shown else []
             if len(rows):
                 n_in = int((scores[rows] >= cut.value).sum())
-                yield Record(part, label, flags[label], cosine, len(names), n_known, cut.tpr, cut.fpr, len(rows), n_in)
+                yield Record(part, label, flags[label], cosine, len(names), cut.value, len(rows), n_in)
 
 
 class Judge:
@@ -225,6 +242,81 @@ def count(part: str, held: Sequence[int] | None, fold: int, photos: Photos, sent
     return measure(part, encoder, lists, photos, vectors)
 
 
+def fitted(records: Sequence[Record]) -> MeasuredOdds:
+    """The odds that explain records best: by maximum likelihood, a label counting as eight photos at most."""
+    terms: dict[Familiarity, tuple[float, float, float]] = {}
+    known, others = ([one for one in records if (one.how == "known") == is_known] for is_known in (True, False))
+    a, slope = _logistic(known, lambda one: [one.cut / 10], 0.1)
+    terms["known"] = (round(a, 2), 0.0, round(-slope / 10, 3))
+    ways: list[Familiarity] = ["head noun only", "unknown"]  # beside "through"
+
+    def seen(one: Record) -> list[float]:
+        return [one.cosine, one.cut / 10, *(float(one.how == way) for way in ways)]
+
+    a, per_cosine, slope, *more = _logistic(others, seen, 0.5)
+    for way, extra in zip(["through", *ways], [0.0, *more], strict=True):
+        terms[way] = (round(a + extra, 2), round(per_cosine, 2), round(-slope / 10, 3))
+    return MeasuredOdds(terms)
+
+
+def _logistic(records: Sequence[Record], features: Callable[[Record], list[float]], penalty: float) -> list[float]:
+    """The intercept and the slopes of a logistic regression, by Newton's method."""
+    x = np.array([[1.0, *features(one)] for one in records])
+    shares, weights = np.array([one.found for one in records]), np.array([min(one.n_photos, MOST) for one in records])
+    ridge = 2 * penalty * np.diag([0.0] + [1.0] * (x.shape[1] - 1))
+    found = np.zeros(x.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-x @ found))
+        slope = x.T @ (weights * (shares - p)) - ridge @ found
+        found = found + np.linalg.solve(x.T @ (x * (weights * p * (1 - p))[:, None]) + ridge, slope)
+    return found.tolist()
+
+
+def told_and_found(records: Sequence[Record]) -> str:
+    """For each word what is told and found, by odds that were fitted on the names of the other half."""
+    told = [(one, _of_other_half(tuple(records), one.half).share(one.how, one.cosine, one.cut)) for one in records]
+    rows = []
+    for part in ("all", *dict.fromkeys(one.part for one in records)):
+        for word in LEAST:
+            some = [pair for pair in told if part in ("all", pair[0].part) and Odds("", pair[1]).word == word]
+            if some:
+                n = sum(one.n_photos for one, _ in some)
+                shares = sum(one.n_photos * share for one, share in some) / n, sum(one.n_in for one, _ in some) / n
+                rows.append([part, word, str(len(some)), f"{n:,}", *(f"{100 * share:.1f}" for share in shares)])
+    single = [
+        [one.label, one.flag, str(one.n_labels), str(one.n_photos), f"{100 * share:.0f}", f"{100 * one.found:.0f}"]
+        for one, share in told
+        if one.n_photos >= 20
+    ]
+    heads = ["photos of", "told", "labels in lists", "photos", "told, %", "found, %"]
+    return f"{table(heads, rows)}\n\n{table(['label', 'flag', 'labels', 'photos', 'told, %', 'found, %'], single)}"
+
+
+@cache
+def _of_other_half(records: tuple[Record, ...], half: int) -> MeasuredOdds:
+    return fitted([one for one in records if one.half != half])
+
+
+def by_flag(records: Sequence[Record]) -> str:
+    """The shares of photos that are in, by how a name is known and how many labels the list has."""
+    rows = []
+    for how in get_args(Familiarity):
+        for least, most in ((1, 1), (2, 5), (6, 20), (21, 60), (61, 200)):
+            some = [one for one in records if one.how == how and least <= one.n_labels <= most]
+            if some:
+                n, n_in = sum(one.n_photos for one in some), sum(one.n_in for one in some)
+                rows.append(
+                    [
+                        how,
+                        f"{least} to {most}" if least < most else "1",
+                        str(len(some)),
+                        f"{n:,}",
+                        f"{100 * n_in / n:.1f}",
+                    ]
+                )
+    return table(["known", "labels in the list", "labels", "photos", "in, %"], rows)
+
+
 def main() -> None:
     """Count, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -238,7 +330,8 @@ def main() -> None:
     args = parser.parse_args()
     args.work.mkdir(exist_ok=True)
     records = counted(args)
-    print(len(records), Counter(one.part for one in records))
+    print(fitted(records).terms, file=sys.stderr)
+    print(f"{by_flag(records)}\n\n{told_and_found(records)}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Verdicts from names alone, on photos that come as vectors: how many are right on either side.
 
-    python benchmarks/verdicts.py [--draws 20] [--only broad,exact,scenes] [--sizes 5,10,20] [--batch | --validation]
+    python benchmarks/verdicts.py [--draws 20] [--only broad,exact,scenes] [--sizes 10,50] [--batch | --validation]
 
-Photos are those of bench-mini, as vectors (in the lab). They are split into halves: the cut
-is made from the one, verdicts are counted on the other, then the other way round. With --validation they are those of
-the reference that comes with `mini`, ImageNet's validation photos among them, and the halves are of classes. "without" leaves the set of unrelated
-photos that is counted out of the reference; what stands for photos of the labels stays. A photo is of a label if
-WordNet has what it shows at or below the label's sense. With --batch the photos of the other half are their own
+Photos are those of bench-mini, as vectors (in the lab). They are split into halves: the cut is made from the one,
+verdicts are counted on the other, then the other way round. With --validation they are those of the reference that
+comes with `mini`, ImageNet's validation photos among them, and the halves are of classes. "without" leaves the set of
+unrelated photos that is counted out of the reference; what stands for photos of the labels stays. A photo is of a label
+if WordNet has what it shows at or below the label's sense. With --batch the photos of the other half are their own
 reference, as for an encoder that has none; "formula" is the natural cut, which looks at no photo. Balanced accuracy is
 the mean of the share of own photos that are in and the share of others that are out, the latter a mean over sets.
 """

@@ -2,8 +2,8 @@
 
     python tools/build_reference.py --photos BENCH_MINI --validation BENCH_VAL --wordnet /usr/share/wordnet
 
-(after tools/build_mini.py). BENCH_MINI has the folders imagenet, textures, scenes and flowers; a file's name begins with
-what it shows. BENCH_VAL has imagenet/WNID_N.jpg, photos of ImageNet's validation set, and users/SET/CLASS/FILE.
+(after tools/build_mini.py). BENCH_MINI has the folders imagenet, textures, scenes and flowers; a file's name begins
+with what it shows. BENCH_VAL has imagenet/WNID_N.jpg, photos of ImageNet's validation set, and users/SET/CLASS/FILE.
 
 * `mini`: the validation photos, which its tower was not trained on, with bench-mini's textures and scenes and users'
   screenshots and codes: src/outword/encoders/data/reference/KEY.safetensors.

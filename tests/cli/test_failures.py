@@ -50,7 +50,11 @@ def test_help_is_never_cut(width, monkeypatch):
             "got unexpected extra argument (b.jpg)",
             'an option is given once for each path: --id A --id B; see "main tune --help"',
         ),
-        (["fit", "cat", "dog"], "got unexpected extra argument (dog)", 'see "main fit --help"'),
+        (
+            ["fit", "cat", "dog"],
+            "got unexpected extra argument (dog)",
+            "commas separate class names: outword fit 'cat, dog'; see \"main fit --help\"",
+        ),
         (["explain", "a", "b", "--top", "0"], "invalid value for '--top': 0 is not in the range 1<=x<=1000", "see "),
     ],
 )

@@ -3,11 +3,11 @@
 import json
 import warnings
 
+import numpy as np
 import pytest
 
 import outword
 from outword.base.odds import MeasuredOdds
-from outword.detector.fitting import labels_report
 from outword.detector.labels_report import LabelsReport
 from outword.encoders import get_encoder
 from outword.errors import WeakLabelsWarning
@@ -42,9 +42,9 @@ def test_weak_labels_are_warned_of_and_the_warning_can_be_filtered():
         outword.fit(["dog", "cat"])
 
 
-def test_the_report_without_a_detector_is_that_of_fit(made):
-    assert labels_report(LABELS).as_json() == made.labels_report.as_json()
-    assert json.loads(json.dumps(made.labels_report.as_json()))[0]["label"] == "dog"
+def test_json_can_hold_it(made):
+    first, *_, last = json.loads(json.dumps(made.labels_report.as_json()))
+    assert (first["label"], first["next_step"]) == ("dog", "") and "tune" in last["next_step"]
 
 
 def test_odds_are_kept_with_the_detector(made, tmp_path):
@@ -68,13 +68,14 @@ def test_it_is_printed_and_shown_as_a_table(made):
     assert page.count("<tr>") == 4 and "quasiparticle flumph" in page
 
 
-def test_rows_of_measured_odds_are_read_in_their_order():
-    measured = MeasuredOdds((("through", 0.7, 0.8), ("through", 0.4, 0.5), ("known", -1, 0.9)), ((10, 0.9), (100, 0.5)))
-    assert [measured.share("through", cosine) for cosine in (0.7, 0.69, 0.1)] == [0.8, 0.5, 0.0]
-    assert [measured.share("known", 1, n) for n in (9, 10, 99, 100)] == pytest.approx([0.9, 0.81, 0.81, 0.45])
+def test_the_formula_of_measured_odds():
+    measured = MeasuredOdds({"known": (2.0, 0.0, 0.5), "through": (-3.0, 5.0, 0.25)})
+    assert measured.share("known", 0.3, 2.0) == pytest.approx(1 / (1 + np.exp(-1)))
+    assert measured.share("through", 0.8, -4.0) == pytest.approx(1 / (1 + np.exp(-2)))
+    assert measured.share("known", 1, -100) == 0.98  # nothing is certain
 
 
-def test_what_ships_promises_more_of_what_is_known_better():
+def test_what_ships_promises_more_of_what_is_known_better_and_less_at_a_stricter_cut():
     odds = get_encoder("mini").odds
-    assert odds.share("known", 1) > odds.share("through", 0.9) >= odds.share("through", 0.1)
-    assert odds.share("unknown", 0.1) < 0.5
+    assert odds.share("known", 1, 0) > odds.share("through", 0.9, 0) > odds.share("through", 0.6, 0)
+    assert odds.share("through", 0.7, 0) > odds.share("unknown", 0.7, 0) > odds.share("unknown", 0.7, 3)

@@ -11,6 +11,8 @@ from typing import Any
 
 from outword.errors import ParameterError
 
+SUGGESTED = 3  # names that a message suggests
+
 
 def whole_number(name: str, value: Any, least: int = 1, most: float = math.inf, *, hint: str) -> None:
     """Raise unless `value` is an integer of at least `least` and at most `most`."""
@@ -46,11 +48,15 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def unknown(kind: str, name: str, choices: Iterable[str], see: str) -> ParameterError:
-    """Say that `name` is not among `choices`, with the nearest one as a suggestion.
+    """Say that `name` is not among `choices`, with those that begin so, or the nearest one, as a suggestion.
 
     >>> unknown("method", "neglable", ["mcm", "neglabel"], "outword list methods").hint
     'did you mean "neglabel"? see "outword list methods"'
+    >>> unknown("encoder", "clip", ["clip-vit-b-32", "clip-vit-b-16", "clipn:"], "outword list encoders").hint
+    'did you mean "clip-vit-b-32" or "clip-vit-b-16"? see "outword list encoders"'
     """
-    near = difflib.get_close_matches(str(name), list(choices), n=1)
-    guess = f'did you mean "{near[0]}"? ' if near else ""
+    every = list(choices)
+    longer = [choice for choice in every if choice.startswith(f"{name}-")][:SUGGESTED]
+    near = longer or difflib.get_close_matches(str(name), every, n=1)
+    guess = "did you mean {}? ".format(" or ".join(f'"{one}"' for one in near)) if near else ""
     return ParameterError(f'unknown {kind} "{name}"', hint=f'{guess}see "{see}"')

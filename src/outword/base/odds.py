@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +12,7 @@ from outword.base.terms import Familiarity, OddsWord
 LEAST: Final[dict[OddsWord, float]] = {"good": 0.85, "fair": 0.65, "poor": 0.35, "not seen": 0.0}
 """The smallest share that each word stands for."""
 NEARLY_ALL = 0.95
+MOST = 0.98  # what measured odds promise at most
 
 
 @dataclass(frozen=True)
@@ -61,25 +64,23 @@ class Odds:
 
 @dataclass(frozen=True)
 class MeasuredOdds:
-    """Shares that were measured on photos, by what is known of a label before any photo (docs/mini.md has them).
+    """Shares that were measured on photos, by what is known of a label and of the cut before any photo.
+
+        share = 1 / (1 + exp(-(a + b cosine - c cut)))
+
+    cosine is that of the name to the nearest one that the encoder knows, the cut is in scores of `grounded`; a, b and c
+    hang on how the encoder knows the name. docs/mini.md has those of `mini`, and what was found.
 
     Attributes:
-        rows: how the encoder knows the name, the least cosine of the name to the nearest known one, and the share; the
-            first row that fits counts, so cosines fall.
-        longer: a number of labels, and what shares are multiplied by in lists that have as many or more; the last row
-            that fits counts.
+        terms: a, b and c for each way to know a name.
+
+    >>> MeasuredOdds({"unknown": (-4.0, 5.0, 0.25)}).share("unknown", cosine=0.6, cut=-4.0)
+    0.5
     """
 
-    rows: tuple[tuple[Familiarity, float, float], ...]
-    longer: tuple[tuple[int, float], ...] = ()
+    terms: Mapping[Familiarity, tuple[float, float, float]]
 
-    def share(self, how: Familiarity, cosine: float, n_labels: int = 1) -> float:
-        """The share of a label's photos that will be in.
-
-        >>> measured = MeasuredOdds((("known", -1, 0.9), ("unknown", 0.7, 0.5), ("unknown", -1, 0.2)), ((50, 0.9),))
-        >>> [measured.share("unknown", 0.8), measured.share("unknown", 0.3), round(measured.share("known", 1, 60), 2)]
-        [0.5, 0.2, 0.81]
-        """
-        share = next((share for known, least, share in self.rows if known == how and cosine >= least), 0.0)
-        factors = [factor for least, factor in self.longer if n_labels >= least]
-        return share * (factors[-1] if factors else 1.0)
+    def share(self, how: Familiarity, cosine: float, cut: float) -> float:
+        """The share of a label's photos that will be in; no more than 0.98 is ever promised."""
+        a, b, c = self.terms[how]
+        return min(1 / (1 + math.exp(-(a + b * cosine - c * cut))), MOST)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +14,8 @@ import click
 from outword.base.checks import unknown
 from outword.cli.progress import say
 from outword.errors import InputError, OutwordError, ParameterError
+
+_EXTRA = re.compile(r"unexpected extra arguments? \((.*)\)")
 
 
 class Failure(click.ClickException):
@@ -59,9 +64,26 @@ def _told(error: click.UsageError, verb: str) -> ParameterError:
         known = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
         return unknown("option", error.option_name, [name for name in known if name.startswith("-")], see)
     message = " ".join(error.format_message().split()).rstrip(".")
-    again = _repeated(error.ctx) if error.ctx and "unexpected extra argument" in message else None
-    hint = f"an option is given once for each path: {again} A {again} B; " if again else ""
+    extra = _EXTRA.search(message)
+    hint = _about_extra(error.ctx, extra[1].split()) if error.ctx and extra else ""
     return ParameterError(message[:1].lower() + message[1:], hint=f'{hint}see "{see}"')
+
+
+def _about_extra(ctx: click.Context, extra: Sequence[str]) -> str:
+    """What to do about arguments that a verb does not take, as far as one can guess."""
+    if again := _repeated(ctx):
+        return f"an option is given once for each path: {again} A {again} B; "
+    labels = ctx.params.get("labels")
+    if ctx.info_name != "fit" or labels is None:
+        return ""
+    written = [one for one in (labels, *extra) if one.endswith(".outword")]
+    if written:
+        others = " ".join(shlex.quote(one) for one in (labels, *extra) if one not in written)
+        return f"the detector is written where -o says: outword fit {others} -o {shlex.quote(written[0])}; "
+    there = [os.path.exists(one) for one in (labels, *extra)]  # noqa: PTH110  # what is typed may be no path
+    if not any(there):
+        return f"commas separate class names: outword fit {shlex.quote(', '.join((labels, *extra)))}; "
+    return "fit takes class names alone, and photos come with score: outword score DETECTOR PHOTOS; "
 
 
 def _repeated(ctx: click.Context) -> str | None:

@@ -30,6 +30,7 @@ from outword.cli.options import (
 from outword.cli.progress import Progress, say, show, warn
 from outword.errors import InputError, ParameterError
 from outword.words.label_lists import STDIN
+from outword.words.worn import means_persons
 
 MINER = "miner."  # what the parameters of the miner begin with
 NAMED = 20  # labels that something is said of
@@ -251,6 +252,10 @@ def check_detector(verb: str, paths: Sequence[str]) -> None:
     first, *rest = paths
     if is_saved(first) or first.lower().endswith(".zip"):  # what is wrong with one is said when it is read
         return
+    if saved := next((one for one in rest if is_saved(one)), None):
+        others = [one for one in paths if one != saved]
+        hint = f"outword {verb} {shlex.quote(saved)} {_quoted(others)}"
+        raise InputError(f"the detector comes first, got {first} before {saved}", hint=hint)
     there = os.path.exists(first)  # noqa: PTH110  # what is typed may be too long for a path
     photos_end = *SUFFIXES, *ARCHIVES
     are_labels = os.path.isfile(first) and not first.lower().endswith(photos_end) if there else "," in first  # noqa: PTH113
@@ -271,7 +276,7 @@ def tell(detector: Detector, labels: str) -> None:
 
     by_photos = Need.ID_LABELS in detector.scorer.wants()  # then no sense of a name matters
     for meaning in () if by_photos else detector.card.meanings[:NAMED]:
-        for line in _told(meaning):
+        for line in _about_name(meaning, detector):
             say(line)
     if len(detector.card.meanings) > NAMED and not by_photos:
         say(f"and {len(detector.card.meanings) - NAMED:,} more labels (--json tells all)")
@@ -288,19 +293,44 @@ def tell(detector: Detector, labels: str) -> None:
         )
 
 
-def _told(meaning: Meaning) -> list[str]:
-    """Lines about one label, where there is something to say."""
-    lines = []
-    if meaning.suggestions:
-        lines.append(f"{meaning.label}: WordNet does not know it; did you mean {' or '.join(meaning.suggestions)}?")
-    if meaning.gloss:
-        lines.append(
-            f"{meaning.label}: {shorten(meaning.gloss, 70, placeholder=' ...')} (1 of {meaning.n_senses} senses)"
-        )
-    if meaning.kinds:
+def _about_name(meaning: Meaning, detector: Detector) -> list[str]:
+    """Lines about what one label is taken for, where there is something to say."""
+    from outword.words.kinds import in_plain_words, is_clear
+
+    lines = _about_words(meaning, detector)
+    if meaning.gloss and not is_clear(meaning):
+        gloss = shorten(in_plain_words(meaning.gloss), 70, placeholder=" ...")
+        lines.append(f"{meaning.label}: {gloss} (1 of {meaning.n_senses} senses)")
+    if meaning.read:
+        lines.append(f'{meaning.label}: {detector.card.encoder.name} reads "{meaning.read}", which has that sense')
+    if meaning.kinds and means_persons(meaning):
+        lines.append(f"{meaning.label}: seen by what people wear, too, {len(meaning.kinds):,} names")
+    elif meaning.kinds:
         shown = ", ".join(meaning.kinds[:3]) + (", ..." if len(meaning.kinds) > 3 else "")
         lines.append(f"{meaning.label}: {len(meaning.kinds):,} kind{'s' * (len(meaning.kinds) > 1)} ({shown})")
     return lines
+
+
+def _about_words(meaning: Meaning, detector: Detector) -> list[str]:
+    """Lines about a label that WordNet does not know, or not as a whole."""
+    from outword.words.kinds import last_words
+    from outword.words.labels import is_in_latin
+
+    name, encoder, flag = meaning.label, detector.card.encoder.name, detector.coverage.get(meaning.label)
+    noun = meaning.head or last_words(meaning.names[0])
+    if meaning.suggestions:
+        return [f"{name}: WordNet does not know it; did you mean {' or '.join(meaning.suggestions)}?"]
+    if flag is not None and meaning.head and meaning.sense:
+        return [f"{name}: stands for {noun}; {encoder} knows the noun alone, so {noun} of any look will do"]
+    if flag is not None and noun and familiarity(flag) == "head noun only":
+        return [f"{name}: {encoder} knows its last word alone, {noun}"]
+    if flag is not None and not meaning.sense and not noun:
+        return [f"{name}: no English name that WordNet knows; {encoder} knows English names only"]
+    if flag is None and not is_in_latin(name):
+        return [
+            f"{name}: {encoder} reads the languages that its text tower was trained on; OpenAI's CLIP knows English"
+        ]
+    return []
 
 
 def _expected(detector: Detector) -> str:

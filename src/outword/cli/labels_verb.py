@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.cli.options import encoder_options, own_column_option
 from outword.cli.choices import Named
+from outword.cli.options import encoder_options, own_column_option
 from outword.cli.progress import Progress, print_table, say, show, warn
 from outword.errors import InputError
 
@@ -45,8 +45,7 @@ def command(
     """Say what is made of class names: sense, kinds, how well the encoder sees each, and what to do.
 
     LABELS are what "outword fit" takes, and the odds are those that it gives: which share of the photos of a label will
-    be in. No detector is made. With an encoder that has no measured odds, such as CLIP, they are worked out as fit does,
-    which encodes some thousand names the first time.
+    be in. Nothing is written but to the cache. With an encoder that is new, some thousand names are encoded first.
 
     With --photos, names that the encoder knows and that fit these photos are suggested as kinds of the label, with the
     share of the photos that would be in; the last line of the output is a label that "outword fit" takes.
@@ -57,17 +56,16 @@ def command(
       outword labels labels.txt --json
       outword labels raccoon, --photos raccoons/
     """
-    from outword.detector.fitting import labels_report
+    from outword.detector.cached import fit_cached
     from outword.detector.labels_report import ELSE, TITLES, row_of
-    from outword.encoders import get_encoder
     from outword.words.labels import read_labels
 
     names = read_labels(labels, column=label_column, say=say)
     _check_one(len(names), photos)
-    loaded = get_encoder(encoder, **runtime)
     with Progress("words") as meter:
-        found = labels_report(names, encoder=loaded, report=meter)
-    suggested = _suggested([label.text for label in names.values()], photos, loaded)
+        detector, _ = fit_cached(names, encoder, report=meter, **runtime)
+    found = detector.labels_report
+    suggested = _suggested([label.text for label in names.values()], photos, detector.encoder)
     if as_json:
         more = [{"suggested": one.as_json()} for one in suggested] or [{} for _ in found]
         records = [{**record, **own} for record, own in zip(found.as_json(), more, strict=True)]

@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 from outword._version import __version__
 from outword.base.files import PathLike
 from outword.base.reports import Report, quiet
-from outword.base.terms import Flag, familiarity
+from outword.base.terms import Flag
 from outword.base.wording import a_few
 from outword.detector.card import Card, CorpusCard, EncoderCard, IdImagesCard, MethodCard, MinerCard
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.imagining import cut_by_imagining, find_sight, with_odds
 from outword.detector.inputs import missing_inputs
-from outword.detector.label_odds import first_rows, measured_odds, with_measured_odds
-from outword.detector.labels_report import LabelsReport, nearest_names, report_labels
+from outword.detector.label_odds import with_measured_odds
 from outword.detector.positives import Competitors, Positives, label_coverage, make_positives, make_wild, row_sentences
-from outword.detector.recipe import METHOD, Recipe, default_method, resolve, resolve_card
+from outword.detector.recipe import Recipe, default_method, resolve, resolve_card
 from outword.encoders import Encoder, get_encoder
 from outword.errors import InputError, ParameterError, WeakLabelsWarning
 from outword.maths.methods import DETECTORS, Need
@@ -150,32 +149,6 @@ def fit(
         named = a_few([str(one.odds) for one in weak], between="; ")
         warnings.warn(f"{named}. See labels_report of the detector", WeakLabelsWarning, stacklevel=2)
     return made
-
-
-def labels_report(labels: Given, *, encoder: str | Encoder = "mini", report: Report = quiet) -> LabelsReport:
-    """What `fit` would make of labels with all defaults, without making a detector where it can do without.
-
-    Where odds were measured for the encoder, names alone are encoded, and nothing is scored.
-
-    Args:
-        labels: those of `fit`.
-        encoder: that of `fit`.
-        report: called with (task, done, total) during long work.
-    """
-    used = encoder if isinstance(encoder, Encoder) else get_encoder(encoder)
-    typed = check_labels(labels)
-    if used.odds is None or find_reference(used) is None:
-        recipe = resolve(used, METHOD, {})
-        return prepare(recipe, typed, report=report).finish(None, report).labels_report
-    recipe, coverage = resolve(used, METHOD, {}), label_coverage(used, typed)
-    positives = make_positives(recipe, typed, coverage, report)
-    odds = measured_odds(used, list(typed), coverage, positives.vectors, positives.owners)
-    weak = [place for place, flag in enumerate(coverage.values()) if familiarity(flag) != "known"]
-    rows = first_rows(len(typed), positives.owners)
-    own = {[*typed][place]: positives.vectors[rows[place]] for place in weak}
-    names = readable_names(used)
-    vectors = name_vectors(used, get_prompts(used.prompts), names)
-    return report_labels(positives.meanings, coverage, odds, nearest_names(own, names, vectors))
 
 
 def relabel(detector: Detector, labels: Given, report: Report = quiet) -> Detector:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.odds import Odds
-from outword.base.terms import Flag, familiarity
+from outword.base.terms import familiarity
 from outword.encoders import Encoder
 from outword.maths.methods.grounded import Grounded
 from outword.maths.numerics import Array, unit_rows
@@ -32,7 +31,7 @@ def with_measured_odds(detector: Detector, encoder: Encoder) -> Detector:
     cut, scorer = detector.thresholds.estimated, detector.scorer
     if cut is None or cut.basis != "reference" or not isinstance(scorer, Grounded) or not _is_plain(detector, encoder):
         return detector
-    told = measured_odds(encoder, detector.labels, detector.coverage, scorer.labels_, scorer.owners_)
+    told = measured_odds(encoder, detector, cut.value)
     return replace(detector, thresholds=replace(detector.thresholds, odds=told))
 
 
@@ -43,34 +42,27 @@ def _is_plain(detector: Detector, encoder: Encoder) -> bool:
     return plain_words and card.kinds == "auto" and card.fpr is None and detector.scorer.params().get("b") == 1
 
 
-def measured_odds(
-    encoder: Encoder,
-    labels: Sequence[str],
-    coverage: Mapping[str, Flag],
-    vectors: NDArray[np.floating],
-    owners: NDArray[np.int64] | None,
-) -> tuple[Odds, ...]:
-    """The odds of labels; none where the encoder has no measured ones, or cannot tell what it knows.
-
-    Args:
-        encoder: it has the figures (`Encoder.odds`), and the names that it knows.
-        labels: all labels of a list.
-        coverage: how well the encoder knows each.
-        vectors: (n_rows, dim), the names of the labels and their kinds; the first row of a label is its name.
-        owners: (n_rows,), the label of each row; None where each row is a label.
-    """
+def measured_odds(encoder: Encoder, detector: Detector, cut: float) -> tuple[Odds, ...]:
+    """The odds of labels at a cut; none where the encoder has no measured ones, or cannot tell what it knows."""
+    labels, coverage = detector.labels, detector.coverage
     if encoder.odds is None or not coverage:
         return ()
-    cosines = cosines_to_known(encoder, unit_rows(vectors[first_rows(len(labels), owners)]))
-    pairs = zip(labels, cosines.tolist(), strict=True)
-    shares = {label: encoder.odds.share(familiarity(coverage[label]), near, len(labels)) for label, near in pairs}
+    cosines = cosines_to_known(encoder, detector).tolist()
+    pairs = zip(labels, cosines, strict=True)
+    shares = {label: encoder.odds.share(familiarity(coverage[label]), cosine, cut) for label, cosine in pairs}
     return tuple(Odds(label, share) for label, share in shares.items())
 
 
-def cosines_to_known(encoder: Encoder, vectors: Array) -> Array:
-    """The cosine of each name to the nearest of those that the encoder knows, (n,)."""
+def cosines_to_known(encoder: Encoder, detector: Detector) -> Array:
+    """The largest cosine of a name of each label, or of a kind of it, to a name that the encoder knows, (n_labels,)."""
     known = name_vectors(encoder, get_prompts(encoder.prompts), rival_names(encoder))
-    return np.asarray((vectors @ unit_rows(known).T).max(axis=1))
+    scorer = detector.scorer
+    cosines = (unit_rows(scorer.labels_) @ unit_rows(known).T).max(axis=1)
+    if scorer.owners_ is None:
+        return np.asarray(cosines)
+    found = np.full(len(detector.labels), -1.0)
+    np.maximum.at(found, scorer.owners_, cosines)
+    return found
 
 
 def first_rows(n_labels: int, owners: NDArray[np.int64] | None) -> list[int]:

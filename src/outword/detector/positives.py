@@ -49,10 +49,25 @@ def mostly_unknown(coverage: Mapping[str, Flag]) -> bool:
 
 def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, Flag]:
     """How well the encoder knows each label, under its best known name or kind by hand; empty where it cannot tell."""
-    names = {meaning.label: [*_read_names(meaning), *meaning.kinds] for meaning in understand(labels, "off")}
+    meanings = _well_read(encoder, understand(labels, "off", by_noun=True))
+    names = {meaning.label: _read_names(meaning) for meaning in meanings}
     told = coverage_of(encoder, [name for some in names.values() for name in some])
     flags = iter(read_flag(one.flag) for one in told)
     return {shown: min((next(flags) for _ in some), key=_rank) for shown, some in names.items()} if told else {}
+
+
+def _well_read(encoder: Encoder, meanings: Sequence[Meaning]) -> list[Meaning]:
+    """Labels that an encoder reads under another name only where it knows that as well as their own."""
+    changed = [meaning for meaning in meanings if meaning.read]
+    flags = [
+        read_flag(one.flag) for one in coverage_of(encoder, [name for m in changed for name in (m.names[0], m.read)])
+    ]
+    worse = {
+        meaning.label
+        for meaning, own, other in zip(changed, flags[::2], flags[1::2], strict=False)
+        if _rank(other) > _rank(own)
+    }
+    return [replace(meaning, read="") if meaning.label in worse else meaning for meaning in meanings]
 
 
 def _rank(flag: Flag) -> int:
@@ -72,6 +87,7 @@ def make_positives(
         lambda names: are_known(recipe.encoder, names),
         by_noun=bool(coverage),
     )
+    meanings = _well_read(recipe.encoder, meanings)
     if recipe.kinds in ("auto", "known"):
         meanings = _with_what_is_worn(recipe.encoder, meanings, coverage)
     if Need.ID_LABELS in recipe.wants:

@@ -236,9 +236,9 @@ def fit_reference(
 
     Without `fpr` it is the lower of the cut that balances both errors and the one that lets in 0.05 of the reference
     (`lower_cut`); with `fpr`, or without pseudo-ID photos, it lets at most that share of the reference in, 0.05 unless
-    said otherwise (`reference_cut`). `target_fpr` is None where both errors are balanced. `fpr` and `tpr` are then what it lets in
-    of either: what is to be expected of photos like these, and nothing of others. Of a batch nothing is to be expected,
-    as photos were left out of it by what they look like: its `fpr` is None.
+    said otherwise (`reference_cut`). `target_fpr` is None where both errors are balanced. `fpr` and `tpr` are then what
+    it lets in of either: what is to be expected of photos like these, and nothing of others. Of a batch nothing is to
+    be expected, as photos were left out of it by what they look like: its `fpr` is None.
 
     Args:
         reference: (n,), scores of photos that show none of the classes.

@@ -18,7 +18,7 @@ from outword.errors import InputError, ParameterError
 from outword.words.adjectives import is_adjective
 from outword.words.forms import ARTICLES, fold, heads, numbers, spellings, squeeze
 from outword.words.labels import Label
-from outword.words.nouns import PHYSICAL, nouns
+from outword.words.nouns import PERSON, PHYSICAL, nouns
 from outword.words.suggest import suggestions
 
 Kinds = Literal["all", "known", "off"]
@@ -39,7 +39,6 @@ IN_PHOTOS = {  # for the nearest of these at or above a sense
     "n00017222": 2.25,  # plant
     PHYSICAL: 1,  # persons, substances, parts of bodies, land
 }
-PERSON = "n00007846"
 NOT_IN_PHOTOS = -1
 WITH_KINDS = 0.25  # for a sense that has kinds
 NAMED = 0.75  # for a sense that the word is the first name of
@@ -62,9 +61,11 @@ EVERYDAY = {
     "plate": "n03959485",  # the dish, no sheet of metal
     "bowl": "n02881193",
     "corn": "n07731952",  # to eat
+    "kiwi": "n07763629",  # to eat
     "moon": "n09358226",
     "monitor": "n03782190",  # the display, no lizard
 }
+CLEAR = 2  # points that a sense is ahead of the next
 USUAL = 0.2  # of the uses of a word; a sense with less of them is read under another name
 UNTAGGED = 0.5  # uses that are added to those of each sense, so that one without any counts a little
 CERTAIN = 0.6  # of the uses of another name: then it says which sense is meant
@@ -165,13 +166,45 @@ def understand(
             by_hand=bool(label.kinds),
             suggestions=slips.get(shown, ()),
             without=label.without,
-            read="" if sense is None or head else _reading(label, sense, every),
+            read=_reading(label, sense, every, head),
             head=head,
         )
         for (shown, label), every, sense, below, head in zip(
             labels.items(), choices, senses, found, phrases, strict=True
         )
     ]
+
+
+def is_clear(meaning: Meaning) -> bool:
+    """Whether nobody would take a label for anything else, so that its sense need not be said.
+
+    >>> from outword.words.labels import check_labels
+    >>> [is_clear(meaning) for meaning in understand(check_labels(["dog", "crane", "dog#frump"]), "off")]
+    [True, False, False]
+    """
+    names = [meaning.head] if meaning.head else meaning.names
+    (best, most), *others = [*choices_of(names).items()] or [(-1, 0.0)]
+    next_best = max((points for _, points in others), default=0.0)
+    return nouns().by_wnid(meaning.sense) == best and most - next_best >= CLEAR
+
+
+def in_plain_words(gloss: str) -> str:
+    """The first part of a gloss, without what is in brackets.
+
+    >>> in_plain_words("(botany) a living organism; one that stays")
+    'a living organism'
+    """
+    return re.sub(r"\s*\([^()]*\)", "", gloss).partition(";")[0].strip() or gloss
+
+
+def last_words(name: str) -> str:
+    """The longest end of a phrase that WordNet knows; "" where it knows none, or the whole.
+
+    >>> last_words("red sports car"), last_words("dog food bowl"), last_words("dog")
+    ('sports car', 'bowl', '')
+    """
+    words = name.split()
+    return next((end for start in range(1, len(words)) if nouns().senses(end := " ".join(words[start:]))), "")
 
 
 def phrase_head(name: str) -> str:
@@ -183,8 +216,7 @@ def phrase_head(name: str) -> str:
     >>> [phrase_head(name) for name in ("black cat", "big old chairs", "hot dog", "brown bear", "dog food", "cat")]
     ['cat', 'chairs', '', '', '', '']
     """
-    words = name.split()
-    head = next((end for start in range(1, len(words)) if nouns().senses(end := " ".join(words[start:]))), "")
+    words, head = name.split(), last_words(name)
     before = words[: len(words) - len(head.split())]
     if not head or not all(is_adjective(word) for word in before):
         return ""
@@ -215,23 +247,29 @@ def _own_senses(senses: Sequence[int | None], are_phrases: Sequence[bool]) -> li
     ]
 
 
-def _reading(label: Label, sense: int, choices: Mapping[int, float]) -> str:
+def _reading(label: Label, sense: int | None, choices: Mapping[int, float], head: str) -> str:
     """What says a sense better than the name of the label, if anything does: "computer mouse", "kiwi fruit".
 
     The name itself is best where it mostly means that sense. Where another sense is as usual, a synonym that has the
-    name in it is taken; where the sense is rare, any synonym that means it; and what stands after # is added to the
-    name where there is no such synonym.
+    name in it is taken; where the sense is rare and was given by hand, any synonym that means it; and what stands
+    after # is added to the name where there is no such synonym. A phrase that WordNet knows as something else (a black
+    cat is a fisher there) is read as its noun, where it has the sense of that.
     """
+    if sense is None:
+        return ""
+    if head:
+        return nouns().spelled(head) if nouns().senses(label.name) else ""
     shares = _shares(label.name)
     share, most = shares.get(sense, 0.0), max(shares.values(), default=0.0)
-    is_default = not label.hint and sense == next(iter(choices))
+    is_everyday = EVERYDAY.get(label.name) == nouns().wnid(sense)
+    is_default = not label.hint and not is_everyday and sense == next(iter(choices))
     if len(shares) < 2 or (share >= most and (is_default or [*shares.values()].count(most) == 1)):
         return ""
     others = [name for name in nouns().names(sense) if name.islower() and squeeze(name) not in spellings(label.name)]
     certain = [name for name in others if _shares(name).get(sense, 0.0) > CERTAIN]
     forms = {squeeze(form) for form in spellings(label.name)}
     longer = [name for name in certain if not forms.isdisjoint(name.split())]
-    if longer or (certain and share < USUAL):
+    if longer or (label.hint and certain and share < USUAL):
         return (longer or certain)[0]
     return f"{label.name} {label.hint}" if label.hint.isalpha() and share < most else ""
 

@@ -17,6 +17,7 @@ from outword.base.reports import Say
 from outword.errors import InputError
 from outword.words.forms import squeeze
 from outword.words.nouns import nouns
+from outword.words.yaml_names import has_names, names_of
 
 STDIN = "-"
 LARGEST = 16 << 20  # bytes of a list; 50,000 labels of 200 characters have 10 MB
@@ -30,6 +31,10 @@ SHOWN = 8  # columns that a message names
 _LIKE_A_PATH = re.compile(r"[/\\]|\.(txt|text|csv|tsv|jsonl?|lst|list|names|labels|md|ya?ml|xlsx?|outword|zip)$", re.I)
 _COMMENT = re.compile(r"(?:^|\s)#.*")  # "crane#bird" and "C#" have none
 _LINES = re.compile("\r\n?|\n")
+_SEVERAL = re.compile("[,;]")  # what separates names that stand beside each other
+_MARK = re.compile(r"[-*\u2022\u2013]\s+|\d+[.)]\s+")  # before a name in a list: "- elephant", "1. zebra"
+_PLACE = re.compile(r"\d+:\s+")  # "0: person", as YOLO's files number classes; every line has one
+_QUOTES = ('"', "'", "\u201c\u201d", "\u2018\u2019")
 _NUMBER = re.compile(r"[-+]?[\d.,]+")
 _WNID = re.compile(r"n\d{8}")
 _CAMEL = re.compile(r"(?:[A-Z][a-z]+|[A-Z]{2,}(?=[A-Z][a-z]|$)){2,}")  # not iPhone, and nothing with digits
@@ -88,7 +93,7 @@ def words_of(name: str) -> str:
 
 def _typed(text: str, column: str | None, say: Say) -> LabelList:
     """The labels of an argument, as a file would have them; in a single line "track #5" is a name."""
-    is_word = not any(sign in text for sign in (",", ": ", "\n")) and not text.lstrip().startswith(JSON)
+    is_word = not any(sign in text for sign in (",", ";", ": ", "\n")) and not text.lstrip().startswith(JSON)
     if is_word and _LIKE_A_PATH.search(text.strip()):
         raise _missing(text)
     if "\n" not in text and not text.lstrip().startswith(JSON) and text.count(": ") > 1:
@@ -145,16 +150,38 @@ def _of_text(text: str, where: str, suffix: str, column: str | None, say: Say, *
         return _of_json(text, where, suffix == ".jsonl", column, say)
     if is_table or column is not None:
         return _of_table(text, where, suffix, column, say)
+    if suffix in (".yaml", ".yml") or (not suffix and has_names(text)):
+        names = names_of(text, where)
+        return LabelList(where, "entry", [Entry(place, _by_wnid(name)) for place, name in names])
     if text.count("\n") + text.count("\r") > LINES:
         raise InputError(f"{where} has more than {LINES:,} lines", hint="a list has at most 50,000 labels")
     found = [(str(number), line) for number, line in enumerate(_LINES.split(text), start=1)]
     lines = [(number, _COMMENT.sub("", line) if comments else line) for number, line in found]
-    lines = [(number, line.strip()) for number, line in lines if line.strip()]
+    lines = _unmarked([(number, line.strip()) for number, line in lines if line.strip()])
     if len(lines) == 1 and ": " not in lines[0][1]:
-        return _of_cells(lines[0][1].split(","), where)
-    pairs = [(number, f"{line.rstrip(',')} ".partition(": ")) for number, line in lines]
-    entries = [Entry(number, _by_wnid(name.strip()), prompt.strip()) for number, (name, _, prompt) in pairs]
+        return _of_cells(_SEVERAL.split(lines[0][1]), where)
+    pairs = [(number, f"{line.rstrip(',;')} ".partition(": ")) for number, line in lines]
+    entries = [Entry(number, _by_wnid(_unquoted(name.strip())), prompt.strip()) for number, (name, _, prompt) in pairs]
     return LabelList(where, "line", entries)
+
+
+def _unmarked(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Lines without the marks that lists have: "- elephant", "1. zebra"; and "0: person" where all are numbered so."""
+    texts = [_MARK.sub("", text, count=1) if _MARK.match(text) else text for _, text in lines]
+    if all(_PLACE.match(text) for text in texts):
+        texts = [_PLACE.sub("", text, count=1) for text in texts]
+    return [(number, text) for (number, _), text in zip(lines, texts, strict=True) if text]
+
+
+def _unquoted(name: str) -> str:
+    """A name without the quotes around it, if there are any.
+
+    >>> _unquoted('"cat"'), _unquoted("rock 'n' roll"), _unquoted("'cat")
+    ('cat', "rock 'n' roll", "'cat")
+    """
+    inside = name[1:-1].strip()
+    quoted = any(name.startswith(pair[0]) and name.endswith(pair[-1]) for pair in _QUOTES)
+    return inside if inside and quoted else name
 
 
 def _has_header(text: str) -> bool:
@@ -166,7 +193,7 @@ def _has_header(text: str) -> bool:
 
 def _of_cells(cells: Iterable[str], where: str) -> LabelList:
     """Labels that stand beside each other."""
-    found = [(str(number), cell.strip()) for number, cell in enumerate(cells, start=1)]
+    found = [(str(number), _unquoted(cell.strip())) for number, cell in enumerate(cells, start=1)]
     return LabelList(where, "entry", [Entry(number, _by_wnid(cell)) for number, cell in found if cell])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,13 @@ __all__ = ["Given", "Label", "Labels", "TooManyLabels", "check_labels", "parse",
 FEWEST, MOST, LONGEST = 1, 50_000, 200  # labels, with their other names and kinds; characters of each
 SHOWN = 4  # labels, and places of a label, that a note names
 PLURALS = {"line": "lines", "entry": "entries", "folder": "folders"}
+LATIN = 0x250  # characters below are Latin letters and signs
+BROAD = ("animal", "plant", "vehicle", "furniture", "clothing", "food", "tool", "building", "fruit")  # examples
 WITHOUT = "-"  # stands before a kind that is taken away
+_NOT = re.compile(
+    r"(not|no|without|non|everything but|anything but|everything except|other than)(?:\s+|(?<=n)-)(?:an?\s+|the\s+)?(.+)",
+    re.I,
+)
 _ARROW = re.compile(r"(?:^|\s)>(?:\s|$)")  # "<b>" is a name, odd as it is
 
 
@@ -164,6 +171,7 @@ def check_labels(labels: Given, *, where: str = "the list", most: int = MOST) ->
 def parse(text: str) -> Label:
     """What a typed label says: `NAME#HINT | NAME ... > KIND | -KIND ...`, all but the first name optional."""
     text = _check_text(text).strip()
+    _check_says_what_is_there(text)
     head, *tail = _ARROW.split(text, maxsplit=1)
     names, kinds = _parts(head, text), _parts(tail[0], text) if tail else ()
     name, mark, hint = names[0].partition("#")
@@ -179,6 +187,39 @@ def parse(text: str) -> Label:
         told = f"no kind is left in the label {text!r:.200}"
         raise InputError(told, hint='write "animal > -dog" for all kinds but one')
     return Label(text, name, names[1:], hint, left, () if given else tuple(without))
+
+
+def _check_says_what_is_there(text: str) -> None:
+    """Raise for a label that names what is not to be seen, such as "not a dog".
+
+    >>> _check_says_what_is_there("no entry sign")  # a thing, which WordNet does not know as an entry sign
+    """
+    found = _NOT.fullmatch(text)
+    if found is None or not nouns().senses(found[2]):
+        return
+    hint = (
+        "photos of none of the labels are out anyway, so leave this label away; a class without some of its kinds is "
+        f'written so: "{_broader(found[2])}"'
+    )
+    told = f"a label must say what is to be seen, got {text!r}: encoders do not understand {found[1].lower()!r}"
+    raise InputError(told, hint=hint)
+
+
+def is_in_latin(text: str) -> bool:
+    """Whether a text is in letters of the Latin alphabet, which English names are.
+
+    >>> [is_in_latin(text) for text in ("crêpe", "собака", "\N{DOG FACE}")]
+    [True, False, False]
+    """
+    return all(ord(character) < LATIN for character in text if unicodedata.category(character)[0] in "LS")
+
+
+def _broader(name: str) -> str:
+    """A label that is broader than a name, without it."""
+    net = nouns()
+    above = [net.names(at)[0] for sense in net.senses(name)[:1] for at in net.above(sense)]
+    found = next((one for one in above if one in BROAD), None)
+    return "animal > -dog" if found is None else f"{found} > -{nouns().spelled(name)}"
 
 
 def _label(name: object, extra: str | Sequence[str] | Label | None) -> Label:
@@ -227,14 +268,15 @@ def _checked(labels: list[Label], where: str, most: int) -> Labels:
             raise InputError(f"labels must differ, got {seen[key]!r} and {label.text!r}", hint="remove one of them")
         seen[key] = label.text
     called = Counter(name for name, _ in seen)
-    named = [fold(nouns().spelled(label.name)) for label in labels]
+    named = [_key(label)[0] for label in labels]
     shown = [label.text if called[name] > 1 else label.name for name, label in zip(named, labels, strict=True)]
     return Labels(dict(zip(shown, labels, strict=True)))
 
 
 def _key(label: Label) -> tuple[str, str]:
-    """What tells a label from others: its name and its sense."""
-    return fold(nouns().spelled(label.name)), fold(label.hint)
+    """What tells a label from others: its name and its sense; case counts where it tells two things apart."""
+    name = label.name if nouns().is_proper(label.name) else fold(nouns().spelled(label.name))
+    return name, fold(label.hint)
 
 
 def _check_text(given: object) -> str:

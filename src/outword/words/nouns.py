@@ -19,6 +19,7 @@ from outword.words.forms import SQUEEZED, fold, spellings, squeeze
 DATA = Path(str(files("outword"))) / "words" / "corpora" / "data"
 NOUNS, GLOSSES = "nouns.safetensors", "glosses.safetensors"
 BLOCK = 4096  # senses whose glosses are read together
+PERSON = "n00007846"
 PHYSICAL = "n00001930"  # "physical entity": what a photo can show
 
 Ints = NDArray[np.integer[Any]]
@@ -81,10 +82,28 @@ class Nouns:
         """
         typed = fold(word)
         for key in spellings(word):
-            rows = [row for row in self._rows(key) if self.lemma_senses(row)]
-            if rows:
+            rows = self._rows(key)
+            if any(self.lemma_senses(row) for row in rows):
                 return min(map(self.lemma, rows), key=lambda lemma: (fold(lemma) != typed, lemma != lemma.lower()))
         return word
+
+    def is_proper(self, word: str) -> bool:
+        """Whether a word with a capital is a thing of that name, and without it another one that photos show, too.
+
+        >>> [nouns().is_proper(word) for word in ("Cardigan", "cardigan", "Cat", "Turkey")]
+        [True, False, False, False]
+        """
+        if not word[:1].isupper() or not word.isascii():
+            return False
+        shown = [sense for sense in self.senses(word) if not self.is_instance(sense) and self._is_thing(sense)]
+        with_capital = [word in self.names(sense) for sense in shown]
+        without = [word.lower() in self.names(sense) for sense in shown]
+        return any(with_capital) and any(without)
+
+    def _is_thing(self, sense: int) -> bool:
+        """Whether photos can show a sense, and it is no person."""
+        above = {self.wnid(at) for at in self.above(sense)}
+        return PHYSICAL in above and PERSON not in above
 
     def lemma(self, row: int) -> str:
         """A lemma as it is spelled, by its row in `keys`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from outword.words.kinds import PERSON, Meaning
-from outword.words.nouns import nouns
+from outword.words.kinds import Meaning
+from outword.words.nouns import PERSON, nouns
 
 PERSONS = (PERSON, "n02472293")  # person and human: of a nurse clothes say too little
 WORN = (
