@@ -167,3 +167,9 @@ def test_the_verb_suggests_the_same():
 def test_the_verb_takes_photos_of_one_label_only():
     refused = call("labels", "cat, dog", "--photos", PHOTOS / "cat.jpg", code=2)
     assert "--photos is for a single label, got 2" in refused.stderr
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.9, "it needs no kinds"), (0.5, "bring the photos to outword tune")])
+def test_why_there_are_no_kinds(share, told):
+    alone = Shares(share, 0.05)
+    assert SuggestedKinds("raccoon", (), alone, alone, 40, 2100).told.endswith(told)

@@ -1,7 +1,7 @@
 """Kinds for a label that the encoder does not know well, found from a few photos of it: names that it does know.
 
-`raccoon` is no class of `mini`, and the photos of raccoons that it keeps out look like a grey fox or a badger to it. So
-`raccoon > grey fox | badger` lets them in, and foxes and badgers with them. docs/labels.md says what that is worth.
+`receipt` is no class of `mini`, and photos of receipts look like a menu to it. So `receipt > menu` lets them in, and
+menus with them. docs/labels.md says what that is worth.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from outword.base.checks import whole_number
 from outword.base.files import PathLike
+from outword.base.odds import LEAST
 from outword.base.reports import Report, quiet
 from outword.base.wording import counted
 from outword.choosing.photos import once
@@ -93,6 +94,8 @@ class SuggestedKinds:
         """What the kinds are worth, in a sentence."""
         alone, found = self.alone, self.with_kinds
         told = f"of {counted(self.n_photos, 'photo')}, {alone.own:.0%} would be in with the name alone"
+        if not self.kinds and alone.own >= LEAST["good"]:
+            return f"{told}; it needs no kinds"
         if not self.kinds:
             return f"{told}; no names that the encoder knows bring in more, so bring the photos to outword tune"
         unrelated = f"of {counted(self.n_unrelated, 'unrelated photo')}, {alone.unrelated:.1%}"
@@ -134,7 +137,7 @@ def suggest_kinds(
     reference. The result depends on the contents of the photos alone.
 
     Args:
-        label: a class name without kinds, such as "raccoon".
+        label: a class name without kinds, such as "receipt".
         photos: photos that show it, 5 at least, all that `outword.fit` takes as `id_images`; 200 are looked at.
         others: the other labels of your list; names that are about one of them are not suggested.
         encoder: a name, or what `get_encoder` gave; it must have a reference.
@@ -152,7 +155,7 @@ def suggest_kinds(
     if len(rows) < FEWEST:
         raise InputError(
             f"kinds are found from {FEWEST} different photos at least, got {len(rows)}",
-            hint="bring more photos of the label, or write kinds by hand: raccoon > grey fox | badger",
+            hint="bring more photos of the label, or write kinds by hand: receipt > menu",
         )
     return suggest_from_vectors(label, own.vectors[rows], reference, used, others, most, tuple(own.left_out), report)
 

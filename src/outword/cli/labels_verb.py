@@ -54,7 +54,7 @@ def command(
     Example:
       outword labels "raccoon, dog"
       outword labels labels.txt --json
-      outword labels raccoon, --photos raccoons/
+      outword labels receipt, --photos receipts/
     """
     from outword.detector.cached import fit_cached
     from outword.detector.labels_report import ELSE, TITLES, row_of
