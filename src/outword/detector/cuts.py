@@ -160,7 +160,7 @@ def pseudo_id(
     row = {word: place for place, word in enumerate(detector.wild)}
     rivals = [name for name in rival_names(detector.encoder) if name in row]
     shown = [nouns().wnid(senses[name]) for name in rivals]
-    below = _below([senses[name] for name in rivals])
+    below = below_each_other([senses[name] for name in rivals])
     leaves = below.sum(axis=0) == 1  # a photo that only shows a "building" is none of any kind that is known
     places = {wnid: place for place, wnid in enumerate(shown) if leaves[place]}
     known = np.array([wnid in places for wnid in wnids])
@@ -173,10 +173,10 @@ def pseudo_id(
     words = unit_rows(scorer.wild_[[row[name] for name in rivals]])  # type: ignore[index]
     logits = unit_rows(vectors[known]) @ words.T / scorer.temperature
     own_masses = scorer.masses(vectors[known]) if masses is None else masses[known]
-    return np.asarray(scorer.combine(_moved(own_masses, logits, below[:, label].T, below[label])))
+    return np.asarray(scorer.combine(moved(own_masses, logits, below[:, label].T, below[label])))
 
 
-def _below(senses: Sequence[int]) -> Flags:
+def below_each_other(senses: Sequence[int]) -> Flags:
     """Whether the i-th sense is the j-th, or lies below it, (n, n)."""
     net, place = nouns(), {sense: at for at, sense in enumerate(senses)}
     found = np.eye(len(senses), dtype=bool)
@@ -185,7 +185,7 @@ def _below(senses: Sequence[int]) -> Flags:
     return found
 
 
-def _moved(masses: Array, logits: Array, kinds: Flags, above: Flags) -> Array:
+def moved(masses: Array, logits: Array, kinds: Flags, above: Flags) -> Array:
     """Log P, log Q and the largest logit, once kinds are labels, and neither they nor what is above them compete."""
     log_p, log_q, peak = masses.T
     own = np.where(kinds, logits, -np.inf)
