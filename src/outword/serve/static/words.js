@@ -38,6 +38,7 @@ export const KINDS = {
   uncalibrated: "without a verdict",
   error: "could not be scored",
   waiting: "waiting",
+  same: "the same as another",
 };
 
 /** How many are in, out, and so on. */
@@ -70,7 +71,7 @@ export function fitting({ result }) {
   if (!result || cut === result.threshold) return result?.fits ?? "";
   const [fits] = result.fits.split("; ");
   const share = neededShare();
-  return fits && share !== undefined ? `${fits}; ${better(share)} are needed` : fits;
+  return fits && share > 0 ? `${fits}; ${better(share)} are needed` : fits;
 }
 
 /** The share of unrelated photos that a photo at the threshold fits better than, where that is known. */
