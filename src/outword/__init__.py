@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from outword.base.prediction import Prediction
     from outword.choosing.compare import compare
+    from outword.choosing.suggesting import SuggestedKinds, suggest_kinds
     from outword.choosing.tune import tune
     from outword.detector.bundling import bundle
     from outword.detector.detector import Detector
@@ -38,6 +39,7 @@ __all__ = [
     "OutwordError",
     "Prediction",
     "Predictions",
+    "SuggestedKinds",
     "__version__",
     "bundle",
     "check",
@@ -49,6 +51,7 @@ __all__ = [
     "load",
     "read_labels",
     "reference",
+    "suggest_kinds",
     "tune",
 ]
 
@@ -59,6 +62,7 @@ _HOMES = {
     "Guarded": "detector.guarding",
     "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
+    "SuggestedKinds": "choosing.suggesting",
     "bundle": "detector.bundling",
     "check": "functions",
     "compare": "choosing.compare",
@@ -69,6 +73,7 @@ _HOMES = {
     "load": "detector.loading",
     "read_labels": "words.labels",
     "reference": "functions",
+    "suggest_kinds": "choosing.suggesting",
     "tune": "choosing.tune",
 }
 _MODULES = (
