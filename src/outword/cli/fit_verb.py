@@ -376,6 +376,16 @@ def _tell_odds(detector: Detector, *, in_short: bool = False) -> None:
         warn(f"WARNING: and {len(weak) - NAMED:,} more labels that are poor or not seen")
     if weak:
         warn(WHAT_TO_DO)
+    if any(one.word == "not seen" for one in weak) and "unknown" not in detector.coverage.values():
+        _offer_better(detector)
+
+
+def _offer_better(detector: Detector) -> None:
+    """Say which encoder is on this machine that is better than the embedded one; nothing is fetched, or changed."""
+    from outword.encoders.present import best
+
+    if detector.card.encoder.name == "mini" and (better := best()) != "mini":
+        warn(f"{better} is on this machine and knows more: add --encoder best")
 
 
 def _expected_if_imagined(detector: Detector) -> str:
@@ -412,6 +422,9 @@ def _hint_at_commas(detector: Detector, labels: str) -> None:
 
 
 def _warn_of_unknown(detector: Detector, labels: str) -> None:
+    from outword.encoders.names import BEST
+    from outword.encoders.present import best
+
     n_labels = len(detector.coverage)
     if unknown := sum(familiarity(flag) == "unknown" for flag in detector.coverage.values()):
         which = "the label is" if n_labels == 1 else f"{unknown} of {n_labels} labels {be(unknown)}"
@@ -419,16 +432,18 @@ def _warn_of_unknown(detector: Detector, labels: str) -> None:
         if only := detector.encoder.knows:
             say(f"{told} {detector.encoder.name} knows {only} and nothing else", "red", bold=True)
             return
+        better = best()
         say(f"{told} It is not CLIP; real work wants:", "red", bold=True)
-        say(f"  {_with_clip(detector, labels)}", "red", bold=True)
-        say(f"  ({install('clip')} first; docs/encoders.md)", "red")
+        say(f"  {_with_another(detector, labels, 'clip-vit-b-16' if better == 'mini' else BEST)}", "red", bold=True)
+        fetched = f"fetched once; {install('clip')} where it should run on torch; docs/encoders.md"
+        say(f"  ({fetched})" if better == "mini" else f"  ({better} is on this machine)", "red")
 
 
-def _with_clip(detector: Detector, labels: str) -> str:
+def _with_another(detector: Detector, labels: str, encoder: str) -> str:
     """The command that runs, with another encoder; labels of standard input are gone, so that they are typed."""
     verb = click.get_current_context().info_name
     if labels == STDIN:
         typed = [meaning.text for meaning in detector.card.meanings]
         labels = ", ".join(typed) if len(typed) <= SHOWN else "labels.txt"
     given = f"{'' if verb == 'fit' else '--labels '}{shlex.quote(labels)}"
-    return f"outword {verb} {given} --encoder clip-vit-b-16{'' if verb in ('fit', 'serve') else ' ...'}"
+    return f"outword {verb} {given} --encoder {encoder}{'' if verb in ('fit', 'serve') else ' ...'}"
