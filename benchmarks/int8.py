@@ -28,7 +28,7 @@ from outword.encoders import get_encoder
 from outword.encoders.mini.encoder import Mini
 from outword.maths.numerics import Array
 from outword.photos.walk import find_images
-from outword.vectors.reference import find_reference
+from outword_lab.encoders.bench_mini import bench_mini
 from perf.encoder import FILES, IMAGES, ROUNDS, decoded
 from perf.jpegs import write_jpegs
 from perf.tables import Goal, Table, markdown, times
@@ -57,7 +57,7 @@ def main() -> None:
     mini = Mini()
     if args.tower:
         mini._image_file = args.tower
-    vectors = encoded(mini, args.photos) if args.tower else find_reference(mini).vectors
+    vectors = encoded(mini, args.photos) if args.tower else bench_mini(mini).vectors
     with tempfile.TemporaryDirectory() as scratch:
         fast = speed({"mini-float": get_encoder("mini-float"), "mini": mini}, write_jpegs(Path(scratch), FILES))
     print(markdown(fast), flush=True)

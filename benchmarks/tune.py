@@ -27,8 +27,8 @@ from outword.choosing.tune import OUTSIDE, Tuned, entries, tune_vectors, unrelat
 from outword.detector.recipe import METHOD
 from outword.maths.numerics import Array
 from outword.vectors.id_images import IdImages
-from outword.vectors.reference import find_reference
 from outword.words.labels import check_labels
+from outword_lab.encoders.bench_mini import bench_mini
 
 SIZES = (20, 100)  # photos of the classes that are given, and as many of other things
 
@@ -85,7 +85,7 @@ def outcome(
     counts = Counter(one.labels[i] for i in shown)
     inside = IdImages(one.inside[rows], shown, dict(counts), [])
     if isinstance(outside, str):
-        reference = find_reference(bench.encoder).without(outside)
+        reference = bench_mini(bench.encoder).without(outside)
         outside = unrelated(bench.encoder, reference, labels, IdImages(one.inside, None, {}, []))
     recipes = applicable(entries(), bench.encoder, id_images=inside)
     told, alone = (tune_vectors(some, labels, inside, outside) for some in (recipes, {METHOD: recipes[METHOD]}))

@@ -1,11 +1,12 @@
-"""Verdicts from names alone, on the photos of the shipped reference: how many are right on either side.
+"""Verdicts from names alone, on photos that come as vectors: how many are right on either side.
 
-    python benchmarks/verdicts.py [--draws 20] [--only broad,exact,scenes] [--batch]
+    python benchmarks/verdicts.py [--draws 20] [--only broad,exact,scenes] [--sizes 10,50] [--batch | --validation]
 
-Photos are those of bench-mini, as vectors (the reference that comes with `mini`). They are split into halves: the cut
-is made from the one, verdicts are counted on the other, then the other way round. "without" leaves the set of unrelated
-photos that is counted out of the reference; what stands for photos of the labels stays. A photo is of a label if
-WordNet has what it shows at or below the label's sense. With --batch the photos of the other half are their own
+Photos are those of bench-mini, as vectors (in the lab). They are split into halves: the cut is made from the one,
+verdicts are counted on the other, then the other way round. With --validation they are those of the reference that
+comes with `mini`, ImageNet's validation photos among them, and the halves are of classes. "without" leaves the set of
+unrelated photos that is counted out of the reference; what stands for photos of the labels stays. A photo is of a label
+if WordNet has what it shows at or below the label's sense. With --batch the photos of the other half are their own
 reference, as for an encoder that has none; "formula" is the natural cut, which looks at no photo. Balanced accuracy is
 the mean of the share of own photos that are in and the share of others that are out, the latter a mean over sets.
 """
@@ -35,6 +36,7 @@ from outword.words.kinds import are_below
 from outword.words.nouns import nouns
 from outword.words.prompts import get_prompts
 from outword_lab.benchmark.vectors.lists import BROAD
+from outword_lab.encoders.bench_mini import bench_mini
 
 SCENES, FLOWERS = "forest, glacier, mountain, sea, street, building", "dandelion, tulip, sunflower, rose"
 SIZES = (5, 10, 20, 50, 100, 200, 400)
@@ -70,14 +72,20 @@ class Task:
     scores: Array
 
 
-def read_photos(encoder: str = "mini", seed: int = 0) -> Photos:
-    """The photos as an encoder sees them, each set cut in halves by chance."""
-    reference = find_reference(get_encoder(encoder))
+def read_photos(encoder: str = "mini", seed: int = 0, *, validation: bool = False) -> Photos:
+    """The photos as an encoder sees them, each set cut in halves by chance; those of a class stay together."""
+    used = get_encoder(encoder)
+    reference = find_reference(used) if validation else bench_mini(used)
     assert reference is not None
     sets, half = np.array(reference.sets), np.zeros(len(reference), bool)
-    for one in SETS:
-        rows = np.random.default_rng([seed, SETS.index(one)]).permutation(np.flatnonzero(sets == one))
+    for place, one in enumerate(dict.fromkeys([*SETS, *reference.sets])):
+        rows = np.random.default_rng([seed, place]).permutation(np.flatnonzero(sets == one))
         half[rows[: len(rows) // 2]] = True
+    if validation:
+        wnids = np.array(reference.wnids)
+        classes = np.unique(wnids[sets == "imagenet"])
+        chosen = np.random.default_rng(seed).permutation(classes)[: len(classes) // 2]
+        half[sets == "imagenet"] = np.isin(wnids[sets == "imagenet"], chosen)
     return Photos(reference, half)
 
 
@@ -94,28 +102,35 @@ def make_task(photos: Photos, labels: Sequence[str], method: str, own: Array | N
     return Task(detector, inside, ~below & ~inside, scores)
 
 
-def lists(photos: Photos, draws: int, only: Sequence[str]) -> Iterator[tuple[str, list[str], Array | None]]:
+def lists(
+    photos: Photos, draws: int, only: Sequence[str], sizes: Sequence[int] = SIZES
+) -> Iterator[tuple[str, list[str], Array | None]]:
     """The lists, each with its name, its labels, and its photos where these are not those below the labels' senses."""
     if "broad" in only:
         for labels in BROAD:
             yield labels, labels.split(", "), None
     if "scenes" in only:
         for labels, of in ((SCENES, "scenes"), (FLOWERS, "flowers")):
-            yield labels, labels.split(", "), photos.sets == of
+            if of in photos.sets:
+                yield labels, labels.split(", "), photos.sets == of
+    wnids = np.array(photos.reference.wnids)
     rows = np.flatnonzero(photos.sets == "imagenet")
-    for size in SIZES if "exact" in only else ():
+    rows = rows[np.sort(np.unique(wnids[rows], return_index=True)[1])]  # one of each class
+    for size in sizes if "exact" in only else ():
         for seed in range(draws):
             chosen = np.sort(np.random.default_rng([seed, size]).choice(rows, size, replace=False))
             names = [photos.reference.names[i] for i in chosen]
             if len(set(names)) == size:  # two classes are called crane
-                yield f"{size} names", names, np.isin(np.arange(len(photos.sets)), chosen)
+                yield f"{size} names", names, np.isin(wnids, wnids[chosen]) & (photos.sets == "imagenet")
 
 
-def judged(name: str, labels: list[str], own: Array | None, method: str, batch: bool) -> tuple[str, dict, float]:
+def judged(
+    name: str, labels: list[str], own: Array | None, method: str, batch: bool, validation: bool
+) -> tuple[str, dict, float]:
     """What a list comes to: its name, `measure` and AUROC."""
-    photos = read_photos()
+    photos = read_photos(validation=validation)
     task = make_task(photos, labels, method, own)
-    return name, measure(task, photos, batch), ranked(task, photos)
+    return name, measure(task, photos, batch, alone=validation), ranked(task, photos)
 
 
 def shares(
@@ -129,8 +144,8 @@ def shares(
     return float(inside.mean()) if len(inside) else np.nan, float(np.mean(out))
 
 
-def measure(task: Task, photos: Photos, batch: bool) -> dict[str, tuple[float, float]]:
-    """TPR and TNR with the reference, without the set that is counted, and the best that a cut could do."""
+def measure(task: Task, photos: Photos, batch: bool, *, alone: bool = False) -> dict[str, tuple[float, float]]:
+    """TPR and TNR with the reference, without the set that is counted (not if `alone`), and the best that could be."""
     found = {"with": [], "formula": [], "without": [], "best": []}
     for given in (photos.half, ~photos.half):
         tested = ~given
@@ -140,6 +155,7 @@ def measure(task: Task, photos: Photos, batch: bool) -> dict[str, tuple[float, f
             found["formula"].append(_natural(task, photos, tested))
         else:
             found["with"].append(shares(task, cut_by_reference(task.detector, photos.part(given)), photos, tested))
+        if not batch and not alone:
             sets = [one for one in SETS if (task.outside & tested & (photos.sets == one)).any()]
             apart = [shares(task, _without(task, photos, given, one), photos, tested, one) for one in sets]
             found["without"].append(tuple(np.mean(apart, axis=0)))
@@ -193,12 +209,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--only", default="broad,exact,scenes")
     parser.add_argument("--method", default=METHOD)
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--batch", action="store_true")
+    parser.add_argument("--validation", action="store_true")
     args = parser.parse_args()
-    photos, found, ranks = read_photos(), dict[str, list](), dict[str, list]()
+    photos, found, ranks = read_photos(validation=args.validation), dict[str, list](), dict[str, list]()
     with ProcessPoolExecutor(usable_cpus()) as pool:
-        some = lists(photos, args.draws, args.only.split(","))
-        for begun in [pool.submit(judged, *one, args.method, args.batch) for one in some]:
+        some = lists(photos, args.draws, args.only.split(","), [*map(int, args.sizes.split(","))])
+        for begun in [pool.submit(judged, *one, args.method, args.batch, args.validation) for one in some]:
             name, measured, rank = begun.result()
             found.setdefault(name, []).append(measured)
             ranks.setdefault(name, []).append(rank)

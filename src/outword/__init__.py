@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from outword.base.prediction import Prediction
     from outword.choosing.compare import compare
+    from outword.choosing.suggesting import SuggestedKinds, suggest_kinds
     from outword.choosing.tune import tune
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
@@ -37,6 +38,7 @@ __all__ = [
     "OutwordError",
     "Prediction",
     "Predictions",
+    "SuggestedKinds",
     "__version__",
     "check",
     "compare",
@@ -47,6 +49,7 @@ __all__ = [
     "load",
     "read_labels",
     "reference",
+    "suggest_kinds",
     "tune",
 ]
 
@@ -57,6 +60,7 @@ _HOMES = {
     "Guarded": "detector.guarding",
     "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
+    "SuggestedKinds": "choosing.suggesting",
     "check": "functions",
     "compare": "choosing.compare",
     "embed": "functions",
@@ -66,6 +70,7 @@ _HOMES = {
     "load": "detector.loading",
     "read_labels": "words.labels",
     "reference": "functions",
+    "suggest_kinds": "choosing.suggesting",
     "tune": "choosing.tune",
 }
 _MODULES = (

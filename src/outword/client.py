@@ -68,6 +68,8 @@ class LabelOdds:
     share: float = field(metadata={"description": "Of its photos that will be in."})
     word: OddsWord
     expected: str = field(metadata={"description": "The share in plain words."})
+    why: str = field(default="", metadata={"description": "How the encoder knows the name, where not as such."})
+    next_step: str = field(default="", metadata={"description": "What to do where most photos may be kept out."})
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,10 @@ class Info:
     limits: Limits
     odds: tuple[LabelOdds, ...] = field(
         default=(), metadata={"description": "What to expect of each label; empty if it is not known."}
+    )
+    kinds_off: tuple[str, ...] = field(
+        default=(),
+        metadata={"description": "Labels that stand for themselves alone, as the encoder knows none of their kinds."},
     )
 
 
@@ -365,14 +371,18 @@ def _take(kind: Callable[..., _Answer], answer: Mapping[str, Any], **made: Any) 
     return kind(**{name: made[name] if name in made else answer[name] for name in kind.__annotations__})
 
 
+_NO_ADVICE = {"why": "", "next_step": ""}  # older services have none, and those before them no odds
+
+
 def _info(answer: Mapping[str, Any]) -> Info:
     made = {
         "labels": tuple(answer["labels"]),
         "typed": tuple(answer["typed"]),
         "kinds": {label: tuple(kinds) for label, kinds in answer["kinds"].items()},
+        "kinds_off": tuple(answer.get("kinds_off", ())),
         "ladder": tuple((p, score) for p, score in answer["ladder"]),
         "limits": _take(Limits, answer["limits"]),
-        "odds": tuple(_take(LabelOdds, one) for one in answer.get("odds", ())),  # which older services do not have
+        "odds": tuple(_take(LabelOdds, {**_NO_ADVICE, **one}) for one in answer.get("odds", ())),
     }
     return _take(Info, answer, **made)
 

@@ -8,6 +8,8 @@ OutwordError                 anything that outword raises on purpose
 ├── UnreachableError         a remote place did not answer
 ├── ArtifactError            a saved detector is missing, damaged or of a newer version
 └── MissingExtraError        an optional library is not installed; also an ImportError
+
+WeakLabelsWarning            the encoder may keep out most photos of some labels; a UserWarning
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ __all__ = [
     "OutwordError",
     "ParameterError",
     "UnreachableError",
+    "WeakLabelsWarning",
 ]
 
 Self = TypeVar("Self", bound="OutwordError")
@@ -67,3 +70,7 @@ class ArtifactError(OutwordError):
 
 class MissingExtraError(OutwordError, ImportError):
     """An optional dependency is not installed."""
+
+
+class WeakLabelsWarning(UserWarning):
+    """The encoder sees some labels poorly: most of their photos may be kept out (`Detector.labels_report`)."""

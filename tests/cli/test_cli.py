@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import outword
-from conftest import LABELS, PHOTOS, call, rows_of
+from conftest import LABELS, PHOTOS, call, rows_of, six_digits
 from helpers.archives import write_tar
 from helpers.bad_images import make_bad_images
 from outword.base.extras import install
@@ -46,7 +46,7 @@ def test_version_and_help():
 def test_fit_then_score_as_in_the_readme(labels_file, tmp_path):
     made = call("fit", labels_file, "-o", tmp_path / "pets.outword")
     assert made.stdout.strip() == str(tmp_path / "pets.outword")
-    assert "known: " in made.stderr
+    assert "tabby cat: good" in made.stderr
     result = call("score", tmp_path / "pets.outword", PHOTOS)
     rows = rows_of(result.stdout)
     assert list(rows[0]) == COLUMNS
@@ -101,7 +101,7 @@ def test_unknown_labels_are_warned_of_loudly(tmp_path):
     path = tmp_path / "odd.txt"
     path.write_text("tabby cat\nquasiparticle flumph\n")
     result = call("fit", path, "--method", "mcm")
-    assert "WARNING: 1 of 2 labels is unknown" in " ".join(result.stderr.split())
+    assert "1 of 2 labels may not be seen by the small encoder" in " ".join(result.stderr.split())
     assert "--encoder clip-vit-b-16" in result.stderr
 
 
@@ -120,7 +120,7 @@ def test_formats_agree(saved, tmp_path, kind):
         parquet = pytest.importorskip("pyarrow.parquet")
         rows = parquet.read_table(out).to_pylist()
     assert [list(r) for r in rows] == [COLUMNS] * len(photos)
-    assert [float(r["score"]) for r in rows] == [float(r["score"]) for r in expected]
+    assert [six_digits(float(r["score"])) for r in rows] == [float(r["score"]) for r in expected]
     assert [r["path"] for r in rows] == [str(p) for p in photos]
 
 
@@ -216,7 +216,7 @@ def test_explain_says_how_well_it_fits_and_what_it_looks_like(detector, tmp_path
     whole.save(tmp_path / "d")
     photos = PHOTOS / "cat.jpg", PHOTOS / "brick.jpg"
     cat, wall = (call("explain", tmp_path / "d", photo).stdout.splitlines() for photo in photos)
-    fits = "fits better than 99.2 % of unrelated photos; 95.2 % are needed"
+    fits = "fits better than 99.2 % of unrelated photos; 94.4 % are needed"
     assert cat[:3] == [f"{photos[0]}: in, as tabby cat", fits, "looks like: tabby, brick wall"]
     assert wall[0] == f"{photos[1]}: out, nearest to space shuttle" and wall[2] == "looks like: brick wall, tabby"
     assert re.fullmatch(r"score 12\.\d{4}, threshold 1\.17 \(lets in 5% of 124 unrelated photos\)", cat[3])
@@ -344,7 +344,7 @@ def test_demo(tmp_path):
     shown = {"cat", "clock", "coffee", "helmet", "tripod", "astronaut", "camera"}  # a helmet, a tripod: LICENSES.md
     assert {Path(name).stem for name, line in lines.items() if line.split()[1] == "in"} == shown
     assert all(line.split()[1] in ("in", "out") for line in lines.values())
-    assert " 99.95 %" in lines["cat.jpg"] and "Egyptian cat" in lines["cat.jpg"]
+    assert " 99.96 %" in lines["cat.jpg"] and "Egyptian cat" in lines["cat.jpg"]
     assert (tmp_path / "demo.html").read_text().count("<img") == len(lines) == len(list(PHOTOS.glob("*.jpg")))
 
 

@@ -23,11 +23,12 @@ from outword.detectors import MCM, Grounded, MaxLogit
 from outword.encoders import get_encoder
 from outword.errors import ArtifactError, InputError, MissingExtraError
 from outword.kernels import using
-from outword.maths.reference import p_values
+from outword.maths.reference import balanced_cut, p_values, reference_cut
 from outword.maths.thresholds import by_hand, fit_reference
 from outword.vectors.names import rival_names
 from outword.vectors.reference import Reference, find_reference
 from outword.vectors.vocabulary import Vocabulary
+from outword.words.corpora import senses_of_things
 from outword.words.kinds import are_below
 from outword.words.nouns import nouns
 
@@ -220,7 +221,7 @@ def reference():
 
 def test_one_more_label_is_a_refit_with_it_and_without_its_kin_among_the_words(reference):
     detector = outword.fit(["tabby", "violin"], kinds="off")
-    net, senses, x = nouns(), nouns().visible(), reference.vectors.astype(np.float32)
+    net, senses, x = nouns(), senses_of_things(), reference.vectors.astype(np.float32)
     rivals = {name: senses[name] for name in rival_names(detector.encoder)}
     found = pseudo_id(detector, x, reference.wnids)
     parents = {above for sense in rivals.values() for above in net.above(sense)}
@@ -243,12 +244,14 @@ def test_the_cut_leaves_out_what_shows_a_label(reference):
     shown = np.array(are_below(reference.wnids, dog.card.meanings))
     scores = dog.scorer.score(reference.vectors[~shown].astype(np.float32))
     assert shown.sum() > 5 and cut.thresholds.reference_scores.tolist() == np.sort(scores).tolist()
-    assert (cut.basis, cut.cut.n_reference, cut.cut.target_fpr) == ("reference", (~shown).sum(), None)
-    assert cut.cut.tpr == pytest.approx(1 - cut.cut.fpr, abs=0.03)  # both errors are balanced
+    assert (cut.basis, cut.cut.n_reference, cut.cut.target_fpr) == ("reference", (~shown).sum(), 0.05)
+    pseudo = pseudo_id(dog, reference.vectors[~shown].astype(np.float32), np.array(reference.wnids)[~shown].tolist())
+    assert cut.threshold == min(reference_cut(scores), balanced_cut(scores, pseudo)) == reference_cut(scores)
     asked = cut_by_reference(dog, reference, 0.1).cut
     assert (asked.target_fpr, asked.fpr <= 0.1, asked.tpr) == (0.1, True, None)
-    strange = outword.fit(["forest", "sea", "dog"])  # most are unknown: nothing is known of their photos
-    assert strange.cut.target_fpr == 0.05 and "beagle" in strange.rows
+    names = [*dict.fromkeys(reference.names)][:120]
+    long = outword.fit(names).cut  # the balanced cut is the lower one
+    assert long.target_fpr is None and long.tpr == pytest.approx(1 - long.fpr, abs=0.01) and long.fpr > 0.05
     few = Reference(*(of[:90] for of in (reference.vectors, reference.names, reference.wnids, reference.sets)), "few")
     assert cut_by_reference(dog, few).cut is dog.cut  # too few: the detector as it was
 

@@ -327,11 +327,11 @@ def test_a_better_encoder_that_is_here_is_offered(hub, tmp_path, capsys, monkeyp
     monkeypatch.setenv("OUTWORD_CACHE", str(tmp_path / "cache"))
     fit = ["fit", f"cat, {label}", "-o", str(tmp_path / "x.outword")]
     main(fit, standalone_mode=False)
-    assert "best" not in capsys.readouterr().err
+    assert "--encoder best" not in capsys.readouterr().err
     get_encoder(CLIP)
     main(fit, standalone_mode=False)
     told = capsys.readouterr().err
-    assert "--encoder best" in told and f"{CLIP} is on this machine" in told
+    assert "--encoder best" in told and f"it is on this machine: {CLIP}" in told
 
 
 def test_layouts_know_their_precision():

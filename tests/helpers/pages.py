@@ -7,7 +7,7 @@ import outword
 
 HOSTILE = "<script>alert(\"x\")</script>' onerror='y\n\u202egpj.exe \udce9 & {{ title }} {% raw %}.jpg"
 STYLE = (Path(outword.__file__).parent / "scoring" / "style.css").read_text(encoding="utf-8").rstrip()
-VOID = {"meta", "img"}
+VOID = {"meta", "img", "input"}
 
 
 class Page(HTMLParser):

@@ -17,10 +17,10 @@ from outword.serve.limits import Limits
 
 
 @contextmanager
-def in_thread(detector, limits=Limits(), token=None, *, local=True):  # noqa: B008
-    """The address of a service that runs until the block ends."""
+def in_thread(detector, limits=Limits(), token=None, *, local=True, around=lambda app: app):  # noqa: B008
+    """The address of a service that runs until the block ends; `around` makes another application of its own."""
     bound, ready = server.bind("127.0.0.1", 0), threading.Event()
-    made = server.Server(create_app(detector, limits, token, local=local), limits, ready.set)
+    made = server.Server(around(create_app(detector, limits, token, local=local)), limits, ready.set)
     thread = threading.Thread(target=made.run, kwargs={"sockets": [bound]})
     thread.start()
     try:

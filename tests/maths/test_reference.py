@@ -106,13 +106,15 @@ def test_scores_must_be_some(values):
 
 
 def test_a_threshold_of_a_reference():
-    unrelated, named = np.arange(100.0), np.arange(90.0, 190.0)
+    unrelated, named = np.arange(100.0), np.arange(80.0, 180.0)
     found = fit_reference(unrelated, named)
-    assert (found.value, found.tpr, found.fpr) == (94.5, 0.95, 0.05)
+    assert (found.value, found.tpr, found.fpr, found.target_fpr) == (89.5, 0.9, 0.1, None)
     assert (found.basis, found.warning) == ("reference", "")
-    assert found.told == "balances 100 unrelated photos and 100 named ones"
+    assert found.told == "both errors equal on 100 unrelated and 100 labelled reference photos"
+    apart = fit_reference(unrelated, np.arange(150.0, 250.0))  # balanced it would be about 124: stricter than need be
+    assert (apart.value, apart.fpr, apart.tpr, apart.target_fpr) == (reference_cut(unrelated), 0.05, 1.0, 0.05)
     asked = fit_reference(unrelated, named, fpr=0.02)
-    assert (asked.fpr, asked.tpr, asked.target_fpr) == (0.02, 0.92, 0.02)
+    assert (asked.fpr, asked.tpr, asked.target_fpr) == (0.02, 0.82, 0.02)
     assert asked.told == "lets in 2% of 100 unrelated photos"
     batch = fit_reference(unrelated, method="batch")
     assert (batch.basis, batch.tpr, batch.fpr, batch.target_fpr) == ("batch", None, None, 0.05)

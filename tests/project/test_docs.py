@@ -73,7 +73,7 @@ def test_the_first_thirty_lines_give_a_result():
     top = "\n".join(README.read_text().splitlines()[:30])
     assert "make demo" in top
     assert '$ outword score --labels "cat, dog' in top
-    assert re.search(r"^photos/cat.jpg,.*,in,.*cat", top, flags=re.MULTILINE) and "images: 2 in" in top
+    assert re.search(r"^photos/cat.jpg +in +cat", top, flags=re.MULTILINE) and "images: 4 in" in top
     assert re.search(r"!\[.+\]\(docs/images/page.png\)", top)
 
 

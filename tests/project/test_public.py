@@ -50,8 +50,8 @@ def test_what_a_module_makes_itself_is_exported_or_private(name):
 
 
 NAMES = {  # all of them, but for the methods and the miners, which registries list
-    "": "Detector Guard Guarded OutwordError Prediction Predictions __version__ check compare embed export find fit"
-    " load read_labels reference tune",
+    "": "Detector Guard Guarded OutwordError Prediction Predictions SuggestedKinds __version__ check compare embed"
+    " export find fit load read_labels reference suggest_kinds tune",
     "detectors": "DETECTORS Need VectorDetector",
     "mining": "MINERS Miner",
     "metrics": "aupr auroc fpr_at_tpr threshold_at_tpr",
@@ -62,7 +62,7 @@ NAMES = {  # all of them, but for the methods and the miners, which registries l
     "sklearn": "VectorOutlierDetector",
     "client": "Client Info LabelOdds Limits Result Scores ServiceError ThresholdInfo",
     "errors": "ArtifactError ImageError InputError MissingExtraError NotFittedError OutwordError ParameterError"
-    " UnreachableError",
+    " UnreachableError WeakLabelsWarning",
     "plugins": "Array Blob Corpus Coverage DETECTORS ENCODERS Encoder FitRequest ImageError InputError Item Kind MINERS"
     " Miner Need OutwordError ParameterError Piece Pixels ScoreRequest VectorDetector Vectors check_bytes digest"
     " find_names inner make_corpus number say show unit_rows whole_number",

@@ -1,5 +1,6 @@
 import base64
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -55,6 +56,39 @@ def test_the_page_holds_everything_and_asks_nobody(tmp_path):
     targets = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
     ids = {value for _, name, value in page.attributes if name == "id"}
     assert {target.removeprefix("#") for target in targets} == ids == {"in", "out", "error"}
+
+
+def test_photos_of_one_class_can_be_shown_without_a_script(tmp_path):
+    labels = [*["dog"] * 3, *["cat"] * 2, "<i>imp"]
+    rows = [card(0.9 - place / 100, f"{place}.jpg", label=label, nearest=label) for place, label in enumerate(labels)]
+    text, page = page_of(tmp_path, [*rows, card(0.1, "out.jpg", nearest="cat")])
+    assert [value for tag, name, value in page.attributes if (tag, name) == ("input", "value")] == [
+        "any",
+        "0",
+        "1",
+        "2",
+    ]
+    shown = " ".join(" ".join(page.texts).split())
+    assert "any class dog 3 cat 2 <i>imp 1" in shown
+    places = [value for tag, name, value in page.attributes if (tag, name) == ("li", "data-class")]
+    assert places == ["0", "0", "0", "1", "1", "2", "1"]
+    rule = 'body:has(.classes [value="1"]:checked) .card:not([data-class="1"]) { display: none; }'
+    assert text.count(rule) == 1
+    many, _ = page_of(tmp_path, [card(0.9, label=f"label {place}", nearest="x") for place in range(60)])
+    assert "and 10 more classes" in many
+    one, _ = page_of(tmp_path, rows, Summary(["dog"], "mini", "mcm", 0.5))
+    assert 'type="radio"' not in one  # there is nothing to choose from
+
+
+def test_the_page_says_what_to_expect_of_each_class(tmp_path, detector):
+    known = detector.labels_report[0]
+    assert Summary.of(detector).expected[0].share == min(one.share for one in detector.labels_report)
+    weak = replace(known, label="<i>imp", share=0.1, word="not seen", try_names="try elf")
+    summary = replace(SUMMARY, expected=[weak, *[known] * 60])
+    shown = " ".join(" ".join(page_of(tmp_path, [card(0.9)], summary)[1].texts).split())
+    assert "<i>imp not seen, 10 %: about 1 of 10 of its photos will be in" in shown
+    assert "most photos of <i>imp may be kept out" in shown and "What helps: try elf; or " in shown
+    assert "and 11 more, none of them worse" in shown
 
 
 def test_words_that_were_read_from_a_file_are_a_text(tmp_path):

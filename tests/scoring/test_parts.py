@@ -52,7 +52,7 @@ def row(path):
         return Prediction(path, error="empty")
     return Prediction(
         path,
-        score=len(path) / 7,
+        score=len(path) / 8,  # exact in six digits
         verdict="in",
         basis="batch",
         threshold=-0.5,

@@ -55,23 +55,27 @@ def photos(tmp_path):
     return folder
 
 
+N_SHIPPED = 3109  # photos of the reference of mini
+
+
 def kept(made):
     return made.reference.vectors.tobytes()
 
 
 def test_what_is_shipped_for_the_embedded_encoder():
     found = find_reference(get_encoder("mini"))
-    assert found.vectors.shape == (2100, 512) and found.vectors.dtype == np.float16
-    assert Counter(found.sets) == {"imagenet": 600, "textures": 500, "scenes": 500, "flowers": 500}
+    assert found.vectors.shape == (N_SHIPPED, 512) and found.vectors.dtype == np.float16
+    sets = Counter(found.sets)
+    assert sets == {"imagenet": 2000, "textures": 500, "scenes": 500, "screenshots": 40, "codes": 69}
     known = set(zip(found.sets, found.names, found.wnids, strict=True))
-    assert len(known) == 600 + 10 + 6 + 4
+    assert len(known) == 1000 + 10 + 6 + 1 + 3
     some = {("imagenet", "zebra", "n02391049"), ("textures", "banded", ""), ("scenes", "forest", "n09284015")}
-    assert some | {("scenes", "street", ""), ("flowers", "tulip", "n12454159")} <= known
-    assert found.source == "bench-mini, the 2,100 photos of this project's benchmark"
+    assert some | {("scenes", "street", ""), ("codes", "QR code", ""), ("screenshots", "screenshot", "")} <= known
+    assert found.source.startswith(f"{N_SHIPPED:,} photos: ImageNet's validation set (two a class), textures, scenes")
 
 
 def test_its_rows_show_what_they_are_called():
-    encoder, found = get_encoder("mini"), find_reference(get_encoder("mini")).without("textures", "scenes", "flowers")
+    encoder, found = get_encoder("mini"), find_reference(get_encoder("mini")).without("textures", "scenes")
     rows = [found.wnids.index(wnid) for wnid in ("n02391049", "n01883070", "n04591713", "n01775062")]
     texts = encoder.encode_texts([f"a photo of a {found.names[row]}" for row in rows])
     assert (texts @ found.vectors[rows].T.astype(np.float32)).argmax(axis=1).tolist() == [0, 1, 2, 3]
@@ -79,8 +83,8 @@ def test_its_rows_show_what_they_are_called():
 
 def test_sets_can_be_left_out():
     found = find_reference(get_encoder("mini"))
-    less = found.without("flowers", "scenes")
-    assert set(less.sets) == {"imagenet", "textures"} and len(less) == len(less.names) == len(less.wnids) == 1100
+    less = found.without("codes", "screenshots", "scenes")
+    assert set(less.sets) == {"imagenet", "textures"} and len(less) == len(less.names) == len(less.wnids) == 2500
     assert less.fingerprint != found.fingerprint == found.without().fingerprint
     np.testing.assert_array_equal(less.vectors, found.vectors[np.isin(found.sets, ["imagenet", "textures"])])
 

@@ -127,6 +127,12 @@ def test_a_label_without_some_of_its_kinds():
     assert (most.label, most.names, most.without, most.by_hand) == ("animal", ("animal",), ("dog", "bird"), False)
     assert is_kind(["poodle", "tabby", "animal"], [most]) == [False, True, True]  # poodles compete with animals
     assert are_below([most.sense, meanings("poodle")[0].sense], [most]) == [True, False]
+    (no_cats,) = meanings("animal > -cat")
+    assert not {"cat", "Siamese cat", "domestic cat", "feline"} & set(no_cats.kinds)  # it may be a cat
+    assert "dog" in no_cats.kinds
+    (no_felines,) = meanings("animal > -feline")
+    assert not {"Siamese cat", "domestic cat"} & set(no_felines.kinds)  # domestic animals, too
+    assert are_below([meanings("domestic cat")[0].sense], [no_felines]) == [False]
     animal, dog = meanings("animal > -dog", "dog")  # which is a label of its own
     assert "poodle" in dog.kinds and "poodle" not in animal.kinds and is_kind(["poodle"], [animal, dog]) == [True]
     assert meanings("pet > cat | hamster | -hamster")[0].kinds == ("cat",)

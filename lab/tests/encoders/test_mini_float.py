@@ -18,8 +18,8 @@ from outword.encoders.torch.models import files_of
 from outword.errors import ArtifactError, InputError
 from outword.testing import check_encoder
 from outword.vectors.embed import embed
-from outword.vectors.reference import find_reference
 from outword.vectors.store import open_store
+from outword_lab.encoders.bench_mini import bench_mini
 from outword_lab.encoders.mini_float import DATA
 
 TEXTS = ["a photo of a tabby cat", "a photo of a rather long label about nothing", ""]
@@ -47,8 +47,8 @@ def test_both_have_the_same_texts_and_photos_of_their_own():
     assert 0.99 < np.median((quick * slow).sum(axis=1)) < 1
 
 
-def test_both_have_a_reference_of_the_same_photos():
-    quick, slow = (find_reference(get_encoder(name)) for name in ("mini", "mini-float"))
+def test_both_have_vectors_of_the_same_photos():
+    quick, slow = (bench_mini(get_encoder(name)) for name in ("mini", "mini-float"))
     assert (quick.names, quick.wnids, quick.sets) == (slow.names, slow.wnids, slow.sets)
     assert (quick.vectors != slow.vectors).any(axis=1).all()
 

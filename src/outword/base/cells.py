@@ -20,6 +20,7 @@ from decimal import Context, Decimal
 from functools import lru_cache
 
 DIGITS = 6  # of a number in CSV
+NUMBER = f"%.{DIGITS}g"
 CLOSE = 10.0 ** (1 - DIGITS)  # two numbers with the same digits lie at most as far apart, in parts of themselves
 _ODD_BYTE = re.compile(r"[\udc80-\udcff]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
 _WRITTEN_BYTE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
@@ -52,7 +53,7 @@ def csv_line(cells: Iterable[str | float | None], *, raw: bool = False) -> bytes
 def _csv_cell(cell: str | float | None, raw: bool) -> str:
     if cell is None:
         return ""
-    return _known_text(cell, raw=raw) if isinstance(cell, str) else f"{cell:.{DIGITS}g}"
+    return _known_text(cell, raw=raw) if isinstance(cell, str) else NUMBER % cell
 
 
 def rounded_below(number: float, limit: float) -> float:
@@ -63,7 +64,7 @@ def rounded_below(number: float, limit: float) -> float:
     """
     if limit - number > CLOSE * abs(limit):  # as nearly always
         return number
-    shown, most = f"{number:.{DIGITS}g}", f"{limit:.{DIGITS}g}"
+    shown, most = NUMBER % number, NUMBER % limit
     if float(shown) < float(most):
         return number
     return float(Decimal(most).next_minus(Context(prec=DIGITS)))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from outword.base.terms import OddsWord
+from outword.base.terms import Familiarity, OddsWord
 
 LEAST: Final[dict[OddsWord, float]] = {"good": 0.85, "fair": 0.65, "poor": 0.35, "not seen": 0.0}
 """The smallest share that each word stands for."""
 NEARLY_ALL = 0.95
+MOST = 0.98  # what measured odds promise at most
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,27 @@ class Odds:
 
     def __str__(self) -> str:
         return f"{self.label}: {self.word}, {self.expected}"
+
+
+@dataclass(frozen=True)
+class MeasuredOdds:
+    """Shares that were measured on photos, by what is known of a label and of the cut before any photo.
+
+        share = 1 / (1 + exp(-(a + b cosine - c cut)))
+
+    cosine is that of the name to the nearest one that the encoder knows, the cut is in scores of `grounded`; a, b and c
+    hang on how the encoder knows the name. docs/mini.md has those of `mini`, and what was found.
+
+    Attributes:
+        terms: a, b and c for each way to know a name.
+
+    >>> MeasuredOdds({"unknown": (-4.0, 5.0, 0.25)}).share("unknown", cosine=0.6, cut=-4.0)
+    0.5
+    """
+
+    terms: Mapping[Familiarity, tuple[float, float, float]]
+
+    def share(self, how: Familiarity, cosine: float, cut: float) -> float:
+        """The share of a label's photos that will be in; no more than 0.98 is ever promised."""
+        a, b, c = self.terms[how]
+        return min(1 / (1 + math.exp(-(a + b * cosine - c * cut))), MOST)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
+from functools import partial
+from operator import attrgetter
 from typing import Any, Literal
 
 from outword.base.cells import rounded_below
@@ -41,6 +43,19 @@ class Form:
     flat: Callable[[Any], Cell] = _same
 
 
+def _chained(*steps: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
+    """One step after the other; None where there is nothing to do."""
+    found = None
+    for step in steps:
+        if step is not _same:
+            found = step if found is None else partial(_one_after, found, step)
+    return found
+
+
+def _one_after(first: Callable[[Any], Any], second: Callable[[Any], Any], value: Any) -> Any:
+    return second(first(value))
+
+
 @dataclass(frozen=True)
 class Column:
     """A line of the table: a field of `Prediction`."""
@@ -54,13 +69,15 @@ class Column:
         """The value of a record as JSON has it."""
         return self.form.json(getattr(record, self.name))
 
-    def row(self, record: Prediction) -> Any:
-        """The same in a line of JSON."""
-        return self.form.row(self.json(record))
+    @property
+    def row(self) -> Callable[[Any], Any] | None:
+        """What makes what a line of JSON has of a value of this column; None where that is the value itself."""
+        return _chained(self.form.json, self.form.row)
 
-    def flat(self, record: Prediction) -> Cell:
-        """The same as one text or number."""
-        return self.form.flat(self.row(record))
+    @property
+    def flat(self) -> Callable[[Any], Cell] | None:
+        """What makes one text or number of a value of this column; None where that is the value itself."""
+        return _chained(self.form.json, self.form.row, self.form.flat)
 
 
 def finite_or_none(number: float | None) -> float | None:
@@ -203,6 +220,9 @@ class Prediction:
 FIELDS = tuple(Column(one.name, **one.metadata) for one in fields(Prediction))
 COLUMNS = tuple(column for column in FIELDS if column.in_table)  # of all tables: in files, Python and on the page
 HEADER = [column.name for column in COLUMNS]
+_values = attrgetter(*HEADER)
+_ROW = [column.row for column in COLUMNS]
+_FLAT = [column.flat for column in COLUMNS]
 
 
 def cells(record: Prediction) -> dict[str, Cell]:
@@ -211,7 +231,23 @@ def cells(record: Prediction) -> dict[str, Cell]:
     >>> cells(Prediction("a.jpg", words=(("raccoon", 0.412), ("coati", 0.2))))["words"]
     'raccoon 0.41; coati 0.20'
     """
-    return {column.name: column.flat(record) for column in COLUMNS}
+    return _made(record, _FLAT)
+
+
+def json_cells(record: Prediction) -> dict[str, Any]:
+    """The same for a line of JSON, which may have lists.
+
+    >>> json_cells(Prediction("a.jpg", words=(("raccoon", 0.412),)))["words"]
+    [{'word': 'raccoon', 'share': 0.412}]
+    """
+    return _made(record, _ROW)
+
+
+def _made(record: Prediction, steps: Sequence[Callable[[Any], Any] | None]) -> dict[str, Any]:
+    row = {}
+    for name, step, value in zip(HEADER, steps, _values(record), strict=True):  # rows are written by the million
+        row[name] = value if step is None else step(value)
+    return row
 
 
 def csv_cells(record: Prediction) -> list[Cell]:

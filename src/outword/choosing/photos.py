@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outword.base.files import PathLike
+from outword.base.reports import Say, quiet
 from outword.encoders.base import Vectors
-from outword.vectors.same_photo import known_by
+from outword.vectors.same_photo import different, known_by
 
 Indices = NDArray[np.int64]
 
@@ -36,3 +37,12 @@ class Photos:
 def numbered(name: str, vectors: Vectors) -> Photos:
     """Vectors as a set whose photos have numbers for names."""
     return Photos(name, [*map(str, range(len(vectors)))], vectors)
+
+
+def once(photos: Sequence[tuple[int | None, int]], tell: Say = quiet) -> Indices:
+    """The rows of different photos, given by the hashes of contents and vectors, in the order of their contents."""
+    ordered = sorted(range(len(photos)), key=lambda row: (photos[row][0] or 0, row))
+    places = different(photos[row] for row in ordered)
+    if repeats := len(photos) - len(places):
+        tell(f"{repeats:,} of {len(photos):,} photos are there more than once, and count once")
+    return np.array(ordered, np.int64)[places]

@@ -13,7 +13,7 @@ from outword.base.reports import Report, Say, quiet
 from outword.base.wording import a_few
 from outword.choosing.compare import Tried, applicable, none_applies, opened, read_sets, taking_part, there
 from outword.choosing.folds import FOLDS, Candidate, Dealt, Share, best_of, expected, promised
-from outword.choosing.photos import Indices, Photos
+from outword.choosing.photos import Photos, once
 from outword.detector.calibration import STRANGE, check_disjoint
 from outword.detector.cuts import FEWEST as FEWEST_UNRELATED
 from outword.detector.cuts import alike_in, named_in
@@ -28,7 +28,6 @@ from outword.maths.methods.needs import of_photo
 from outword.maths.reference import look_unrelated
 from outword.vectors.id_images import IdImages, find_stray, read_id_images
 from outword.vectors.reference import Reference, find_reference
-from outword.vectors.same_photo import different
 from outword.words.labels import Given, Label, check_labels
 
 FEWEST = 2 * FOLDS  # photos of the classes, and of other things
@@ -117,7 +116,7 @@ def tune(
         raise none_applies()
     reference = None if other_paths else _reference(used)
     own = read_id_images(used, own_paths, names, with_classes=False, report=report)
-    own = own.some(_once(own.known, tell), names)
+    own = own.some(once(own.known, tell), names)
     _check_enough("the classes", len(own.vectors), 'bring more; "outword fit" needs none')
     doubts: list[str] = []
     if reference:
@@ -203,15 +202,6 @@ def _more_than_vectors(method: str) -> str:
     return wanted[0].value if wanted else ""
 
 
-def _once(photos: Sequence[tuple[int | None, int]], tell: Say) -> Indices:
-    """The rows of different photos, given by the hashes of contents and vectors, in the order of their contents."""
-    ordered = sorted(range(len(photos)), key=lambda row: (photos[row][0] or 0, row))
-    places = different(photos[row] for row in ordered)
-    if repeats := len(photos) - len(places):
-        tell(f"{repeats:,} of {len(photos):,} photos are there more than once, and count once")
-    return np.array(ordered, np.int64)[places]
-
-
 def _check_enough(whose: str, n: int, hint: str) -> None:
     if n < FEWEST:
         raise InputError(f"{FOLDS} folds need at least {FEWEST} different photos of {whose}, got {n}", hint=hint)
@@ -220,7 +210,7 @@ def _check_enough(whose: str, n: int, hint: str) -> None:
 def _outside(encoder: Encoder, paths: Sequence[str], report: Report, tell: Say) -> Photos:
     """The user's photos of other things, in the order of their contents."""
     (photos,) = read_sets(encoder, [opened(encoder, OUTSIDE, paths)], report, tell)
-    rows = _once(photos.known, tell).tolist()
+    rows = once(photos.known, tell).tolist()
     _check_enough("other things", len(rows), "bring more, or none: then ordinary photos stand in (the reference)")
     names, digests = ([all_of[row] for row in rows] for all_of in (photos.paths, photos.digests))
     return Photos(OUTSIDE, names, photos.vectors[rows], photos.unreadable, digests, photos.given)

@@ -19,10 +19,10 @@ from outword.base.registry import VERBS as MORE_VERBS
 from outword.base.waiting import show_downloads, show_waits
 from outword.cli.failures import Failure, Group, failing
 from outword.cli.progress import Spinner, say, shown_download
-from outword.errors import InputError, MissingExtraError, OutwordError
+from outword.errors import InputError, MissingExtraError, OutwordError, WeakLabelsWarning
 
 VERBS = (
-    "demo", "fit", "score", "find", "filter", "check", "calibrate", "explain", "serve", "tune", "compare",
+    "demo", "labels", "fit", "score", "find", "filter", "check", "calibrate", "explain", "serve", "tune", "compare",
     "embed", "reference", "export", "pull", "list", "doctor", "cache", "completion",
 )  # fmt: skip
 
@@ -121,5 +121,6 @@ def main() -> None:
       130  interrupted by Ctrl-C (143: terminated)
     """
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
+    warnings.filterwarnings("ignore", category=WeakLabelsWarning)  # the verbs say more of each label themselves
     show_waits(Spinner)
     show_downloads(shown_download)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from outword.base.prediction import COLUMNS, HEADER, cells, in_words
+from outword.base.prediction import HEADER, cells, in_words, json_cells
 from outword.cli.choices import Named
 from outword.cli.failures import check_outcome
 from outword.cli.listing import check_listing, listing_options, put_listing, shown_path
@@ -100,7 +100,7 @@ def _row(match: Match) -> dict[str, Any]:
     return {
         "phrase": match.phrase,
         "rank": match.rank,
-        **{column.name: column.row(match.photo) for column in COLUMNS},
+        **json_cells(match.photo),
     }
 
 

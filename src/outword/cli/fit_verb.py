@@ -15,8 +15,8 @@ import click
 from click.core import ParameterSource
 
 from outword.base.extras import install
-from outword.base.terms import Familiarity, familiarity, is_known
-from outword.base.wording import a_few, be
+from outword.base.terms import Flag, familiarity
+from outword.base.wording import a_few, counted
 from outword.cli.choices import Named
 from outword.cli.options import (
     corpus_option,
@@ -36,18 +36,9 @@ MINER = "miner."  # what the parameters of the miner begin with
 NAMED = 20  # labels that something is said of
 SHOWN = 8  # labels that a line names
 EXAMPLE = '"cat, dog"'  # of labels
-WHAT_TO_DO = (
-    "what helps: another name for the label or names of its kinds (lamp > desk lamp | street lamp), a larger encoder, "
-    "or some photos of it (outword calibrate, outword tune)"
-)
-WEAK: dict[Familiarity, str] = {
-    "through": "known through a broader word only",
-    "head noun only": "known by the last word only",
-    "unknown": "not known",
-}
-
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
+    from outword.detector.labels_report import LabelsReport
     from outword.words.kinds import Meaning
     from outword.words.labels import Label
 
@@ -83,7 +74,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fpr",
     type=click.FloatRange(0, 1, max_open=True),
-    help="The share of unrelated photos that may get in.  [default: balances both errors]",
+    help="The share of unrelated photos that may get in.  [default: 0.05; more where that balances both errors]",
 )
 @click.option("--keep-label-words", is_flag=True, help="Keep wild words about a label.")
 @click.option(
@@ -165,6 +156,7 @@ def command(
             say(f"{name}: {used:.4g} is used in place of {set_to} (docs/short-lists.md)")
     counts = {"labels": len(names), "wild": len(detector.wild), "in_use": detector.scorer.in_use()}
     counts["odds"] = [{"label": one.label, "share": one.share, "word": one.word} for one in detector.odds]
+    counts["labels_report"] = detector.labels_report.as_json()
     show(json.dumps({"path": target, **counts, **detector.card.as_json()}) if as_json else target)
 
 
@@ -206,8 +198,7 @@ def fit_plainly(
     done = "fitted before, and taken from the cache" if was_there else "fitted"
     say(f"{a_few(made.labels, SHOWN)}: {done} ({made.card.encoder.name}, {made.method})")
     if in_short:
-        _tell_coverage(made, labels, in_short=True)
-        _tell_odds(made, in_short=True)
+        _tell_odds(made, labels, in_short=True)
     else:
         tell(made, labels)
     return made
@@ -289,11 +280,8 @@ def tell(detector: Detector, labels: str) -> None:
             say(line)
     if len(detector.card.meanings) > NAMED and not by_photos:
         say(f"and {len(detector.card.meanings) - NAMED:,} more labels (--json tells all)")
-    _tell_coverage(detector, labels)
-    _tell_odds(detector)
-    if detector.basis == "imagined":
-        say(_expected_if_imagined(detector))
-    elif detector.cut:
+    _tell_odds(detector, labels)
+    if detector.cut:
         say(_expected(detector))
     elif detector.threshold is None:
         say(f"{detector.method} has no threshold yet: outword calibrate DETECTOR PHOTOS, with photos of your classes")
@@ -334,8 +322,6 @@ def _about_words(meaning: Meaning, detector: Detector) -> list[str]:
         return [f"{name}: WordNet does not know it; did you mean {' or '.join(meaning.suggestions)}?"]
     if flag is not None and meaning.head and meaning.sense:
         return [f"{name}: stands for {noun}; {encoder} knows the noun alone, so {noun} of any look will do"]
-    if flag is not None and noun and familiarity(flag) == "head noun only":
-        return [f"{name}: {encoder} knows its last word alone, {noun}"]
     if flag is not None and not meaning.sense and not noun:
         return [f"{name}: no English name that WordNet knows; {encoder} knows English names only"]
     if flag is None and not is_in_latin(name):
@@ -346,66 +332,65 @@ def _about_words(meaning: Meaning, detector: Detector) -> list[str]:
 
 
 def _expected(detector: Detector) -> str:
-    """What the cut is expected to do, as far as that is known."""
+    """What the threshold is expected to do, as far as that is known."""
     from outword.maths.reference import share_let_in
 
-    cut, known = detector.cut, detector.thresholds.counted_scores
+    cut, known, odds = detector.cut, detector.thresholds.counted_scores, detector.odds
     assert cut is not None and known is not None
-    unknown = [label for label, flag in detector.coverage.items() if not is_known(flag)]
     out = 100 * (1 - share_let_in(known, cut.value))
-    told = f"expected: {out:.0f} % of unrelated photos out"
+    others = f"{out:.0f} % of unrelated photos out"
     if detector.thresholds.alike_scores is not None:  # each of them may be unrelated, or may not
-        told = f"expected: at least {math.floor(out)} % of unrelated photos out"
-    if cut.tpr is None:
-        return f"{told}; how many of yours are in is not known ({detector.how_cut})"
-    whose = f", unknown for {', '.join(unknown[:3])}" if unknown else ""
-    return f"{told}, {100 * cut.tpr:.0f} % of yours in (by insertion{whose}; {detector.how_cut})"
+        others = f"at least {math.floor(out)} % of unrelated photos out"
+    if odds:
+        inside = 100 * sum(one.share for one in odds) / len(odds)
+        yours = f"about {inside:.0f} % of your photos in"
+    elif cut.tpr is not None:
+        yours = f"about {100 * cut.tpr:.0f} % of your photos in, if the encoder knows your labels"
+    else:
+        return f"expected: {others}; how many of yours are in is not known ({detector.how_cut})"
+    page = "; docs/clip.md shows how far that holds" if detector.basis == "imagined" else ""
+    return f"expected: {yours}, {others} ({detector.how_cut}{page})"
 
 
-def _tell_odds(detector: Detector, *, in_short: bool = False) -> None:
-    """Say what to expect of each label; in short of the weak ones alone. What is weak is a warning."""
-    weak = [one for one in detector.odds if one.is_weak]
-    fine = [one for one in detector.odds if not one.is_weak]
-    for one in fine[:NAMED] if not in_short else ():
-        say(str(one))
-    if len(fine) > NAMED and not in_short:
-        say(f"and {len(fine) - NAMED:,} more labels, fair or good")
+def _tell_odds(detector: Detector, labels: str, *, in_short: bool = False) -> None:
+    """Say what to expect of each label and why, in short of the weak ones alone; what is weak is a warning."""
+    report = detector.labels_report
+    if any(one.odds for one in report):
+        fine = [one for one in report if not one.is_weak]
+        for one in fine[:NAMED] if not in_short else ():
+            say(one.told)
+        if len(fine) > NAMED and not in_short:
+            say(f"and {len(fine) - NAMED:,} more labels, fair or good")
+        _warn_of_weak(report.weak, in_short=in_short)
+    else:
+        _tell_coverage(report, in_short=in_short)
+    _hint_at_commas(detector, labels)
+    _suggest_clip(detector, report, labels)
+
+
+def _warn_of_weak(weak: LabelsReport, *, in_short: bool) -> None:
+    """A warning for each label of which most photos may be kept out, and what to do about it.
+
+    What a name may be a slip for is said before, but in short.
+    """
+    from outword.detector.labels_report import ELSE
+
     for one in weak[:NAMED]:
-        warn(f"WARNING: {one}")
+        warn(f"WARNING: {one.told}")
+        if in_short or not one.is_slip:
+            warn(f"  {one.try_names}")
     if len(weak) > NAMED:
         warn(f"WARNING: and {len(weak) - NAMED:,} more labels that are poor or not seen")
     if weak:
-        warn(WHAT_TO_DO)
-    if any(one.word == "not seen" for one in weak) and "unknown" not in detector.coverage.values():
-        _offer_better(detector)
+        warn(f"or {ELSE}")
 
 
-def _offer_better(detector: Detector) -> None:
-    """Say which encoder is on this machine that is better than the embedded one; nothing is fetched, or changed."""
-    from outword.encoders.present import best
-
-    if detector.card.encoder.name == "mini" and (better := best()) != "mini":
-        warn(f"{better} is on this machine and knows more: add --encoder best")
-
-
-def _expected_if_imagined(detector: Detector) -> str:
-    """What a threshold from imagined photos is expected to do."""
-    assert detector.cut is not None and detector.cut.fpr is not None
-    inside = 100 * sum(one.share for one in detector.odds) / len(detector.odds)
-    told = f"expected: about {inside:.0f} % of your photos in, {100 * (1 - detector.cut.fpr):.0f} % of others out"
-    return f"{told} ({detector.how_cut}; docs/clip.md shows how far that holds)"
-
-
-def _tell_coverage(detector: Detector, labels: str, *, in_short: bool = False) -> None:
-    """Say how well the encoder knows each label, or in short which it does not know as such; loudly what is unknown."""
-    coverage = detector.coverage
-    for flag in dict.fromkeys(sorted(coverage.values())) if not in_short else ():
-        say(f"{flag}: {a_few([label for label, got in coverage.items() if got == flag], SHOWN)}")
-    for how, told in WEAK.items() if in_short else ():
-        if weak := [label for label, flag in coverage.items() if familiarity(flag) == how]:
-            say(f"{told}: {a_few(weak, SHOWN)}")
-    _hint_at_commas(detector, labels)
-    _warn_of_unknown(detector, labels)
+def _tell_coverage(report: LabelsReport, *, in_short: bool) -> None:
+    """Say how well the encoder knows labels whose odds are not known."""
+    for flag in dict.fromkeys(sorted(one.flag for one in report if one.flag)):
+        named = [one.label for one in report if one.flag == flag]
+        if not in_short or familiarity(Flag(flag)) != "known":
+            say(f"{flag}: {a_few(named, SHOWN)}")
 
 
 def _hint_at_commas(detector: Detector, labels: str) -> None:
@@ -421,22 +406,25 @@ def _hint_at_commas(detector: Detector, labels: str) -> None:
             return
 
 
-def _warn_of_unknown(detector: Detector, labels: str) -> None:
+def _suggest_clip(detector: Detector, report: LabelsReport, labels: str) -> None:
+    """Say loudly how to use an encoder that knows more, where this one does not know labels."""
     from outword.encoders.names import BEST
     from outword.encoders.present import best
 
-    n_labels = len(detector.coverage)
-    if unknown := sum(familiarity(flag) == "unknown" for flag in detector.coverage.values()):
-        which = "the label is" if n_labels == 1 else f"{unknown} of {n_labels} labels {be(unknown)}"
-        told = f"WARNING: {which} unknown to the embedded encoder: such verdicts are guesses."
-        if only := detector.encoder.knows:
-            say(f"{told} {detector.encoder.name} knows {only} and nothing else", "red", bold=True)
-            return
-        better = best()
-        say(f"{told} It is not CLIP; real work wants:", "red", bold=True)
-        say(f"  {_with_another(detector, labels, 'clip-vit-b-16' if better == 'mini' else BEST)}", "red", bold=True)
-        fetched = f"fetched once; {install('clip')} where it should run on torch; docs/encoders.md"
-        say(f"  ({fetched})" if better == "mini" else f"  ({better} is on this machine)", "red")
+    strange = [one for one in report if one.is_weak or familiarity(Flag(one.flag or "known")) == "unknown"]
+    if not strange or not detector.coverage:
+        return
+    if only := detector.encoder.knows:
+        which = a_few([one.label for one in strange], SHOWN)
+        say(f"WARNING: {detector.encoder.name} knows {only} and nothing else, not {which}", "red", bold=True)
+        return
+    counts = f"{len(strange)} of {counted(len(report), 'label')}"
+    better = best()
+    named, known = ("clip-vit-b-16", "CLIP") if better == "mini" else (BEST, better)
+    say(f"{counts} may not be seen by the small encoder that comes with outword. {known} sees more:", "red", bold=True)
+    say(f"  {_with_another(detector, labels, named)}", "red", bold=True)
+    fetched = f"fetched once; on torch after {install('clip')}; docs/encoders.md"
+    say(f"  ({fetched})" if better == "mini" else f"  (it is on this machine: {better})", "red")
 
 
 def _with_another(detector: Detector, labels: str, encoder: str) -> str:

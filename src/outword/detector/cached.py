@@ -60,6 +60,7 @@ def _key(names: Mapping[str, Label], encoder: Encoder) -> str:
         [recipe.method, dict(recipe.params), asdict(recipe.prompts), recipe.kinds],
         [recipe.corpus and recipe.corpus.fingerprint, recipe.miner, dict(recipe.miner_params)],
         None if reference is None else reference.fingerprint,
+        repr(encoder.odds),
         [str(getattr(encoder, part, "")) for part in ("device", "precision")],  # by which vectors of labels round
     ]
     return sha256_bytes(json.dumps(facts, sort_keys=True).encode())[:32]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from outword.detector.positives import mostly_unknown
 from outword.detector.thresholds import estimated_thresholds
 from outword.errors import InputError
 from outword.maths.kernels import Choice, chosen
@@ -63,9 +62,9 @@ def cut_by_reference(
     """The detector with the cut that its encoder's reference gives; as it is where the reference cannot tell.
 
     Photos that show a label are left out: by their name, or if nobody named them by what they look like. With `fpr`
-    that share of the rest gets in. Otherwise both errors are balanced: what the rest scores, and what photos of a
-    label would score (`pseudo_id`). That needs labels that the encoder knows; where it does not know most of them, one
-    in twenty of the rest gets in. `unrelated` says which photos may stand for unrelated ones, (n,), by default all.
+    that share of the rest gets in. Otherwise it is the lower of two cuts (`outword.maths.reference.lower_cut`): one in
+    twenty of the rest gets in, or both errors are balanced, what the rest scores, and what photos of one more label
+    would score (`pseudo_id`). `unrelated` says which photos may stand for unrelated ones, (n,), by default all.
 
     Photos without names that look like a label may be unrelated all the same, and then they are those with the highest
     scores. So p-values count them (`Thresholds.counted_scores`), and so does `fpr`: no more than that share gets in.
@@ -81,7 +80,7 @@ def cut_by_reference(
     if counted.sum() < FEWEST:
         return detector
     scorer, masses = detector.scorer, None
-    balanced = fpr is None and isinstance(scorer, Grounded) and not mostly_unknown(detector.coverage)
+    balanced = fpr is None and isinstance(scorer, Grounded)
     if balanced and chosen() == Choice("numpy", "float64"):  # what `masses` computes with: once is enough for both
         masses = cast(Grounded, scorer).masses(vectors[rest])
         scores = np.asarray(cast(Grounded, scorer).combine(masses[counted[rest]]))
@@ -161,7 +160,7 @@ def pseudo_id(
     row = {word: place for place, word in enumerate(detector.wild)}
     rivals = [name for name in rival_names(detector.encoder) if name in row]
     shown = [nouns().wnid(senses[name]) for name in rivals]
-    below = _below([senses[name] for name in rivals])
+    below = below_each_other([senses[name] for name in rivals])
     leaves = below.sum(axis=0) == 1  # a photo that only shows a "building" is none of any kind that is known
     places = {wnid: place for place, wnid in enumerate(shown) if leaves[place]}
     known = np.array([wnid in places for wnid in wnids])
@@ -174,10 +173,10 @@ def pseudo_id(
     words = unit_rows(scorer.wild_[[row[name] for name in rivals]])  # type: ignore[index]
     logits = unit_rows(vectors[known]) @ words.T / scorer.temperature
     own_masses = scorer.masses(vectors[known]) if masses is None else masses[known]
-    return np.asarray(scorer.combine(_moved(own_masses, logits, below[:, label].T, below[label])))
+    return np.asarray(scorer.combine(moved(own_masses, logits, below[:, label].T, below[label])))
 
 
-def _below(senses: Sequence[int]) -> Flags:
+def below_each_other(senses: Sequence[int]) -> Flags:
     """Whether the i-th sense is the j-th, or lies below it, (n, n)."""
     net, place = nouns(), {sense: at for at, sense in enumerate(senses)}
     found = np.eye(len(senses), dtype=bool)
@@ -186,7 +185,7 @@ def _below(senses: Sequence[int]) -> Flags:
     return found
 
 
-def _moved(masses: Array, logits: Array, kinds: Flags, above: Flags) -> Array:
+def moved(masses: Array, logits: Array, kinds: Flags, above: Flags) -> Array:
     """Log P, log Q and the largest logit, once kinds are labels, and neither they nor what is above them compete."""
     log_p, log_q, peak = masses.T
     own = np.where(kinds, logits, -np.inf)

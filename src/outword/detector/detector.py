@@ -20,6 +20,7 @@ from outword.detector.calibration import calibrate, score_photos
 from outword.detector.card import Card, MethodCard
 from outword.detector.judge import Explanation, explain, judge_chunk, side
 from outword.detector.label_rows import LabelRows, label_rows
+from outword.detector.labels_report import LabelsReport, near_names, report_labels
 from outword.detector.predictions import Predictions, predict
 from outword.detector.saving import saved_form
 from outword.detector.thresholds import Thresholds
@@ -114,6 +115,14 @@ class Detector:
     def odds(self) -> tuple[Odds, ...]:
         """Which share of each label's photos will be in, as far as that is known for the threshold in use."""
         return () if self.basis == "calibrated" else self.thresholds.odds
+
+    @property
+    def labels_report(self) -> LabelsReport:
+        """What is made of each label: sense, kinds, how well the encoder knows it, odds, and what to do.
+
+        Printed it is a line a label, in a notebook a table; `labels_report.weak` are those to look after.
+        """
+        return report_labels(self.card.meanings, self.coverage, self.odds, near_names(self))
 
     @property
     def fingerprint(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,15 +15,17 @@ from outword._version import __version__
 from outword.base.files import PathLike
 from outword.base.reports import Report, quiet
 from outword.base.terms import Flag
+from outword.base.wording import a_few
 from outword.detector.card import Card, CorpusCard, EncoderCard, IdImagesCard, MethodCard, MinerCard
 from outword.detector.cuts import can_be_cut, cut_by_reference
 from outword.detector.detector import NOTHING, Detector
 from outword.detector.imagining import cut_by_imagining, find_sight, with_odds
 from outword.detector.inputs import missing_inputs
+from outword.detector.label_odds import with_measured_odds
 from outword.detector.positives import Competitors, Positives, label_coverage, make_positives, make_wild, row_sentences
 from outword.detector.recipe import Recipe, default_method, resolve, resolve_card
 from outword.encoders import Encoder, get_encoder
-from outword.errors import InputError, ParameterError
+from outword.errors import InputError, ParameterError, WeakLabelsWarning
 from outword.maths.methods import DETECTORS, Need
 from outword.maths.methods.requests import FitRequest
 from outword.vectors.id_images import IdImages, read_id_images
@@ -78,7 +81,7 @@ class Prepared:
                 hint=f'make one from ordinary photos: "outword reference PHOTOS --encoder {encoder.name}"',
             )
         if reference is not None:
-            return cut_by_reference(detector, reference, fpr)
+            return with_measured_odds(cut_by_reference(detector, reference, fpr), encoder)
         sight = find_sight(detector, encoder)
         return detector if sight is None else with_odds(cut_by_imagining(detector, sight))
 
@@ -141,7 +144,11 @@ def fit(
     )
     if miner_params and Need.WILD not in recipe.wants:
         raise ParameterError(f"{method} mines no words, and {min(miner_params)} is of a miner", hint="leave it out")
-    return prepare(recipe, labels, id_images=id_images, word_images=word_images, report=report).finish(fpr, report)
+    made = prepare(recipe, labels, id_images=id_images, word_images=word_images, report=report).finish(fpr, report)
+    if weak := made.labels_report.weak:
+        named = a_few([str(one.odds) for one in weak], between="; ")
+        warnings.warn(f"{named}. See labels_report of the detector", WeakLabelsWarning, stacklevel=2)
+    return made
 
 
 def relabel(detector: Detector, labels: Given, report: Report = quiet) -> Detector:

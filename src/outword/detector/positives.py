@@ -38,15 +38,6 @@ class Positives:
     vectors: Vectors
 
 
-def mostly_unknown(coverage: Mapping[str, Flag]) -> bool:
-    """Whether the encoder does not know half of the labels, or more; without coverage it is taken to know them.
-
-    >>> mostly_unknown({"forest": Flag("unknown"), "dog": Flag("known")}), mostly_unknown({})
-    (True, False)
-    """
-    return bool(coverage) and sum(not is_known(flag) for flag in coverage.values()) >= len(coverage) / 2
-
-
 def label_coverage(encoder: Encoder, labels: Mapping[str, Label]) -> dict[str, Flag]:
     """How well the encoder knows each label, under its best known name or kind by hand; empty where it cannot tell."""
     meanings = _well_read(encoder, understand(labels, "off", by_noun=True))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from outword.base.odds import MeasuredOdds
 from outword.base.terms import Familiarity, familiarity, read_flag
 from outword.encoders.loader import Loader
 from outword.encoders.reading import read_photos
@@ -65,6 +66,7 @@ class Encoder(ABC):
     side: int = 0  # pixels of a side of what the image tower reads, where that is told
     knows: str = ""  # what alone it knows, in words, if that is little
     sight: Sight | None = None  # how it sees, measured (`outword.maths.imagined`), where it is of no known family
+    odds: MeasuredOdds | None = None  # which share of a label's photos is in, measured, by how it knows the name
     own_reference: Path | None = None  # the file of its reference, where the package that brings it has one
     offers: tuple[str, ...] = ()  # what it gives besides vectors, "patches" and "pixels" (`Need.offer`)
 

@@ -19,7 +19,7 @@ from outword.errors import InputError
 from outword.maths.kernels.rows import product, whole_width
 from outword.maths.kernels.threads import parallel_for
 from outword.maths.numerics import Array, matrix, unit_rows
-from outword.maths.reference import balanced_cut, reference_cut
+from outword.maths.reference import lower_cut
 
 PHOTOS = 1200  # of names; another 1,200 move a cut by about .1, and the share of right verdicts by .1 point
 OF_LABELS = 6400  # of all labels together
@@ -403,7 +403,7 @@ def imagined_cut(unrelated: ArrayLike, one_more: ArrayLike) -> float:
         unrelated: scores of photos that show no label.
         one_more: scores of photos of one more label.
     """
-    return min(balanced_cut(unrelated, one_more), reference_cut(unrelated))
+    return lower_cut(unrelated, one_more)[0]
 
 
 def odds(scores: ArrayLike, cut: float) -> Array:

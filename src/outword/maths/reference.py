@@ -91,6 +91,24 @@ def reference_cut(reference: ArrayLike, fpr: float = FPR) -> float:
     return float(np.nextafter(values[-1 - let_in], np.inf))
 
 
+def lower_cut(reference: ArrayLike, pseudo: ArrayLike, fpr: float = FPR) -> tuple[float, bool]:
+    """The lower of `balanced_cut` and `reference_cut`, and whether it is the balanced one.
+
+    So no more photos of the classes are kept out than a share `fpr` of let in reference photos asks for: where both
+    errors would be smaller than that, the balanced cut is stricter than anybody needs, since the photos that it was
+    made with are of other labels than the user's. Where the errors are larger, they are balanced.
+
+    >>> lower_cut([0.0, 1.0, 2.0, 3.0], [7.0, 8.0], fpr=0.25)
+    (2.0000000000000004, False)
+    >>> lower_cut([0.0, 1.0, 2.0, 3.0], [0.5, 7.0], fpr=0.25)
+    (2.0000000000000004, False)
+    >>> lower_cut([0.0, 1.0, 2.0, 3.0], [0.5, 1.5], fpr=0.25)
+    (1.5, True)
+    """
+    balanced, allowed = balanced_cut(reference, pseudo), reference_cut(reference, fpr)
+    return (balanced, True) if balanced <= allowed else (allowed, False)
+
+
 def balanced_cut(reference: ArrayLike, pseudo: ArrayLike) -> float:
     """The cut with equal errors: the share of the reference let in is the share of pseudo-ID photos kept out.
 

@@ -16,7 +16,7 @@ from outword.errors import InputError, ParameterError
 from outword.maths.metrics import scores as checked
 from outword.maths.metrics import threshold_at_tpr
 from outword.maths.numerics import Array
-from outword.maths.reference import FPR, balanced_cut, reference_cut, share_let_in
+from outword.maths.reference import FPR, balanced_cut, lower_cut, reference_cut, share_let_in
 
 CalibrationMethod = Literal["quantile", "conformal"]
 ReferenceMethod = Literal["reference", "batch"]
@@ -62,7 +62,8 @@ class Threshold:
         if self.method in get_args(ReferenceMethod):
             whose = "unrelated photos" if self.method == "reference" else "photos of this batch that look unrelated"
             if self.target_fpr is None:
-                return f"balances {self.n_reference:,} {whose} and {self.n_photos:,} named ones"
+                counts = f"{self.n_reference:,} unrelated and {self.n_photos:,} labelled reference photos"
+                return f"both errors equal on {counts}"
             unknown = "" if self.method == "reference" else "; how many unrelated photos get in is not known"
             return f"lets in {100 * self.target_fpr:.3g}% of {self.n_reference:,} {whose}{unknown}"
         others = f" and {self.n_others} of other things" if self.n_others else ""
@@ -233,10 +234,11 @@ def fit_reference(
 ) -> Threshold:
     """The threshold that the scores of unrelated photos give, and of pseudo-ID photos where there are any.
 
-    Without `fpr` it balances both errors (`balanced_cut`); with it, or without pseudo-ID photos, it lets at most that
-    share of the reference in, 0.05 unless said otherwise (`reference_cut`). `fpr` and `tpr` are then what it lets in
-    of either: what is to be expected of photos like these, and nothing of others. Of a batch nothing is to be expected,
-    as photos were left out of it by what they look like: its `fpr` is None.
+    Without `fpr` it is the lower of the cut that balances both errors and the one that lets in 0.05 of the reference
+    (`lower_cut`); with `fpr`, or without pseudo-ID photos, it lets at most that share of the reference in, 0.05 unless
+    said otherwise (`reference_cut`). `target_fpr` is None where both errors are balanced. `fpr` and `tpr` are then what
+    it lets in of either: what is to be expected of photos like these, and nothing of others. Of a batch nothing is to
+    be expected, as photos were left out of it by what they look like: its `fpr` is None.
 
     Args:
         reference: (n,), scores of photos that show none of the classes.
@@ -244,12 +246,16 @@ def fit_reference(
         fpr: the share of the reference to let in.
         method: where the reference comes from: "batch" is the photos that are to be judged.
 
-    >>> fit_reference([0.0, 1.0, 2.0], [4.0, 5.0]).told
-    'balances 3 unrelated photos and 2 named ones'
+    >>> fit_reference([0.0, 1.0, 2.0], [0.5, 1.5]).told
+    'both errors equal on 3 unrelated and 2 labelled reference photos'
     """
     unrelated, named = np.asarray(reference, dtype=np.float64), np.asarray(pseudo, dtype=np.float64)
-    target = FPR if fpr is None and not len(named) else fpr
-    value = balanced_cut(unrelated, named) if target is None else reference_cut(unrelated, target)
+    target: float | None = FPR if fpr is None else fpr
+    if fpr is None and len(named):
+        value, balanced = lower_cut(unrelated, named)
+        target = None if balanced else FPR
+    else:
+        value = reference_cut(unrelated, FPR if fpr is None else fpr)
     tpr = share_let_in(named, value) if len(named) else None
     plain = Threshold(value, method, tpr, len(named), 0.0, 1.0, target_fpr=target)
     let_in = share_let_in(unrelated, value) if method == "reference" else None

@@ -31,6 +31,11 @@ class Fingerprint(NamedTuple):
     bits: int
     colours: bytes
 
+    @property
+    def packed(self) -> bytes:
+        """16 bytes of bits, and the colours behind them."""
+        return self.bits.to_bytes(16, "big") + self.colours
+
 
 class Look(NamedTuple):
     """What is noted of a photo, and its fingerprint; None where it shows too little for one."""

@@ -22,11 +22,14 @@ from outword.base.html import render
 from outword.base.prediction import Prediction, cells, in_words, with_kind
 from outword.base.terms import IN, OUT
 from outword.detector.detector import Detector
+from outword.detector.labels_report import LabelReport
 from outword.encoders.base import Pixels
 from outword.photos.decode import thumbnail
 from outword.scoring.rows import Row
 
 _NAMED = 8  # labels that the head of the page names
+_CLASSES = 50  # that can be chosen, those with the most photos
+_EXPECTED = 50  # labels whose odds are listed, the worst
 _BINS = 48
 _FINE = 4096  # bins in which scores are counted that are too many to be kept
 _Heap = list[tuple[float, int, "Card"]]
@@ -86,12 +89,15 @@ class Summary:
     method: str
     threshold: float | None  # the score at which "in" begins; None while the method has none
     calibration: str = ""  # how the threshold was found, such as "95 % of 200 photos"; "" where no photos were seen
+    expected: Sequence[LabelReport] = ()  # what to expect of each label, the worst first; empty if it is not known
 
     @classmethod
     def of(cls, detector: Detector) -> Summary:
         """What there is to say of a detector."""
         how = detector.how_cut if detector.cut else ""
-        return cls(detector.labels, detector.card.encoder.name, detector.method, detector.threshold, how)
+        odds = [one for one in detector.labels_report if one.share is not None]
+        worst_first = sorted(odds, key=lambda one: one.share or 0.0)
+        return cls(detector.labels, detector.card.encoder.name, detector.method, detector.threshold, how, worst_first)
 
 
 def histogram(
@@ -132,6 +138,7 @@ class _Shown(ABC):
         self.limit = limit
         self.error_limit = error_limit
         self.counts: Counter[str] = Counter()
+        self.classes: Counter[str] = Counter()  # how many photos are taken for each label
         self.errors: list[Card] = []
         self._heaps: tuple[_Heap, _Heap] = [], []  # the worst that is kept on top
 
@@ -139,6 +146,8 @@ class _Shown(ABC):
         """Count a row, and keep it if it is among those to show so far."""
         if card.row["score"] is not None:
             self.counts[card.row["verdict"]] += 1
+            if card.row["label"]:
+                self.classes[card.row["label"]] += 1
             self._take(card, card.row["score"])
             return
         self.counts["error"] += 1
@@ -280,8 +289,12 @@ class StreamingHistogram:
 
 def write_page(path: Path, sample: Sample | Borderline, *, title: str, summary: Summary) -> None:
     """Write the page of a sample of scored images to `path`; the file appears whole or not at all."""
+    classes = sample.classes.most_common(_CLASSES) if len(summary.labels) > 1 else []
     page = render(
         "scoring/page.html",
+        classes=classes,
+        places={label: place for place, (label, _) in enumerate(classes)},
+        expected=_EXPECTED,
         title=title,
         summary=summary,
         named=_NAMED,

@@ -19,7 +19,7 @@ from typing import IO, Any, get_args
 
 from outword.base.cells import csv_line, line_of, portable, restored, unquoted
 from outword.base.extras import pyarrow
-from outword.base.prediction import COLUMNS, FIELDS, HEADER, NUMBER, Prediction, cells, csv_cells
+from outword.base.prediction import COLUMNS, FIELDS, HEADER, NUMBER, Prediction, cells, csv_cells, json_cells
 from outword.base.terms import VerdictName
 
 ROWS_A_GROUP = 10_000
@@ -113,8 +113,7 @@ def _read_csv(path: Path, raw: bool) -> Iterator[Row]:
 @contextmanager
 def _jsonl(file: IO[bytes]) -> Iterator[Put]:
     def put(record: Prediction) -> None:
-        values = {column.name: column.row(record) for column in COLUMNS}
-        file.write(json.dumps(_portable(values)).encode() + b"\n")
+        file.write(json.dumps(_portable(json_cells(record))).encode() + b"\n")
 
     yield put
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -243,9 +244,14 @@ def _results(judged: Sequence[Judged], embeddings: bool) -> list[schemas.Result]
 
 def _result(judged: Judged, twins: Twins, embeddings: bool) -> schemas.Result:
     photo, record, vector = judged
-    notes = (*record.notes, *twins.note(photo.name, photo.look.fingerprint))
+    print_of = photo.look.fingerprint
+    noted = replace(record, notes=(*record.notes, *twins.note(photo.name, print_of)))
+    if not embeddings:
+        return schemas.result_of(noted)
     return schemas.result_of(
-        replace(record, notes=notes), vector.tolist() if embeddings and vector is not None else None
+        noted,
+        None if vector is None else vector.tolist(),
+        None if print_of is None else b64encode(print_of.packed).decode(),
     )
 
 

@@ -11,6 +11,7 @@ from outword.base.prediction import BEST, FIELDS, LABELS, NUMBER, TEXT, TEXTS, W
 from outword.base.terms import Basis
 
 MOST_FIELDS = 10  # of an object; no request has as many
+MARKS = 10_000  # on either side, of a request; these many scores fit into a small body
 Score = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e100, le=1e100)]
 
 
@@ -52,8 +53,8 @@ class LabelsRequest(_Request):
 class Marks(_Request):
     """Scores of photos that were marked."""
 
-    inside: list[Score] = Field(default=[], description="Of photos that show one of the classes.", max_length=1000)
-    outside: list[Score] = Field(default=[], description="Of photos that show none of them.", max_length=1000)
+    inside: list[Score] = Field(default=[], description="Of photos that show one of the classes.", max_length=MARKS)
+    outside: list[Score] = Field(default=[], description="Of photos that show none of them.", max_length=MARKS)
 
 
 class ArtifactRequest(Marks):
@@ -94,6 +95,8 @@ def _fields() -> Iterator[tuple[str, Any]]:
         if column.name == "p":
             yield "fits", Annotated[str, Field(description="What p says, in words.")]
     yield "embedding", Annotated[list[float] | None, Field(description="With `?embeddings=true`.")]
+    about = "Base64 of what tells photos that look the same; with `?embeddings=true`."
+    yield "fingerprint", Annotated[str | None, Field(description=about)]
 
 
 if TYPE_CHECKING:
@@ -102,10 +105,10 @@ else:
     Result = create_model("Result", __doc__="One image.", **{name: (kind, ...) for name, kind in _fields()})
 
 
-def result_of(record: Prediction, embedding: list[float] | None = None) -> Result:
+def result_of(record: Prediction, embedding: list[float] | None = None, fingerprint: str | None = None) -> Result:
     """A record as an answer has it."""
     values = {column.name: column.json(record) for column in FIELDS}
-    return Result(**values, fits=record.fits, embedding=embedding)
+    return Result(**values, fits=record.fits, embedding=embedding, fingerprint=fingerprint)
 
 
 class ScoreAnswer(BaseModel):

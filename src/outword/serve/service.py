@@ -31,6 +31,7 @@ from outword.serve.detector_cache import DetectorCache
 from outword.serve.limits import FEWEST_TOGETHER, Limits
 from outword.serve.pools import Pool
 from outword.serve.refusals import Refusal, busy
+from outword.words.kinds import has_unused_kinds
 
 LOG = logging.getLogger("outword.serve")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -169,10 +170,29 @@ class Service:
             basis=detector.basis,
             calibration=detector.how_cut if detector.cut else "",
             ladder=() if known is None else ladder(known),
-            odds=tuple(LabelOdds(one.label, one.share, one.word, one.expected) for one in detector.odds),
+            odds=label_odds(detector),
             takes_embeddings=takes_vectors(detector),
             limits=self.limits,
+            kinds_off=kinds_off(detector),
         )
+
+
+def label_odds(detector: Detector) -> tuple[LabelOdds, ...]:
+    """What to expect of each label, why, and what to do about it."""
+    return tuple(
+        LabelOdds(one.label, one.odds.share, one.odds.word, one.odds.expected, one.why, one.next_step)
+        for one in detector.labels_report
+        if one.odds
+    )
+
+
+def kinds_off(detector: Detector) -> tuple[str, ...]:
+    """The labels that the encoder does not know as such and whose kinds do not count, since it knows none of them."""
+    if detector.card.kinds == "off":
+        return ()
+    strange = {label for label, flag in detector.coverage.items() if flag != "known"}
+    meanings = [meaning for meaning in detector.card.meanings if meaning.label in strange]
+    return tuple(meaning.label for meaning in meanings if has_unused_kinds(meaning))
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,7 +128,7 @@ def find_reference(encoder: Encoder) -> Reference | None:
     places = [(whose, path) for whose in of for path in (kept_path(whose), shipped_path(whose))]
     if encoder.own_reference:
         places.insert(1, (encoder.fingerprint, encoder.own_reference))
-    found = (_read(path, whose, encoder.dim) for whose, path in places)
+    found = (read_reference(path, whose, encoder.dim) for whose, path in places)
     return next((one for one in found if one is not None), None)
 
 
@@ -234,8 +234,8 @@ def _together(kept: Sequence[_Kept], named: Callable[[str], Named], source: str)
     return Reference(np.stack([one.vector for one in kept]), names, wnids, sets, source)
 
 
-def _read(path: Path, fingerprint: str, dim: int) -> Reference | None:
-    """The reference in a file; None if there is no file, or with a warning if it is none."""
+def read_reference(path: Path, fingerprint: str, dim: int) -> Reference | None:
+    """The reference in a file, of an encoder; None if there is no file, or with a warning if it is none."""
     try:
         arrays = checked_arrays(path) if path == kept_path(fingerprint) else load_file(path)
         card = parse_json(arrays["card"].tobytes())

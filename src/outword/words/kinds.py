@@ -532,11 +532,13 @@ def _inside(meanings: Sequence[Meaning]) -> NDArray[np.bool_]:
     net = nouns()
     own = [net.by_wnid(meaning.sense) for meaning in meanings if meaning.sense]
     theirs = [sense for meaning in meanings if meaning.by_hand for sense in _senses_by_hand(meaning.kinds)]
-    roots = [net.by_wnid(m.sense) for m in meanings if m.sense and not m.by_hand]
-    counted = [root for root in (*roots, *theirs) if root is not None]
-    away = [sense for m in meanings for sense in _below(net.by_wnid(m.sense), m.without)]
-    owner, _ = net.spread([*counted, *away])
-    inside: NDArray[np.bool_] = (owner >= 0) & (owner < len(counted))
+    taking = [m for m in meanings if m.sense and not m.by_hand]
+    counted = [net.by_wnid(meaning.sense) for meaning in taking]
+    owner, _ = net.spread([root for root in (*counted, *theirs) if root is not None])
+    inside: NDArray[np.bool_] = owner >= 0
+    for place, (meaning, root) in enumerate(zip(taking, counted, strict=True)):
+        gone, _ = net.spread(_below(root, meaning.without))
+        inside[(owner == place) & (gone >= 0)] = False
     inside[[sense for sense in own if sense is not None]] = True
     return inside
 
@@ -544,6 +546,20 @@ def _inside(meanings: Sequence[Meaning]) -> NDArray[np.bool_]:
 def _below(sense: int | None, names: Sequence[str]) -> list[int]:
     """The senses of names that are kinds of a sense."""
     return [found for name in names for found in nouns().senses(name) if found != sense and sense in lineage(found)]
+
+
+def _taken_away(sense: int | None, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each sense goes with the kinds of these names, which were taken away from those of a sense (n_senses,).
+
+    All below them does, whatever else it is a kind of, and so does what lies between them and the sense: a cat is a
+    feline, so without cats the kinds of an animal are without felines as such.
+    """
+    net, away = nouns(), _below(sense, names)
+    owner, _ = net.spread(away)
+    gone: NDArray[np.bool_] = owner >= 0
+    for kind in away:
+        gone[[up for up in net.above(kind) if up != sense]] = True
+    return gone
 
 
 def _check_without(label: Label, sense: int | None) -> None:
@@ -572,15 +588,17 @@ def _kinds_of(
         for root in (_senses_by_hand(label.kinds) if label.kinds else [sense])
         if root is not None
     ]
-    away = [kind for label, sense in zip(labels, senses, strict=True) for kind in _below(sense, label.without)]
-    owner, depth = net.spread([*(root for _, root in roots), *away])
-    depth[owner >= len(roots)] = -1
+    owner, depth = net.spread([root for _, root in roots])
+    for place, (label, sense) in enumerate(zip(labels, senses, strict=True)):
+        own = [at for at, (of, _) in enumerate(roots) if of == place]
+        depth[np.isin(owner, own) & _taken_away(sense, label.without)] = -1
     visible = net.visible()
     found: list[tuple[int, str, int]] = []
     for sense in net.by_use(np.flatnonzero(depth > 0), depth).tolist():
         place, name = roots[owner[sense]][0], net.names(sense)[0]
         seen = visible.get(name, sense)  # what a photo of that name shows: of a drum, no fish
-        if not labels[place].kinds and (key := squeeze(name)) not in taken and owner[seen] == owner[sense]:
+        is_shown = owner[seen] == owner[sense] and depth[seen] >= 0
+        if is_shown and not labels[place].kinds and (key := squeeze(name)) not in taken:
             taken.add(key)
             found.append((place, name, owner[sense]))
     if kinds == "known" and known is not None:
@@ -591,3 +609,16 @@ def _kinds_of(
         if len(below[place]) < most and owner[next(iter(choices_of([name])))] == root:  # a pillar is no person
             below[place].append(name)
     return [tuple(names if label.kinds else names[:most]) for label, names in zip(labels, below, strict=True)]
+
+
+def has_unused_kinds(meaning: Meaning) -> bool:
+    """Whether WordNet has kinds of a label, and none of them counts.
+
+    >>> from outword.words.labels import check_labels
+    >>> [has_unused_kinds(understand(check_labels(["bird"]), kinds)[0]) for kinds in ("all", "off")]
+    [False, True]
+    """
+    if meaning.kinds or meaning.by_hand or not meaning.sense:
+        return False
+    sense = nouns().by_wnid(meaning.sense)
+    return sense is not None and bool(nouns().information[sense] < 1)

@@ -14,7 +14,9 @@ REFERENCE = _DATA / "reference"
 
 
 class MiniFloat(Mini):
-    """All else is that of `mini`."""
+    """All else is that of `mini`, but for the odds of labels, which were not measured with it."""
+
+    odds = None
 
     def __init__(self) -> None:
         super().__init__(DATA, SHARED)

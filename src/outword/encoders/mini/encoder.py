@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from safetensors.numpy import load_file
 
+from outword.base.odds import MeasuredOdds
 from outword.encoders.base import Coverage, Encoder, Vectors, texts_of
 from outword.encoders.mini.head import Head
 from outword.encoders.mini.lexicon import Lexicon
+from outword.encoders.mini.odds import ODDS
 from outword.encoders.mini.wordpiece import WordPiece
 from outword.encoders.ort import ImageTower, never_alone, session, threads
 from outword.encoders.texts import alike
@@ -42,6 +44,7 @@ class Mini(Encoder):
     """
 
     side = SIDE
+    odds: MeasuredOdds | None = ODDS
 
     def __init__(self, folder: Path = DATA, shared: Path | None = None) -> None:
         """`folder` has the card and the image tower, `shared` all else; by default that is the same folder."""

@@ -4,19 +4,21 @@
  * state.js     what the page knows             draw.js, view.js   drawing it, and a photo large
  * service.js   talking to the service          photos.js          photos in, and away
  * memory.js    what the browser keeps          judging.js         class names, marks, the threshold
- * axis.js      the axis of the plot            exports.js         what can be taken home
+ * axis.js      the axis of the plot            exports.js, zip.js what can be taken home
+ * select.js    choosing many photos            twins.js           photos that look the same
  */
 
-import { draw, render, say, thinTicks } from "./draw.js";
-import { download, exportMarks, exportTable } from "./exports.js";
-import { forgetMarks, mark, relabel, switchKind } from "./judging.js";
+import { draw, NARROW, render, say, thinTicks } from "./draw.js";
+import { download, exportInside, exportMarks, exportTable } from "./exports.js";
+import { forgetMarks, mark, markAll, relabel, switchKind } from "./judging.js";
 import { keepList, recalledLabels, recallList, remembered, wantsDemo } from "./memory.js";
 import {
   addDemo, addDropped, addFiles, addPasted, removePhotos, sendPhotos, SUFFIXES, undoRemoval,
 } from "./photos.js";
+import { pick, pickAll, pickNone, touched } from "./select.js";
 import { askJson, trouble } from "./service.js";
-import { $, labelText, state } from "./state.js";
-import { view, viewNext, visiblePhotos } from "./view.js";
+import { $, labelText, selectedPhotos, state, visiblePhotos } from "./state.js";
+import { view, viewNext } from "./view.js";
 
 const QUIET = 400; // milliseconds without a key before class names count
 const KEYS = { 1: "inside", 2: "outside" };
@@ -122,12 +124,19 @@ $("show").addEventListener("click", ({ target }) => {
   state.show = button.value;
   render();
 });
+$("by-class").addEventListener("click", ({ target }) => {
+  const button = target.closest("button");
+  if (!button) return;
+  state.label = button.value === state.label ? "" : button.value;
+  render();
+});
 $("sort").addEventListener("change", () => {
   state.sort = $("sort").value;
   render();
 });
 $("export").addEventListener("click", exportTable);
 $("export-marks").addEventListener("click", exportMarks);
+$("export-inside").addEventListener("click", exportInside);
 $("threshold").addEventListener("input", () => {
   const [place, { score, step }] = [$("threshold").valueAsNumber, state.axis];
   const digits = 1 - Math.floor(Math.log10(score(place + step) - score(place))); // one more than the step has
@@ -135,6 +144,7 @@ $("threshold").addEventListener("input", () => {
   render();
 });
 $("threshold").addEventListener("change", keepList);
+NARROW.addEventListener("change", render);
 new ResizeObserver(thinTicks).observe($("ticks"));
 $("own-threshold").addEventListener("click", () => {
   $("threshold").focus();
@@ -152,8 +162,9 @@ const photoOf = (target) => {
   return state.photos.find((photo) => photo.card === card);
 };
 
-$("cards").addEventListener("click", ({ target }) => {
+$("cards").addEventListener("click", ({ target, shiftKey }) => {
   const [photo, button] = [photoOf(target), target.closest("button")];
+  if (photo && target.matches(".pick input")) pick(photo, { on: target.checked, range: shiftKey });
   if (!photo || !button) return;
   if (button.matches(".open")) view(photo);
   else if (button.matches(".remove")) remove(photo);
@@ -175,14 +186,34 @@ function tryAgain(photo) {
   render();
 }
 
-// Keys: arrows go from photo to photo, 1 and 2 mark
+// Many photos at once
+
+for (const id of ["select-all", "selection-rest"]) $(id).addEventListener("click", pickAll);
+$("selection-none").addEventListener("click", () => {
+  pickNone();
+  $("select-all").focus(); // the button goes away
+});
+$("selection-marks").addEventListener("click", ({ target }) => {
+  if (target.matches("button")) markAll(selectedPhotos(), target.value);
+});
+$("selection-remove").addEventListener("click", () => {
+  removePhotos(selectedPhotos());
+  draw(); // what is hidden cannot have the focus
+  $("undo").focus();
+});
+
+// Keys: arrows go from photo to photo, 1 and 2 mark, x chooses, Escape chooses none
 
 const plain = (event) => !(event.ctrlKey || event.metaKey || event.altKey);
 
 $("cards").addEventListener("keydown", (event) => {
   const photo = photoOf(event.target);
   if (!photo || !plain(event)) return;
-  if (KEYS[event.key]) mark(photo, KEYS[event.key]);
+  const many = touched(photo);
+  if (KEYS[event.key] && many.length > 1) markAll(many, KEYS[event.key]);
+  else if (KEYS[event.key]) mark(photo, KEYS[event.key]);
+  else if (event.key === "x") pick(photo, { on: !state.selected.has(photo) });
+  else if (event.key === "Escape" && state.selected.size) pickNone();
   else if (event.key.startsWith("Arrow")) step(photo, event.key);
   else return;
   event.preventDefault();

@@ -46,7 +46,7 @@ function byLadder(ladder) {
     place: (score) => along(scores, logs, score, slopes.below, slopes.above),
     score: (place) => along(logs, scores, place, 1 / slopes.below, 1 / slopes.above),
     share: (place) => Math.min(Math.max(1 - 10 ** -place, 0), 1),
-    unsure: "would be on the other side if half or twice as many unrelated photos were let in",
+    unsure: "so close to the threshold that letting in half or twice as many unrelated photos would change the verdict",
     ends: [0, logs[last]],
     ticksWithin(low, high) {
       const known = SHARES.map((share) => ({ place: -Math.log10(1 - share), text: `${100 * share} %` }))

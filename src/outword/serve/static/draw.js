@@ -2,18 +2,21 @@
 
 import { withoutOf } from "./kinds.js";
 import {
-  $, basis, calibrated, counted, countMarks, kindOf, markOf, setAxis, shown, sortPhotos, state, threshold, unsure,
-  waiting,
+  $, basis, calibrated, countClasses, counted, countMarks, insidePhotos, kindOf, markOf, notesOf, ofClass,
+  selectedPhotos, setAxis, shown, sortPhotos, state, threshold, unsure, visiblePhotos, waiting,
 } from "./state.js";
 import { renderView } from "./view.js";
 import {
-  besides, fitting, KINDS, number, plural, seen, tally, thresholdText, thresholdTexts, unrelated, visible,
+  besides, fitting, KINDS, number, percent, plural, seen, tally, thresholdText, thresholdTexts, unrelated, visible,
 } from "./words.js";
 
+export const NARROW = matchMedia("(max-width: 820px)"); // as in app.css
 const LATEST = 250; // milliseconds until a change is drawn where there are no frames, in a tab in the background
 const BINS = 48;
 const APART = 6; // pixels between the texts of two ticks
 const NAMED = 8; // labels that are named; the others are counted
+const ODDS = ["good", "fair", "poor", "not seen"];
+const WEAK = ["poor", "not seen"];
 
 let frame = 0;
 let timer = 0;
@@ -34,6 +37,7 @@ export function draw() {
   $("app").hidden = !state.detector;
   if (!state.detector) return;
   setAxis();
+  renderFolds();
   renderClasses();
   renderKinds();
   renderProgress();
@@ -55,13 +59,23 @@ export function say(text) {
 function renderResults() {
   const counts = counted();
   const scored = state.photos.filter((photo) => photo.result);
-  $("export").disabled = state.photos.every(waiting);
-  $("export-marks").disabled = !countMarks();
-  renderShow(counts);
+  renderExports();
+  renderShow();
+  renderByClass();
+  renderSelection();
   $("histogram").hidden = !scored.length;
   if (scored.length) renderHistogram(scored, counts);
   renderThreshold();
   renderCards();
+}
+
+function renderExports() {
+  const inside = insidePhotos().length;
+  $("export").disabled = state.photos.every(waiting);
+  $("export-marks").disabled = !countMarks();
+  $("export-inside").disabled = !inside || Boolean(state.packing);
+  $("export-inside").textContent = state.packing || `Export ${inside.toLocaleString("en")} in (zip)`;
+  $("export-error").textContent = state.exportError;
 }
 
 const drawn = new WeakMap(); // what elements show
@@ -88,6 +102,19 @@ function renderTrouble() {
   $("token-refused").textContent = state.refused ? "That token was refused." : "";
 }
 
+/** Where there is little room, what is set up once is folded away as soon as there are photos. */
+function renderFolds() {
+  const short = NARROW.matches && state.photos.length > 0;
+  if (!changed($("line"), short) || document.activeElement === $("labels")) return;
+  for (const id of ["classes", "line"]) $(id).open = !short;
+}
+
+/** The first of some labels by name, and how many others there are. */
+function some(labels) {
+  const named = labels.slice(0, NAMED).map(visible).join(", ");
+  return labels.length > NAMED ? `${named} and ${plural(labels.length - NAMED, "other")}` : named;
+}
+
 // Class names
 
 function renderClasses() {
@@ -95,33 +122,44 @@ function renderClasses() {
   const error = state.labelsError;
   $("labels-error").textContent = error && `${error} Until then, the last valid names still count.`;
   $("labels").setAttribute("aria-invalid", String(Boolean(error)));
+  $("classes-named").textContent = detector.labels.slice(0, NAMED).map(visible).join(", ");
   $("reset").hidden = detector === state.service && !error && !state.relabelling;
   $("examples").hidden = !state.photos.some((photo) => photo.demo);
-  const unknown = detector.labels.filter((label) => detector.coverage[label] === "unknown");
-  $("unknown").hidden = !unknown.length;
-  const more = unknown.length > NAMED ? ` and ${plural(unknown.length - NAMED, "other")}` : "";
-  const named = unknown.slice(0, NAMED).map(visible).join(", ") + more;
-  $("unknown").textContent = `Unknown to the encoder: ${named}. Verdicts on them are guesses.`;
   const odds = basis() === "calibrated" ? [] : detector.odds; // they are of the detector's own threshold
   if (changed($("odds"), detector, odds.length)) renderOdds(odds);
+  const unknown = detector.labels.filter((label) => detector.coverage[label] === "unknown");
+  $("unknown").hidden = !unknown.length || odds.length > 0; // the odds say more
+  $("unknown").textContent = `Unknown to the encoder: ${some(unknown)}. Verdicts on them are guesses.`;
   $("not-clip").hidden = detector.encoder !== "mini";
   $("download-error").textContent = state.downloadError;
   $("forgets").hidden = !state.forgets;
   if (changed($("facts"), detector)) renderFacts(detector);
 }
 
-/** What to expect of each class, the worst first. */
+/** What to expect of each class, the worst first, and what helps with the weak ones. */
 function renderOdds(odds) {
-  const worst = [...odds].sort((one, other) => one.share - other.share).slice(0, NAMED);
-  const items = worst.map(({ label, word, expected }) => {
-    const item = element("li", "", word.replace(" ", "-"));
-    item.append(element("b", visible(label)), ` ${word}: ${expected}`);
-    return item;
-  });
-  const more = odds.length - worst.length;
-  if (more) items.push(element("li", `and ${plural(more, "other")}, none of them worse`));
-  $("odds").replaceChildren(...items);
-  $("odds").hidden = !odds.length;
+  const worst = [...odds].sort((one, other) => one.share - other.share);
+  $("odds").replaceChildren(...worst.map(oddsOf));
+  $("odds").parentElement.hidden = !odds.length;
+  const weak = odds.filter(({ word }) => WEAK.includes(word)).length;
+  $("odds-help").hidden = !weak;
+  $("odds-count").textContent = ODDS.map((word) => [odds.filter((one) => one.word === word).length, word])
+    .filter(([count]) => count).map(([count, word]) => `${count.toLocaleString("en")} ${word}`).join(", ");
+}
+
+function oddsOf({ label, word, share, expected, why, next_step: step }) {
+  const item = element("li", "", word.replace(" ", "-"));
+  const head = element("span", "", "head");
+  head.append(element("b", visible(label)), " ", element("span", `${word}, ${percent(share)}`, "word"));
+  item.append(head);
+  item.title = expected;
+  if (word !== "good") item.append(" ", element("small", visible([expected, why].filter(Boolean).join("; "))));
+  if (step) {
+    const fold = document.createElement("details");
+    fold.append(element("summary", "What helps?"), element("small", visible(step)));
+    item.append(fold);
+  }
+  return item;
 }
 
 function renderFacts({ labels, wild_words, method, encoder }) {
@@ -145,6 +183,9 @@ function renderKinds() {
   const there = new Map([...$("kinds").children].map((fold) => [fold.dataset.label, fold]));
   $("kinds").replaceChildren(...broad.map((label) => there.get(label) ?? newFold(label)));
   for (const fold of $("kinds").children) renderFold(fold);
+  $("kinds-off").hidden = !detector.kinds_off.length;
+  $("kinds-off").textContent = `Without kinds: ${some(detector.kinds_off)}. The encoder knows none of them; `
+    + "after > you can name kinds that it knows.";
 }
 
 function newFold(label) {
@@ -163,7 +204,8 @@ function renderFold(fold) {
   const { label } = fold.dataset;
   const without = withoutOf(detector.typed[detector.labels.indexOf(label)]);
   const kinds = new Set(detector.kinds[label] ?? []);
-  const off = without.length ? `, ${without.length} switched off` : "";
+  const few = without.length > 3 ? "" : `: ${without.map(visible).join(", ")}`;
+  const off = without.length ? `, ${without.length} switched off${few}` : "";
   fold.firstElementChild.textContent = `${visible(label)}: ${plural(kinds.size, "kind")}${off}`;
   if (!fold.open || !detector.labels.includes(label)) return;
   const list = fold.lastElementChild;
@@ -211,24 +253,69 @@ function renderRemoved() {
   $("removed-text").textContent = state.removed ? `${plural(state.removed.photos.length, "photo")} removed.` : "";
 }
 
-/** How many there are of each verdict; each is a button that shows these alone. */
-function renderShow(counts) {
-  const near = state.photos.filter(unsure).length;
-  const parts = { all: state.photos.length, ...pick(counts, "in", "out"), unsure: near,
-    ...pick(counts, "uncalibrated", "error", "waiting") };
+/** How many photos of the class that is shown have each verdict; each is a button that shows these alone. */
+function renderShow() {
+  const photos = state.photos.filter(ofClass);
+  const counts = counted(photos);
+  const near = photos.filter(unsure).length;
+  const parts = { all: photos.length, ...pick(counts, "in", "out"), unsure: near,
+    ...pick(counts, "uncalibrated", "error", "waiting"), same: photos.filter((each) => state.twins.has(each)).length };
   const there = Object.keys(parts).filter((kind) => kind === "all" || kind === state.show || parts[kind]);
-  if (!changed($("show"), state.show, ...there.flatMap((kind) => [kind, parts[kind]]))) return;
-  const focused = $("show").contains(document.activeElement) ? document.activeElement.value : "";
-  $("show").replaceChildren(...there.map((kind) => {
-    const button = element("button", ` ${KINDS[kind] ?? kind}`, kind);
-    Object.assign(button, { type: "button", value: kind, title: kind === "unsure" ? state.axis.unsure : "" });
-    button.setAttribute("aria-pressed", String(state.show === kind));
-    button.prepend(element("b", (parts[kind] ?? 0).toLocaleString("en")));
-    return button;
-  }));
-  $("show").querySelector(`[value="${CSS.escape(focused)}"]`)?.focus();
-  $("unsure-text").hidden = !near;
+  $("unsure-text").hidden = state.show !== "unsure";
   $("unsure-text").textContent = `unsure: ${state.axis?.unsure}`;
+  if (!changed($("show"), state.show, ...there.flatMap((kind) => [kind, parts[kind]]))) return;
+  replaceChips($("show"), there.map((kind) => {
+    const made = chip({ value: kind, text: KINDS[kind] ?? kind, count: parts[kind] ?? 0, pressed: state.show === kind });
+    made.className = kind;
+    made.title = kind === "unsure" ? state.axis.unsure : "";
+    return made;
+  }));
+}
+
+/** How many photos are nearest to each class; each is a button that shows these alone. */
+function renderByClass() {
+  const classes = countClasses();
+  $("by-class").hidden = !state.label && state.detector.labels.length < 2;
+  const values = classes.flatMap(({ label, inside, outside }) => [label, inside, outside]);
+  if (!changed($("by-class"), state.label, ...values)) return;
+  const any = chip({ value: "", text: "any class", pressed: !state.label });
+  const missing = state.label && classes.every(({ label }) => label !== state.label);
+  if (missing) classes.push({ label: state.label, inside: 0, outside: 0 });
+  replaceChips($("by-class"), [any, ...classes.map(({ label, inside, outside }) => {
+    const made = chip({ value: label, text: visible(label), count: inside, pressed: state.label === label });
+    if (outside) made.append(element("small", ` +${outside.toLocaleString("en")} out`));
+    made.classList.toggle("none", !inside);
+    return made;
+  })]);
+}
+
+/** A button that shows some of the photos, with how many there are. */
+function chip({ value, text, count = null, pressed }) {
+  const made = Object.assign(element("button", text), { type: "button", value });
+  made.setAttribute("aria-pressed", String(pressed));
+  if (count !== null) made.prepend(element("b", count.toLocaleString("en")), " ");
+  return made;
+}
+
+/** Put other buttons into a group; the focus stays with the button of the same value. */
+function replaceChips(group, buttons) {
+  const focused = group.contains(document.activeElement) ? document.activeElement.value : null;
+  group.replaceChildren(...buttons);
+  if (focused !== null) group.querySelector(`[value="${CSS.escape(focused)}"]`)?.focus();
+}
+
+/** What can be done with the photos that are chosen. */
+function renderSelection() {
+  const [visible, selected] = [visiblePhotos().length, selectedPhotos()];
+  $("select-all").disabled = !visible;
+  $("selection").hidden = !selected.length;
+  $("selection-text").textContent = `${selected.length.toLocaleString("en")} selected`;
+  $("selection-rest").hidden = selected.length === visible;
+  $("selection-rest").textContent = `Select all ${visible.toLocaleString("en")}`;
+  for (const mark of ["inside", "outside"]) {
+    const all = selected.every((photo) => markOf(photo) === mark);
+    $("selection-marks").querySelector(`[value=${mark}]`).setAttribute("aria-pressed", String(all));
+  }
 }
 
 const pick = (counts, ...kinds) =>
@@ -298,7 +385,9 @@ function renderLine(counts) {
 }
 
 function renderThreshold() {
-  thresholdTexts().forEach((text, place) => ($("threshold-text").children[place].textContent = text));
+  const texts = thresholdTexts();
+  texts.forEach((text, place) => ($("threshold-text").children[place].textContent = text));
+  $("line-text").textContent = texts.find(Boolean);
   const warning = state.list.hand === null ? state.fitted?.warning : "";
   $("threshold-warning").hidden = !warning;
   $("threshold-warning").textContent = warning ?? "";
@@ -338,25 +427,28 @@ export function makeCard(photo) {
   part(card, ".open").setAttribute("aria-label", `Show all about ${name}`);
   part(card, ".marks").setAttribute("aria-label", `Does ${name} show one of your classes?`);
   part(card, ".remove").setAttribute("aria-label", `Remove ${name}`);
+  part(card, ".pick input").setAttribute("aria-label", `Select ${name}`);
   part(card, ".again").setAttribute("aria-label", `Try again: ${name}`);
   return card;
 }
 
 /** Draw what has changed of a card; with hundreds of them, nothing else may be touched. */
 function renderCard(photo) {
-  const { card, result, error, again, notes, picture } = photo;
+  const { card, result, error, again, picture } = photo;
   renderVerdict(photo);
+  const selected = state.selected.has(photo);
+  if (part(card, ".pick input").checked !== selected) part(card, ".pick input").checked = selected;
   if (card.hidden === shown(photo)) card.hidden = !shown(photo);
   const box = part(card, ".open");
   if (changed(box, picture) && picture) box.replaceChildren(picture);
   const fits = part(card, ".fits");
   if (changed(fits, fitting(photo))) fits.textContent = fitting(photo);
   const mark = markOf(photo);
-  if (!changed(card, result, error, again, mark)) return;
+  if (!changed(card, result, error, again, mark, state.twins.get(photo))) return;
   part(card, ".why").textContent = error;
   part(card, ".again").hidden = !again;
   part(card, ".label").hidden = part(card, ".besides").hidden = part(card, ".marks").hidden = !result;
-  renderNotes(part(card, ".notes"), notes);
+  renderNotes(part(card, ".notes"), notesOf(photo));
   for (const button of card.querySelectorAll(".marks button")) {
     button.setAttribute("aria-pressed", String(mark === button.value));
   }

@@ -1,8 +1,12 @@
-/** What can be taken home: a table, the marks for `outword calibrate`, the detector. */
+/** What can be taken home: a table, the photos that are in, the marks for `outword calibrate`, the detector. */
 
 import { render } from "./draw.js";
 import { ask, askDetector } from "./service.js";
-import { basis, countMarks, markedScores, markOf, side, state, threshold, waiting } from "./state.js";
+import {
+  basis, countMarks, insidePhotos, markedScores, markOf, notesOf, side, state, threshold, waiting,
+} from "./state.js";
+import { plural } from "./words.js";
+import { zipped } from "./zip.js";
 
 const CELLS = { // of a column, by its form in the table of outword/base/prediction.py
   text: csvText,
@@ -24,11 +28,26 @@ export function exportMarks() {
   save(csv(["path", "mark"], marked.map((photo) => [csvText(photo.name), MARKS[markOf(photo)]])), "marks.csv");
 }
 
+/** The photos that are in, of the class that is shown, as files with their names; the service has no part in it. */
+export async function exportInside() {
+  const photos = insidePhotos();
+  const pairs = photos.map((photo) => [photo.name, photo.file]);
+  const progress = (done) => {
+    state.packing = `${done.toLocaleString("en")} of ${plural(pairs.length, "photo")} packed`;
+    render();
+  };
+  const { blob, unread } = await zipped(pairs, { progress });
+  const gone = `${plural(unread.length, "photo")} cannot be read any more and stayed out: ${unread.slice(0, 3).join(", ")}`;
+  Object.assign(state, { packing: "", exportError: unread.length ? gone : "" });
+  if (unread.length < pairs.length) save(blob, "in.zip");
+  render();
+}
+
 /** What the service says of a photo, with what the page decides itself: the threshold, hence the verdict, and marks. */
 function cells(photo) {
   const own = photo.error ? { path: photo.name, error: photo.error } : {
     ...photo.result, path: photo.name, verdict: side(photo), basis: basis(), threshold: threshold(),
-    label: side(photo) === "out" ? "" : photo.result.nearest, notes: photo.notes,
+    label: side(photo) === "out" ? "" : photo.result.nearest, notes: notesOf(photo),
   };
   const mark = photo.error ? "" : MARKS[markOf(photo)];
   return [...state.columns.map(({ name, form }) => (name in own ? CELLS[form](own[name]) : "")), mark];

@@ -5,7 +5,9 @@ import { withKind } from "./kinds.js";
 import { keepLabels, keepList, recallList } from "./memory.js";
 import { resume, scoreEmbeddings, sendPhotos } from "./photos.js";
 import { askDetector, askJson, Refused, trouble } from "./service.js";
-import { $, calibrated, COMMENT, countMarks, labelText, markedScores, state, waiting } from "./state.js";
+import {
+  $, calibrated, COMMENT, countMarks, labelText, markedScores, markOf, sameAs, state, waiting,
+} from "./state.js";
 import { tally, thresholdText } from "./words.js";
 
 /** Class names as the service takes them: a list, or an object where one has a prompt (`name: prompt text`). */
@@ -73,6 +75,7 @@ async function adopt(detector, current) {
   }
   const dropped = detector !== state.service && detector.basis === "formula" && (state.dropped || calibrated());
   Object.assign(state, { detector, fitted: null, thresholdError: "", dropped });
+  if (!detector.labels.includes(state.label)) state.label = "";
   recallList();
   keepLabels(detector === state.service ? "" : labelText(detector));
   for (const photo of state.photos) photo.result &&= results.get(photo) ?? null; // without one it is sent again
@@ -93,11 +96,20 @@ export async function switchKind(label, kind, on) {
 
 // The threshold
 
+/** Mark a photo; once more, and there is no mark. */
 export function mark(photo, value) {
-  if (!photo.result) return;
+  markAll([photo], markOf(photo) === value ? "" : value);
+}
+
+/** Mark photos, or take their marks away by "". The same photo has one mark, however often it is there. */
+export function markAll(photos, value) {
   const { marks } = state.list;
-  if (marks[photo.hash] === value) delete marks[photo.hash];
-  else marks[photo.hash] = value;
+  const scored = photos.filter((photo) => photo.result);
+  if (!scored.length) return;
+  for (const photo of scored.flatMap(sameAs)) {
+    if (value) marks[photo.hash] = value;
+    else delete marks[photo.hash];
+  }
   state.list.hand = null;
   keepList();
   render();

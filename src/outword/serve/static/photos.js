@@ -5,6 +5,7 @@ import { refit, relabel } from "./judging.js";
 import { keepDemo } from "./memory.js";
 import { ask, askDetector, askJson, Refused, trouble } from "./service.js";
 import { markOf, state, waiting } from "./state.js";
+import { fingerprintOf, firstOfEach } from "./twins.js";
 import { megabytes, tally, visible } from "./words.js";
 
 const PARALLEL = 4; // photos on their way at a time
@@ -26,10 +27,12 @@ export function addFiles(files, { folder = false, demo = false } = {}) {
     state.photos = state.photos.filter((photo) => !photo.demo); // these give way to the first of one's own
     keepDemo(false);
   }
+  if (folder) chosen.sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1)); // as outword score goes through it
   for (const file of chosen) {
+    state.arrived += 1;
     const photo = {
-      name: file.webkitRelativePath || file.path || file.name, file, demo, sent: false, hash: "", result: null,
-      embedding: null, notes: [], error: "", again: false, picture: null, pixels: null,
+      name: nameOf(file), file, demo, sent: false, hash: "", result: null, embedding: null, notes: [],
+      fingerprint: null, order: state.arrived, error: "", again: false, picture: null, pixels: null,
     };
     photo.card = makeCard(photo);
     state.photos.push(photo);
@@ -38,6 +41,8 @@ export function addFiles(files, { folder = false, demo = false } = {}) {
   sendPhotos();
   render();
 }
+
+const nameOf = (file) => file.webkitRelativePath || file.path || file.name;
 
 function isPhoto({ name, type }) {
   const called = SUFFIXES.some((suffix) => name.toLowerCase().endsWith(suffix));
@@ -106,7 +111,9 @@ export function sendPhotos() {
       state.sending -= 1;
       sendPhotos();
       render();
-      if (!state.photos.some(waiting)) say(tally());
+      if (state.photos.some(waiting)) return;
+      findTwins();
+      say(tally());
     });
   }
 }
@@ -171,9 +178,15 @@ async function scoreFile(detector, photo) {
   form.append("images", photo.file, photo.file.name);
   const query = `${HOW}&embeddings=${detector.takes_embeddings}`;
   const { results } = await askDetector(detector, (id) => askJson(`v1/score?detector=${id}&${query}`, form));
-  const [{ embedding, notes }] = results;
-  Object.assign(photo, { embedding, notes }); // both stay when it is judged by other class names
+  const [{ embedding, notes, fingerprint }] = results;
+  // all of it stays when it is judged by other class names
+  Object.assign(photo, { embedding, notes, fingerprint: fingerprintOf(fingerprint) });
   return results;
+}
+
+/** Find the photos that look the same as one that came before. */
+function findTwins() {
+  state.twins = firstOfEach([...state.photos].sort((one, other) => one.order - other.order));
 }
 
 /** Score photos from their embeddings: in one request, unless there are more than it may hold. */
@@ -231,6 +244,8 @@ export function removePhotos(photos) {
   state.photos = state.photos.filter((photo) => !gone.has(photo));
   if (!state.photos.length) keepDemo(false);
   if (gone.has(state.viewing)) state.viewing = null;
+  for (const photo of photos) state.selected.delete(photo);
+  findTwins();
   render();
   if (marked) refit();
 }
@@ -241,6 +256,7 @@ export function undoRemoval() {
   for (const photo of photos) if (detector !== state.detector && !photo.error) photo.result = null;
   state.photos.push(...photos);
   state.removed = null;
+  findTwins();
   say(tally());
   sendPhotos();
   render();

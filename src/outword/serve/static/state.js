@@ -15,6 +15,8 @@ const STEPS = 200; // of the line across the plot, about
  * @property {?object} result what the service says of it, by the detector of the page
  * @property {?number[]} embedding to score it again without sending it again
  * @property {string[]} notes on its quality, from when it was sent
+ * @property {?Uint8Array} fingerprint which tells whether it looks the same as another
+ * @property {number} order its place among all that came in
  * @property {string} error why there is no result
  * @property {boolean} again whether to send it again may help
  * @property {?HTMLImageElement} picture
@@ -45,7 +47,13 @@ export const state = {
   thresholdError: "",
   axis: null, // of the plot; see `setAxis`
   places: 2, // decimals of scores
-  show: "all", // or a verdict, or "unsure"
+  show: "all", // or a verdict, "unsure", or "same"
+  label: "", // whose photos are to be shown; "" for any
+  selected: new Set(), // photos that were chosen, to do something with all of them
+  twins: new Map(), // photos that look the same as an earlier one, and which
+  arrived: 0, // photos that ever came in
+  packing: "", // how far a zip file is that is being made
+  exportError: "",
   sort: "best",
   viewing: null, // the photo that is shown large
   downloadError: "",
@@ -100,9 +108,46 @@ export const unsure = (photo) => distance(photo) <= NEAR;
 
 export const kindOf = (photo) => (photo.error ? "error" : waiting(photo) ? "waiting" : side(photo));
 
+/** What the service noted of a photo, and whether it looks the same as an earlier one, as `outword score` says it. */
+export function notesOf(photo) {
+  const twin = state.twins.get(photo);
+  return twin ? [...photo.notes, `the same as ${twin.name}`] : photo.notes;
+}
+
+/** Whether a photo is nearest to the class that is to be shown. */
+export const ofClass = (photo) => !state.label || photo.result?.nearest === state.label;
+
+function ofVerdict(photo) {
+  if (state.show === "all") return true;
+  if (state.show === "unsure") return unsure(photo);
+  return state.show === "same" ? state.twins.has(photo) : kindOf(photo) === state.show;
+}
+
 /** Whether a photo is among those that are to be shown; one on its way always is. */
-export const shown = (photo) =>
-  state.show === "all" || waiting(photo) || (state.show === "unsure" ? unsure(photo) : kindOf(photo) === state.show);
+export const shown = (photo) => waiting(photo) || (ofClass(photo) && ofVerdict(photo));
+
+/** The photos as they are shown, in order. */
+export const visiblePhotos = () => state.photos.filter(shown);
+
+/** The photos that are chosen and shown: nothing is done with what nobody sees. */
+export const selectedPhotos = () => visiblePhotos().filter((photo) => state.selected.has(photo));
+
+/** The photos that are in, of the class that is shown. */
+export const insidePhotos = () => state.photos.filter((photo) => kindOf(photo) === "in" && ofClass(photo));
+
+/** How many photos are nearest to each class, in or not out, and out; classes with the most photos first. */
+export function countClasses() {
+  const counts = new Map();
+  for (const photo of state.photos.filter(({ result }) => result)) {
+    const { nearest } = photo.result;
+    const count = counts.get(nearest) ?? { label: nearest, inside: 0, outside: 0 };
+    count[kindOf(photo) === "out" ? "outside" : "inside"] += 1;
+    counts.set(nearest, count);
+  }
+  const order = new Map(state.detector.labels.map((label, place) => [label, place]));
+  return [...counts.values()].sort((one, other) =>
+    other.inside - one.inside || other.outside - one.outside || order.get(one.label) - order.get(other.label));
+}
 
 const score = (photo) => photo.result?.score ?? -Infinity;
 const up = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
@@ -118,18 +163,34 @@ export function sortPhotos() {
   if (!state.photos.some(waiting)) state.photos.sort(ORDERS[state.sort]);
 }
 
+/** Whether two photos are the same one to `outword calibrate`: the same file, or the same vector. */
+function isSame(one, other) {
+  if (one.hash === other.hash) return true;
+  if (!one.embedding || !other.embedding || score(one) !== score(other)) return false;
+  return one.embedding.every((value, place) => value === other.embedding[place]);
+}
+
+/** The photos that are the same as one, and that one. */
+export const sameAs = (photo) => state.photos.filter((other) => isSame(photo, other));
+
 /** Scores of the marked photos, each photo once. */
 export function markedScores() {
-  const scored = new Map(state.photos.filter((photo) => photo.result).map((photo) => [photo.hash, photo]));
-  const scores = (mark) => [...scored.values()].filter((photo) => markOf(photo) === mark).map(score);
-  return { inside: scores("inside"), outside: scores("outside") };
+  const [scores, hashes, byScore] = [{ inside: [], outside: [] }, new Set(), new Map()];
+  for (const photo of state.photos.filter((each) => each.result && markOf(each))) {
+    const alike = byScore.get(score(photo)) ?? [];
+    if (hashes.has(photo.hash) || alike.some((other) => isSame(photo, other))) continue;
+    hashes.add(photo.hash);
+    byScore.set(score(photo), [...alike, photo]);
+    scores[markOf(photo)].push(score(photo));
+  }
+  return scores;
 }
 
 export const countMarks = () => Object.values(markedScores()).flat().length;
 
-export function counted() {
+export function counted(photos = state.photos) {
   const counts = {};
-  for (const photo of state.photos) counts[kindOf(photo)] = (counts[kindOf(photo)] ?? 0) + 1;
+  for (const photo of photos) counts[kindOf(photo)] = (counts[kindOf(photo)] ?? 0) + 1;
   return counts;
 }
 

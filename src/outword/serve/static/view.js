@@ -1,7 +1,7 @@
 /** A photo large, with everything that is known about it. */
 
 import { changed, element, renderNotes } from "./draw.js";
-import { $, basis, kindOf, markOf, shown, state, threshold, unsure } from "./state.js";
+import { $, basis, kindOf, markOf, notesOf, state, threshold, unsure, visiblePhotos } from "./state.js";
 import { comparison, fitting, KINDS, megabytes, named, percent, seen, unrelated, visible } from "./words.js";
 
 const BASES = {
@@ -12,9 +12,6 @@ const BASES = {
   formula: "the score's own, fitted to no photos",
 };
 let address = ""; // of the photo that is shown
-
-/** The photos as they are shown, in order. */
-export const visiblePhotos = () => state.photos.filter(shown);
 
 export function view(photo) {
   state.viewing = photo;
@@ -47,7 +44,7 @@ export function renderView() {
     button.disabled = !photo.result;
     button.setAttribute("aria-pressed", String(mark === button.value));
   }
-  const told = [photo.result, photo.error, kindOf(photo), threshold(), unsure(photo), photo.pixels];
+  const told = [photo.result, photo.error, kindOf(photo), threshold(), unsure(photo), photo.pixels, state.twins];
   if (changed($("view-facts"), photo, ...told)) renderFacts(photo);
   if (!dialog.open) dialog.showModal();
 }
@@ -70,7 +67,7 @@ function renderFacts(photo) {
   $("view-verdict").className = kind;
   $("view-verdict").textContent = KINDS[kind];
   $("view-sense").textContent = result ? visible(seen(photo).join(" ")) : error;
-  renderNotes($("view-notes"), photo.notes);
+  renderNotes($("view-notes"), notesOf(photo));
   $("view-facts").replaceChildren(...(result ? judged(photo) : []), ...fileFacts(photo));
   $("view-labels").parentElement.hidden = !result;
   $("view-words").parentElement.hidden = !result?.words.length;

@@ -38,6 +38,7 @@ export const KINDS = {
   uncalibrated: "without a verdict",
   error: "could not be scored",
   waiting: "waiting",
+  same: "the same as another",
 };
 
 /** How many are in, out, and so on. */
@@ -69,8 +70,16 @@ export function fitting({ result }) {
   const cut = threshold();
   if (!result || cut === result.threshold) return result?.fits ?? "";
   const [fits] = result.fits.split("; ");
-  const share = cut === null || cut === -Infinity ? undefined : state.axis?.share?.(state.axis.place(cut));
-  return fits && share !== undefined ? `${fits}; ${better(share)} are needed` : fits;
+  const share = neededShare();
+  return fits && share > 0 ? `${fits}; ${better(share)} are needed` : fits;
+}
+
+/** The share of unrelated photos that a photo at the threshold fits better than, where that is known. */
+function neededShare() {
+  const cut = threshold();
+  if (cut === null || cut === -Infinity) return undefined;
+  const found = state.photos.find(({ result }) => result?.threshold === cut && Number.isFinite(result.needed));
+  return found ? 1 - found.result.needed : state.axis?.share?.(state.axis.place(cut));
 }
 
 /** The photos that p-values count. */
@@ -84,7 +93,7 @@ export function thresholdTexts() {
   const none = state.dropped ? "The new class names have no threshold of their own yet" : "There is no threshold yet";
   if (cut === null) return [`${none}: move the line, or say of a few photos whether they are yours.`, ""];
   if (cut === -Infinity) return [`Everything is in${why()}.`, ""];
-  const share = state.axis?.share?.(state.axis.place(cut));
+  const share = neededShare();
   const first = share === undefined ? "" : `In is what fits better than ${better(share)} of ${unrelated()}.`;
   return [first, `Threshold ${number(cut)}${why()}.`];
 }
