@@ -270,6 +270,13 @@ def test_a_short_name_means_torch_where_it_is_installed(monkeypatch):
     assert present.resolved("mini") == "mini"
 
 
+def test_a_detector_of_torch_is_not_read_by_an_export(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert present.for_torch("clip-vit-b-32") == "open_clip:ViT-B-32/openai"
+    with pytest.raises(ImportError, match="needs torch"):
+        get_encoder(present.for_torch("clip-vit-b-32"))
+
+
 def test_best_is_the_best_that_is_here_and_fetches_nothing(hub):
     assert present.resolved("best") == "mini"
     get_encoder("onnx:onnx-community/siglip2-base-patch16-224-ONNX")

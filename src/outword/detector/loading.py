@@ -22,9 +22,9 @@ from outword.detector.detector import NOTHING, Detector
 from outword.detector.recipe import checked_params
 from outword.detector.saving import ALIKE, FITTED_ON, IMAGINED, REFERENCE, VOCABULARY
 from outword.detector.thresholds import estimated_thresholds
-from outword.encoders import Precision, exact_encoder, get_encoder
+from outword.encoders import Precision, get_encoder
 from outword.encoders.names import canonical, named_now, parse
-from outword.encoders.present import resolved
+from outword.encoders.present import for_torch, resolved
 from outword.errors import ArtifactError, OutwordError
 from outword.maths.imagined import Sight
 from outword.maths.methods import DETECTORS, VectorDetector
@@ -71,7 +71,7 @@ def load(
 
 def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
     card = _read_card(saved.card)
-    used = encoder or _encoder_name(path, card.encoder)
+    used = encoder or for_torch(_encoder_name(path, card.encoder))
     parse(used)
     options: dict[str, Any] = {**card.encoder.options, **runtime}
     vectors = _method(path, saved, card)
@@ -92,7 +92,7 @@ def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime
         rows=saved.rows,
         wild=saved.wild,
         card=card,
-        find_encoder=cache(partial(get_encoder if encoder else exact_encoder, used, **options)),
+        find_encoder=cache(partial(get_encoder, used, **options)),
         thresholds=thresholds,
         vocabulary=_vocabulary(saved, vectors.labels_.shape[1]),
         fitted_on=_fitted_on(saved, card),

@@ -55,20 +55,13 @@ def get_encoder(
         raise ParameterError(f"batch_size must be at least 1, got {batch_size!r}", hint="leave it out")
     if resize not in (None, "bicubic", "bilinear"):
         raise ParameterError(f"resize must be bicubic or bilinear, got {resize!r}", hint="leave it out")
-    name = (
-        resolved(canonical(name), precision if device is None else None) if device in (None, "cpu") else canonical(name)
-    )
-    return exact_encoder(
-        name, resize=resize, device=device, precision=precision, batch_size=batch_size, download=download
-    )
-
-
-def exact_encoder(name: str, *, download: bool = True, **options: Any) -> Encoder:
-    """The encoder of exactly this name, which stands for nothing else: as a detector names it. See `get_encoder`."""
     name = canonical(name)
-    open_hub = download or parse(name).library == "mini" or Path(parse(name).what).is_dir()
+    name = resolved(name, precision) if device in (None, "cpu") else name  # exports run on no other device
+    parsed = parse(name)
+    own = parsed.library == "mini" or (parsed.library == "onnx" and Path(parsed.what).is_dir())
+    open_hub = download or own
     with nullcontext() if open_hub else hub.closed(name):
-        return _get(name, **options)
+        return _get(name, resize=resize, device=device, precision=precision, batch_size=batch_size)
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,15 @@ def resolved(name: str, precision: str | None = None) -> str:
     return KNOWN[name].onnx if without else name
 
 
+def for_torch(name: str) -> str:
+    """A name that means torch, installed or not: a detector with a short name was made with that.
+
+    >>> for_torch("mini")
+    'mini'
+    """
+    return KNOWN[name].stands_for if name in KNOWN and not has_torch() else name
+
+
 def best() -> str:
     """The best encoder that is on this machine, by the accuracy that its makers published; else "mini"."""
     ranked = sorted(KNOWN.values(), key=lambda known: -known.top1)
