@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outword._version import __version__
+from outword.base import hub_settings
 from outword.base.cache import cache_dir
 from outword.base.extras import EXTRAS, missing, require
 from outword.base.processors import usable_cpus
@@ -51,14 +52,12 @@ def doctor(encoder: str = "mini", *, imports: bool = False) -> dict[str, Any]:
     A part that cannot be told is `{"error": ...}`, perhaps with a "hint"; nothing is raised. `imports` also imports
     every extra, which takes seconds, and says what is wrong with it. An encoder that is not on this machine is fetched.
     """
-    from outword.encoders import download
-
     hub = _ask_hub()
     return {
         "versions": _told(_versions),
         "extras": _told(lambda: [*_extras(imports)]),
         "devices": {"processors": _told(_processors), "gpus": _told(_gpus), "decoders": _told(_decoders)},
-        "caches": {"outword": _told(lambda: _cache(cache_dir())), "hub": _told(lambda: _cache(download.cache()))},
+        "caches": {"outword": _told(lambda: _cache(cache_dir())), "hub": _told(lambda: _cache(hub_settings.cache()))},
         "encoder": {"name": encoder, **_told(lambda: self_check(encoder))},
         "hub": _heard(hub),
     }
@@ -230,10 +229,8 @@ def _ask_hub() -> Asked[dict[str, Any]]:
 
 
 def _heard(hub: Asked[dict[str, Any]]) -> dict[str, Any]:
-    from outword.encoders import download
-
     late = {"answers": False, "told": f"does not answer within {PATIENCE} s"}
-    return hub.answer() or {"address": download.endpoint(), **late}
+    return hub.answer() or {"address": hub_settings.endpoint(), **late}
 
 
 def _hub() -> dict[str, Any]:
@@ -241,10 +238,8 @@ def _hub() -> dict[str, Any]:
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    from outword.encoders import download
-
-    address = download.endpoint()
-    if download.offline():
+    address = hub_settings.endpoint()
+    if hub_settings.offline():
         return {"address": address, "answers": False, "told": "not asked: HF_HUB_OFFLINE is set"}
     if not address.startswith(("http://", "https://")):
         return {"address": address, "answers": False, "told": "not asked: HF_ENDPOINT is no http address"}

@@ -13,6 +13,7 @@ import pytest
 from conftest import PHOTOS
 from helpers.repositories import COMMIT, near, serving, write_repositories, write_siglip
 from helpers.tiny import photos
+from outword.base import hub_settings
 from outword.encoders import download, get_encoder, present
 from outword.encoders.onnx import layouts
 from outword.encoders.onnx.outside import check_outside
@@ -283,7 +284,7 @@ def test_best_is_the_best_that_is_here_and_fetches_nothing(hub):
     get_encoder(CLIP)
     asked = len(hub.asked)
     assert present.best() == "onnx:onnx-community/siglip2-base-patch16-224-ONNX"
-    shutil.rmtree(download.cache() / "models--onnx-community--siglip2-base-patch16-224-ONNX")
+    shutil.rmtree(hub_settings.cache() / "models--onnx-community--siglip2-base-patch16-224-ONNX")
     assert present.best() == CLIP and get_encoder("best").name == f"{CLIP}@int8"
     assert len(hub.asked) == asked
 

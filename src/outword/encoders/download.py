@@ -27,12 +27,12 @@ from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from outword.base.files import parse_json, whole_file
+from outword.base.hub_settings import cache, endpoint, offline
 from outword.base.locks import lock, release
 from outword.base.waiting import downloading, waiting
 from outword.encoders import hub
 from outword.errors import InputError
 
-HUB = "https://huggingface.co"
 LOCAL = ("localhost", "127.0.0.1", "::1")  # hosts that may be asked without TLS, where the user names one
 MOST_LISTED = 64 << 20  # bytes of a repository's list of files
 LARGEST = 16 << 30  # bytes of one file
@@ -52,24 +52,6 @@ class Listing:
     commit: str
     licence: str
     files: dict[str, tuple[int, str]]
-
-
-def offline() -> bool:
-    """Whether the user wants nothing to be fetched."""
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-
-
-def endpoint() -> str:
-    """The address of the hub."""
-    return (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
-
-
-def cache() -> Path:
-    """Where the hub's own tools keep what they fetch."""
-    if own := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
-        return Path(own).expanduser()
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("HF_HOME") or caches / "huggingface").expanduser() / "hub"
 
 
 def is_repo(name: str) -> bool:
