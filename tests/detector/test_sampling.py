@@ -302,7 +302,7 @@ def test_one_photo_gets_the_same_threshold_in_every_way(detector, tmp_path):
     assert (row["score"], row["label"]) == (six_digits(record.score), record.label)
     assert record.threshold != made.threshold
     page = (tmp_path / "a.html").read_text()
-    assert record.fits in page and record.fits.endswith("of imagined unrelated photos")
+    assert record.fits in page and " of imagined unrelated photos; " in record.fits
     assert "from 1,200 photos imagined from names, refined by 1 of the photos asked about" in page
 
 
