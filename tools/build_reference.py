@@ -10,8 +10,8 @@ with what it shows. BENCH_VAL has imagenet/WNID_N.jpg, photos of ImageNet's vali
 * the lab: all of bench-mini by `mini` and by `mini-float`, which are the photos of many figures
   (`outword_lab.encoders.bench_mini`); it is the reference of `mini-float`, too.
 
-A file has `vectors` in float16, and `card`, JSON with the name, the synset and the set of each. KEY is the fingerprint
-of the encoder, so that a stale file is never read.
+A file has `vectors` in float16 (what is shipped in int8, with a `scale` a row), and `card`, JSON with the name, the
+synset and the set of each. KEY is the fingerprint of the encoder, so that a stale file is never read.
 
 Names: of ImageNet's classes that of `outword_lab.benchmark.run.imagenet`; of textures the adjective, without a
 synset; of scenes and flowers the noun; of users' photos that of their class. The synset of a scene is the only sense
@@ -63,7 +63,7 @@ def build(encoder: Encoder, folders: Sequence[Path], known: Naming, source: str,
     told = source.format(n_photos)
     made = make_reference(encoder, folders, named=known, source=told, report=lambda *said: print(*said, end="\r"))
     of = made.reference
-    write_reference(path, encoder, of)
+    write_reference(path, encoder, of, small=path.parent == SHIPPED)
     print(f"\n{encoder.name}, {path.name}: {len(of)} photos, {path.stat().st_size / 1e6:.1f} MB")
     print(f"{made.n_repeats} repeats, {made.n_unreadable} unreadable", *made.failed, *Counter(of.sets).items())
     shown = set(zip(of.sets, of.names, of.wnids, strict=True))
