@@ -12,10 +12,8 @@ def test_a_table_and_what_to_do():
     assert head.split()[:1] == ["label"] and "odds" in head
     lines = found.stdout.splitlines()
     assert any(line.startswith(raccoon) for line in lines) and any(line.startswith(dog) for line in lines)
-    assert (
-        "raccoon: if these look like it, let them count as it: raccoon > " in found.stderr
-        and "dog:" not in found.stderr
-    )
+    assert "show which known names let it in: outword labels raccoon, --photos PHOTOS\n" in found.stderr
+    assert "dog:" not in found.stderr
 
 
 def test_json_has_the_odds_of_fit(tmp_path):

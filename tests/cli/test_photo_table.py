@@ -10,7 +10,8 @@ import pytest
 
 from conftest import PHOTOS, call
 from outword import Prediction
-from outword.cli.photo_table import PathLines, PhotoTable
+from outword.cli.listing import PathLines
+from outword.cli.photo_table import PhotoTable
 
 pty = pytest.importorskip("pty")
 
@@ -86,9 +87,9 @@ def test_only_some_verdicts_and_paths_alone(saved, tmp_path):
 
 def test_paths_are_bytes_and_one_with_a_line_break_needs_a_zero_byte(tmp_path, capsys):
     names = ["caf\udce9.jpg", "a\nb.jpg"]
-    for end, wanted in ((b"\n", b"caf\xe9.jpg\n"), (b"\0", b"caf\xe9.jpg\0a\nb.jpg\0")):
+    for null, wanted in ((False, b"caf\xe9.jpg\n"), (True, b"caf\xe9.jpg\0a\nb.jpg\0")):
         with (tmp_path / "paths").open("wb") as file:
-            lines = PathLines(file, end)
+            lines = PathLines(file, null=null)
             for name in names:
                 lines(Prediction(name))
             lines.close()

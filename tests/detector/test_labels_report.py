@@ -2,13 +2,14 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import outword
 from outword.base.odds import MeasuredOdds
-from outword.detector.labels_report import LabelsReport
+from outword.detector.labels_report import LabelsReport, names_to_try
 from outword.encoders import get_encoder
 from outword.errors import WeakLabelsWarning
 
@@ -24,12 +25,26 @@ def made():
 
 def test_a_known_label_is_good_and_a_strange_one_is_not(made):
     dog, raccoon, strange = made.labels_report
-    assert (dog.word, dog.flag, dog.next_step, dog.near, dog.why) == ("good", "known", "", (), "")
+    assert (dog.word, dog.flag, dog.next_step, dog.broader, dog.why) == ("good", "known", "", "", "")
     assert raccoon.share < dog.share and raccoon.why == "the encoder knows it only through procyonid"
     assert strange.word == "not seen" and strange.is_weak and "--encoder clip-vit-b-16" in strange.next_step
     assert [(one.label, one.share) for one in made.odds] == [
         (one.label, pytest.approx(one.share, abs=1e-4)) for one in made.labels_report
     ]
+
+
+def test_a_weak_label_is_sent_to_a_broader_name_or_to_photos_of_it(made):
+    strange = made.labels_report[2]
+    command = "outword labels 'quasiparticle flumph,' --photos PHOTOS"
+    assert strange.broader == "" and strange.try_names.endswith(command)
+    other = replace(made, card=replace(made.card, encoder=replace(made.card.encoder, name="clip-vit-b-16")))
+    assert other.labels_report[2].try_names.endswith(f"{command} --encoder clip-vit-b-16")
+    bees = outword.fit(["bumblebee", "dog"])
+    assert [one.broader for one in bees.labels_report] == ["bee", ""]
+    assert (
+        names_to_try(bees.card.meanings[0], "bee", "mini")
+        == 'the encoder knows a broader name, which lets in more than this: "bee"'
+    )
 
 
 def test_weak_labels_are_warned_of_and_the_warning_can_be_filtered():

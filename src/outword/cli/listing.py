@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import IO, Any
 
 import click
 
-from outword.base.cells import csv_line, line_of, portable
+from outword.base.cells import csv_line, line_of
 from outword.base.files import check_outputs, whole_file
-from outword.base.prediction import Cell
+from outword.base.prediction import Cell, Prediction
 from outword.cli.options import Option, together
-from outword.cli.progress import print_table, show, warn
+from outword.cli.progress import print_table, say, show
 from outword.errors import ParameterError
 
 listing_options: Option = together(
@@ -28,6 +29,38 @@ listing_options: Option = together(
     paths=click.option("--paths", is_flag=True, default=None, help="Print paths alone, one a line."),
     null=click.option("-0", "null", is_flag=True, default=None, help="The same for xargs -0: a null after each path."),
 )
+
+
+class PathLines:
+    """Writes the paths of photos, as they are on disk, each with a null or a line end behind it.
+
+    A path that has a line break in it is no line, and is left out.
+    """
+
+    def __init__(self, file: IO[bytes], *, null: bool) -> None:
+        self._file, self._end = file, b"\0" if null else b"\n"
+        self._left_out = 0
+
+    def __call__(self, record: Prediction) -> None:
+        """Write the path of a photo."""
+        self.write(record.path)
+
+    def write(self, path: str) -> None:
+        """Write a path."""
+        line = os.fsencode(path)
+        if self._end in line:
+            self._left_out += 1
+        else:
+            self._file.write(line + self._end)
+
+    def close(self) -> None:
+        """Show what was written, and say which paths are not among it."""
+        self._file.flush()
+        if self._left_out:
+            which = "1 path is left out, as it has a line break"
+            if self._left_out > 1:
+                which = f"{self._left_out:,} paths are left out, as they have line breaks"
+            say(f"warning: {which}: use -0")
 
 
 def put_listing(
@@ -115,16 +148,13 @@ def _lines(
 
 
 def _path_lines(paths: Iterable[str], *, null: bool) -> list[bytes]:
-    """Paths as bytes, with a null or a line end behind each; one with a line end in it cannot be a line."""
-    if null:
-        return [os.fsencode(path) + b"\0" for path in paths]
-    lines = []
+    """Paths as `PathLines` writes them."""
+    written = io.BytesIO()
+    lines = PathLines(written, null=null)
     for path in paths:
-        if "\n" in path or "\r" in path:
-            warn(f"{portable(path)!r} is left out, as a path is one line; -0 has it")
-        else:
-            lines.append(os.fsencode(path) + b"\n")
-    return lines
+        lines.write(path)
+    lines.close()
+    return [written.getvalue()]
 
 
 def _print(lines: Sequence[bytes]) -> None:

@@ -1,14 +1,13 @@
-"""What verbs print of photos for people, and for pipes: a table of the best and the worst, or paths alone."""
+"""What verbs print of photos for people: a table of the best and the worst."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from outword.base.prediction import Prediction, better_than
 from outword.base.terms import IN
-from outword.cli.progress import print_table, say
+from outword.cli.progress import print_table
 
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
@@ -88,31 +87,3 @@ class PhotoTable:
 
 def _colour(title: str, cell: str) -> str | None:
     return COLOURS.get(cell) if title == "verdict" else None
-
-
-class PathLines:
-    """Writes the paths of photos, as they are on disk, each with `end` behind it.
-
-    Where that is a line break, a path that has one is left out.
-    """
-
-    def __init__(self, file: IO[bytes], end: bytes) -> None:
-        self._file, self._end = file, end
-        self._left_out = 0
-
-    def __call__(self, record: Prediction) -> None:
-        """Write the path of a photo."""
-        path = os.fsencode(record.path)
-        if self._end in path:
-            self._left_out += 1
-        else:
-            self._file.write(path + self._end)
-
-    def close(self) -> None:
-        """Show what was written, and say which paths are not among it."""
-        self._file.flush()
-        if self._left_out:
-            which = "1 path is left out, as it has a line break"
-            if self._left_out > 1:
-                which = f"{self._left_out:,} paths are left out, as they have line breaks"
-            say(f"warning: {which}: use -0")

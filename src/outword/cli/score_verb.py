@@ -11,6 +11,7 @@ import click
 
 from outword.cli.failures import Unread, check_outcome
 from outword.cli.fit_verb import find_judge, split_detector
+from outword.cli.listing import PathLines
 from outword.cli.options import (
     column_option,
     engine_options,
@@ -24,7 +25,7 @@ from outword.cli.options import (
     with_refining,
     words_option,
 )
-from outword.cli.photo_table import PathLines, PhotoTable
+from outword.cli.photo_table import PhotoTable
 from outword.cli.progress import Progress, TerminalRows, note_order, say
 from outword.errors import ImageError, InputError
 
@@ -163,7 +164,7 @@ def _rows(
     if output is not None:
         return form, output
     if form == PATHS:
-        return None, PathLines(_stdout(), b"\0" if null else b"\n")
+        return None, PathLines(_stdout(), null=null)
     if form == "parquet" and sys.stdout.isatty():
         raise InputError("Parquet is not for a terminal", hint="write to a file with -o")
     return form, _stdout()

@@ -20,7 +20,7 @@ from outword.detector.calibration import calibrate, score_photos
 from outword.detector.card import Card, MethodCard
 from outword.detector.judge import Explanation, explain, judge_chunk, side
 from outword.detector.label_rows import LabelRows, label_rows
-from outword.detector.labels_report import LabelsReport, near_names, report_labels
+from outword.detector.labels_report import LabelsReport, report_labels
 from outword.detector.predictions import Predictions, predict
 from outword.detector.saving import saved_form
 from outword.detector.thresholds import Thresholds
@@ -122,7 +122,7 @@ class Detector:
 
         Printed it is a line a label, in a notebook a table; `labels_report.weak` are those to look after.
         """
-        return report_labels(self.card.meanings, self.coverage, self.odds, near_names(self))
+        return report_labels(self)
 
     @property
     def fingerprint(self) -> str:

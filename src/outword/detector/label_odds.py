@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from outword.base.odds import Odds
 from outword.base.terms import familiarity
@@ -63,10 +62,3 @@ def cosines_to_known(encoder: Encoder, detector: Detector) -> Array:
     found = np.full(len(detector.labels), -1.0)
     np.maximum.at(found, scorer.owners_, cosines)
     return found
-
-
-def first_rows(n_labels: int, owners: NDArray[np.int64] | None) -> list[int]:
-    """The first row of each label."""
-    if owners is None:
-        return [*range(n_labels)]
-    return np.unique(owners, return_index=True)[1].tolist()  # type: ignore[no-any-return]

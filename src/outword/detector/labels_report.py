@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from shlex import quote
 from typing import TYPE_CHECKING, Any, overload
-
-import numpy as np
-from numpy.typing import NDArray
 
 from outword.base.html import render, visible
 from outword.base.odds import Odds
 from outword.base.terms import Flag, OddsWord, familiarity
 from outword.base.wording import a_few
-from outword.detector.label_odds import first_rows
-from outword.maths.numerics import unit_rows
-from outword.words.forms import fold
 from outword.words.kinds import in_plain_words
 from outword.words.nouns import nouns
 
@@ -27,7 +22,6 @@ if TYPE_CHECKING:
 
 ELSE = "bring some photos of it (outword tune, outword calibrate), or use CLIP (--encoder clip-vit-b-16)"
 SLIP = "did you mean"
-NEAR = 3  # known names that are suggested for a label
 FEW = 3  # kinds below a name of a single thing: "fox" is one, "animal" is none
 KINDS = 3  # kinds that a line names
 
@@ -45,8 +39,9 @@ class LabelReport:
         flag: how well the encoder knows the name; "" where the encoder cannot tell.
         share: the expected share of its photos that will be in; None where it is not known.
         word: the word for that share: "good", "fair", "poor" or "not seen"; "" where it is not known.
-        near: the nearest names that the encoder knows, where it does not know this one.
-        try_names: which name to try where the odds are poor; else "".
+        broader: the nearest name of something more general that the encoder knows, where it does not know this one; ""
+            where there is none but for a wide class such as "animal".
+        try_names: which name to try, or how to find one, where the odds are poor; else "".
     """
 
     label: str
@@ -57,7 +52,7 @@ class LabelReport:
     flag: str
     share: float | None
     word: OddsWord | str
-    near: tuple[str, ...]
+    broader: str
     try_names: str
 
     @property
@@ -146,18 +141,16 @@ def row_of(one: LabelReport) -> tuple[str, ...]:
     return one.label, taken_for, kinds, one.flag, odds, one.next_step
 
 
-def report_labels(
-    meanings: Sequence[Meaning], coverage: Mapping[str, Flag], odds: Sequence[Odds], near: Mapping[str, Sequence[str]]
-) -> LabelsReport:
-    """What is known of labels, given the parts of it; `odds` are those of all labels or none."""
-    shares: dict[str, Odds] = {one.label: one for one in odds}
+def report_labels(detector: Detector) -> LabelsReport:
+    """What is known of the labels of a detector; the encoder rests."""
+    broader, shares = broader_names(detector), {one.label: one for one in detector.odds}
     return LabelsReport(
-        _label(meaning, coverage.get(meaning.label, ""), shares.get(meaning.label), tuple(near.get(meaning.label, ())))
-        for meaning in meanings
+        _label(meaning, detector, shares.get(meaning.label), broader.get(meaning.label, ""))
+        for meaning in detector.card.meanings
     )
 
 
-def _label(meaning: Meaning, flag: str, odds: Odds | None, near: tuple[str, ...]) -> LabelReport:
+def _label(meaning: Meaning, detector: Detector, odds: Odds | None, broader: str) -> LabelReport:
     weak = odds is not None and odds.is_weak
     return LabelReport(
         label=meaning.label,
@@ -165,55 +158,51 @@ def _label(meaning: Meaning, flag: str, odds: Odds | None, near: tuple[str, ...]
         sense=meaning.sense,
         meaning=in_plain_words(meaning.gloss),
         kinds=meaning.kinds,
-        flag=flag,
+        flag=detector.coverage.get(meaning.label, ""),
         share=None if odds is None else round(odds.share, 4),
         word="" if odds is None else odds.word,
-        near=near,
-        try_names=names_to_try(meaning, near) if weak else "",
+        broader=broader,
+        try_names=names_to_try(meaning, broader, detector.card.encoder.name) if weak else "",
     )
 
 
-def names_to_try(meaning: Meaning, near: Sequence[str]) -> str:
-    """Which name to try for a label that is poor or not seen."""
+def names_to_try(meaning: Meaning, broader: str, encoder: str) -> str:
+    """Which name to try for a label that is poor or not seen, or how to find names."""
     if meaning.suggestions:
         return f"{SLIP} {' or '.join(meaning.suggestions)}?"
-    if near:
-        return f"if these look like it, let them count as it: {meaning.label} > {' | '.join(near)}"
-    return f"name known things that look like it: {meaning.label} > ... | ..."
+    if broader:
+        return f'the encoder knows a broader name, which lets in more than this: "{broader}"'
+    command = f"outword labels {quote(meaning.label + ',')} --photos PHOTOS"
+    with_encoder = "" if encoder == "mini" else f" --encoder {quote(encoder)}"
+    return f"five photos of it show which known names let it in: {command}{with_encoder}"
 
 
-def near_names(detector: Detector) -> dict[str, tuple[str, ...]]:
-    """For labels that the encoder does not know as such, the readable names nearest to them; the encoder rests."""
-    weak = [label for label, flag in detector.coverage.items() if familiarity(flag) != "known"]
+def broader_names(detector: Detector) -> dict[str, str]:
+    """For labels that the encoder does not know as such, the nearest known name of something more general."""
+    weak = {label for label, flag in detector.coverage.items() if familiarity(flag) != "known"}
     if detector.vocabulary is None or not weak:
         return {}
-    rows = dict(zip(detector.labels, first_rows(len(detector.labels), detector.scorer.owners_), strict=True))
-    places = [rows[label] for label in weak]
-    return nearest_names(
-        dict(zip(weak, detector.scorer.labels_[places], strict=True)),
-        detector.vocabulary.names,
-        detector.vocabulary.vectors,
-    )
-
-
-def nearest_names(
-    labels: Mapping[str, NDArray[Any]], names: Sequence[str], vectors: NDArray[Any]
-) -> dict[str, tuple[str, ...]]:
-    """The names of single things nearest to the vector of each label, what it is called itself apart."""
-    if not labels:
-        return {}
-    single = [place for place, of_single in enumerate(_are_single(tuple(names))) if of_single]
-    cosines = unit_rows(np.stack([*labels.values()])) @ unit_rows(vectors[single]).T
     found = {}
-    for label, row in zip(labels, cosines, strict=True):
-        ordered = [names[single[place]] for place in np.argsort(-row, kind="stable")[: NEAR + 1]]
-        found[label] = tuple([name for name in ordered if fold(name) != fold(label)][:NEAR])
+    for meaning in detector.card.meanings:
+        if meaning.label in weak and (name := _broader(meaning.sense, tuple(detector.vocabulary.names))):
+            found[meaning.label] = name
     return found
 
 
+def _broader(wnid: str, names: tuple[str, ...]) -> str:
+    """The nearest of the names above a sense; "" where there is none."""
+    net = nouns()
+    sense = net.by_wnid(wnid) if wnid else None
+    if sense is None:
+        return ""
+    known = _single(names)
+    return next((known[above] for above in net.above(sense) if above in known), "")
+
+
 @lru_cache(maxsize=2)
-def _are_single(names: tuple[str, ...]) -> list[bool]:
-    """Which names are of single things: no more than a few other names are kinds of them."""
-    net, senses = nouns(), nouns().readable()
-    counts = Counter(above for name in names if name in senses for above in net.above(senses[name]))
-    return [name in senses and counts[senses[name]] <= FEW for name in names]
+def _single(names: tuple[str, ...]) -> dict[int, str]:
+    """The names of single things, by their senses: no more than a few other names are kinds of them."""
+    net, readable = nouns(), nouns().readable()
+    senses = {readable[name]: name for name in reversed(names) if name in readable}
+    counts = Counter(above for sense in senses for above in net.above(sense))
+    return {sense: name for sense, name in senses.items() if counts[sense] <= FEW}
