@@ -47,6 +47,15 @@ def test_a_weak_label_is_sent_to_a_broader_name_or_to_photos_of_it(made):
     )
 
 
+def test_kinds_by_hand_promise_nothing():
+    typed = outword.fit(["metal > iron | medium | coffee", "dog"])
+    metal, dog = typed.labels_report
+    assert (metal.share, metal.word, dog.word) == (None, "", "good") and [one.label for one in typed.odds] == ["dog"]
+    assert metal.told.startswith("metal: its kinds were typed by hand") and not metal.is_weak
+    all_by_hand = outword.fit(["metal > iron | coffee"])
+    assert all_by_hand.odds == () and all_by_hand.labels_report[0].odds is None
+
+
 def test_weak_labels_are_warned_of_and_the_warning_can_be_filtered():
     with pytest.warns(WeakLabelsWarning, match=r"quasiparticle flumph: not seen, .*labels_report"):
         outword.fit(["dog", "quasiparticle flumph"])

@@ -38,7 +38,7 @@ SHOWN = 8  # labels that a line names
 EXAMPLE = '"cat, dog"'  # of labels
 if TYPE_CHECKING:
     from outword.detector.detector import Detector
-    from outword.detector.labels_report import LabelsReport
+    from outword.detector.labels_report import LabelReport, LabelsReport
     from outword.words.kinds import Meaning
     from outword.words.labels import Label
 
@@ -343,7 +343,8 @@ def _expected(detector: Detector) -> str:
         others = f"at least {math.floor(out)} % of unrelated photos out"
     if odds:
         inside = 100 * sum(one.share for one in odds) / len(odds)
-        yours = f"about {inside:.0f} % of your photos in"
+        whose = "" if len(odds) == len(detector.labels) else " of labels without kinds by hand"
+        yours = f"about {inside:.0f} % of your photos{whose} in"
     elif cut.tpr is not None:
         yours = f"about {100 * cut.tpr:.0f} % of your photos in, if the encoder knows your labels"
     else:
@@ -411,7 +412,7 @@ def _suggest_clip(detector: Detector, report: LabelsReport, labels: str) -> None
     from outword.encoders.names import BEST
     from outword.encoders.present import best
 
-    strange = [one for one in report if one.is_weak or familiarity(Flag(one.flag or "known")) == "unknown"]
+    strange = [one for one in report if _may_not_be_seen(one)]
     if not strange or not detector.coverage:
         return
     if only := detector.encoder.knows:
@@ -425,6 +426,13 @@ def _suggest_clip(detector: Detector, report: LabelsReport, labels: str) -> None
     say(f"  {_with_another(detector, labels, named)}", "red", bold=True)
     fetched = f"fetched once; on torch after {install('clip')}; docs/encoders.md"
     say(f"  ({fetched})" if better == "mini" else f"  (it is on this machine: {better})", "red")
+
+
+def _may_not_be_seen(label: LabelReport) -> bool:
+    """Whether most photos of a label may be kept out: by its odds, or where these are not known by its name."""
+    if label.odds:
+        return label.is_weak
+    return familiarity(Flag(label.flag or "known")) == "unknown"
 
 
 def _with_another(detector: Detector, labels: str, encoder: str) -> str:

@@ -73,6 +73,8 @@ def command(
         return
     rows = [[shorten(cell, WIDEST, placeholder=" ...") for cell in row_of(one)[:-1]] for one in found]
     print_table(TITLES[:-1], rows, colour=_colour)
+    if any(one.odds for one in found):
+        say("odds say how many photos of a label will be in, not that they get this label rather than another of yours")
     for one in found.weak:
         warn(f"{one.label}: {one.try_names}")
     if found.weak:

@@ -42,14 +42,18 @@ def _is_plain(detector: Detector, encoder: Encoder) -> bool:
 
 
 def measured_odds(encoder: Encoder, detector: Detector, cut: float) -> tuple[Odds, ...]:
-    """The odds of labels at a cut; none where the encoder has no measured ones, or cannot tell what it knows."""
+    """The odds of labels at a cut; none where the encoder has no measured ones, or cannot tell what it knows.
+
+    A label whose kinds were typed by hand has none: that the encoder knows these says nothing of photos of the label.
+    """
     labels, coverage = detector.labels, detector.coverage
     if encoder.odds is None or not coverage:
         return ()
     cosines = cosines_to_known(encoder, detector).tolist()
     pairs = zip(labels, cosines, strict=True)
+    by_hand = {meaning.label for meaning in detector.card.meanings if meaning.by_hand}
     shares = {label: encoder.odds.share(familiarity(coverage[label]), cosine, cut) for label, cosine in pairs}
-    return tuple(Odds(label, share) for label, share in shares.items())
+    return tuple(Odds(label, share) for label, share in shares.items() if label not in by_hand)
 
 
 def cosines_to_known(encoder: Encoder, detector: Detector) -> Array:

@@ -42,6 +42,7 @@ class LabelReport:
         broader: the nearest name of something more general that the encoder knows, where it does not know this one; ""
             where there is none but for a wide class such as "animal".
         try_names: which name to try, or how to find one, where the odds are poor; else "".
+        by_hand: whether its kinds were typed by hand.
     """
 
     label: str
@@ -54,6 +55,7 @@ class LabelReport:
     word: OddsWord | str
     broader: str
     try_names: str
+    by_hand: bool = False
 
     @property
     def is_slip(self) -> bool:
@@ -78,6 +80,8 @@ class LabelReport:
     @property
     def why(self) -> str:
         """How the encoder knows the name where it does not know it as such: "known as a kind of bird"; else ""."""
+        if self.by_hand and self.share is None:
+            return "its kinds were typed by hand, so how many of its photos will be in was not measured"
         if not self.flag or self.flag == "known":
             return ""
         how = familiarity(Flag(self.flag))
@@ -163,6 +167,7 @@ def _label(meaning: Meaning, detector: Detector, odds: Odds | None, broader: str
         word="" if odds is None else odds.word,
         broader=broader,
         try_names=names_to_try(meaning, broader, detector.card.encoder.name) if weak else "",
+        by_hand=meaning.by_hand,
     )
 
 
