@@ -57,6 +57,13 @@ EMBEDDED = [
         ),
     ),
     Embedded(
+        "data",
+        "class names of LVIS 1.0, Open Images and Objects365",
+        "",
+        "Apache-2.0",
+        ("src/outword/words/corpora/data/everyday.tsv",),
+    ),
+    Embedded(
         "machine-learning-model",
         "EfficientNet-Lite2",
         "0.1.0",

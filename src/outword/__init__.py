@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from outword.choosing.compare import compare
     from outword.choosing.suggesting import SuggestedKinds, suggest_kinds
     from outword.choosing.tune import tune
+    from outword.detector.bundling import bundle
     from outword.detector.detector import Detector
     from outword.detector.fitting import fit
     from outword.detector.guarding import Guard, Guarded
@@ -40,6 +41,7 @@ __all__ = [
     "Predictions",
     "SuggestedKinds",
     "__version__",
+    "bundle",
     "check",
     "compare",
     "embed",
@@ -61,6 +63,7 @@ _HOMES = {
     "Prediction": "base.prediction",
     "Predictions": "detector.predictions",
     "SuggestedKinds": "choosing.suggesting",
+    "bundle": "detector.bundling",
     "check": "functions",
     "compare": "choosing.compare",
     "embed": "functions",

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outword._version import __version__
+from outword.base import hub_settings
 from outword.base.cache import cache_dir
 from outword.base.extras import EXTRAS, missing, require
 from outword.base.processors import usable_cpus
@@ -37,7 +38,7 @@ INSTALLED_AS = {
     "sklearn": "scikit-learn",
 }  # what brings a package, where it is called otherwise
 NVJPEG = ("nvidia-nvjpeg", "nvidia-nvjpeg-cu12")
-HUB, PATIENCE = "https://huggingface.co", 1.5  # seconds until the hub is given up
+PATIENCE = 1.5  # seconds until the hub is given up
 DRIVER = 10  # seconds for nvidia-smi, which may have to wake a driver
 SHOWN = {"cell": "cell under the microscope", "shuttle": "space shuttle"}  # where a demo photo's name says too little
 NAMES_APART = 7  # of the names of things every seventh, some 300, is enough to see how an encoder sees
@@ -56,7 +57,7 @@ def doctor(encoder: str = "mini", *, imports: bool = False) -> dict[str, Any]:
         "versions": _told(_versions),
         "extras": _told(lambda: [*_extras(imports)]),
         "devices": {"processors": _told(_processors), "gpus": _told(_gpus), "decoders": _told(_decoders)},
-        "caches": {"outword": _told(lambda: _cache(cache_dir())), "hub": _told(lambda: _cache(_hub_cache()))},
+        "caches": {"outword": _told(lambda: _cache(cache_dir())), "hub": _told(lambda: _cache(hub_settings.cache()))},
         "encoder": {"name": encoder, **_told(lambda: self_check(encoder))},
         "hub": _heard(hub),
     }
@@ -222,18 +223,6 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _hub_cache() -> Path:
-    """Where the hub's own tools keep what they fetch."""
-    if own := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
-        return Path(own).expanduser()
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("HF_HOME") or caches / "huggingface").expanduser() / "hub"
-
-
-def _endpoint() -> str:
-    return os.environ.get("HF_ENDPOINT") or HUB
-
-
 def _ask_hub() -> Asked[dict[str, Any]]:
     """Whether the hub answers, asked while the rest is looked at."""
     return Asked(lambda: _told(_hub), PATIENCE)
@@ -241,7 +230,7 @@ def _ask_hub() -> Asked[dict[str, Any]]:
 
 def _heard(hub: Asked[dict[str, Any]]) -> dict[str, Any]:
     late = {"answers": False, "told": f"does not answer within {PATIENCE} s"}
-    return hub.answer() or {"address": _endpoint(), **late}
+    return hub.answer() or {"address": hub_settings.endpoint(), **late}
 
 
 def _hub() -> dict[str, Any]:
@@ -249,8 +238,8 @@ def _hub() -> dict[str, Any]:
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    address = _endpoint()
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+    address = hub_settings.endpoint()
+    if hub_settings.offline():
         return {"address": address, "answers": False, "told": "not asked: HF_HUB_OFFLINE is set"}
     if not address.startswith(("http://", "https://")):
         return {"address": address, "answers": False, "told": "not asked: HF_ENDPOINT is no http address"}

@@ -24,6 +24,7 @@ from outword.encoders.onnx import graph
 from outword.encoders.onnx.encoder import CARD, IMAGE, NAMES, TEXT, TOKENIZER, OnnxEncoder, fingerprint
 from outword.encoders.onnx.export import export
 from outword.errors import ArtifactError, MissingExtraError, OutwordError, ParameterError
+from outword.maths.thresholds import by_hand
 from outword.testing import check_encoder
 
 MODELS = [*(f"open_clip-{kind}" for kind in OPEN_CLIP), "clip", "siglip"]
@@ -76,6 +77,20 @@ def test_fp32_equals_torch(name, made):
     assert (copy.licence, copy.source, copy.min_side) == (encoder.licence, encoder.source, encoder.min_side)
     assert copy.exported_from == encoder.fingerprint != copy.fingerprint
     check_encoder(copy)
+
+
+@pytest.mark.parametrize(("name", "precision"), [*((name, "fp32") for name in MODELS), (MODELS[0], "int8")])
+def test_a_bundle_has_the_exported_image_tower(name, precision, made, tmp_path):
+    copy = opened(made(name)[1])
+    detector = outword.fit(["cat", "dog"], encoder=copy, method="mcm").with_threshold(by_hand(0.5))
+    about = outword.bundle(detector, tmp_path / "d.onnx", precision=precision, resize=False)
+    session = onnxruntime.InferenceSession(tmp_path / "d.onnx")
+    pixels = np.stack([copy.preprocess(photo) for photo in photos()])
+    score, shares = session.run(["score", "shares"], {"pixels": pixels})
+    wanted = detector.scorer.score(copy.encode_pixels(pixels))
+    np.testing.assert_allclose(score, wanted, atol=1e-4 if precision == "fp32" else 0.01)
+    assert about["side"] == str(copy.preprocess.side) and shares.shape == (5, 2)
+    assert {one.version for one in onnx.load(tmp_path / "d.onnx").opset_import if not one.domain} == {17}
 
 
 @pytest.mark.parametrize(("name", "precision"), [*((name, "int8") for name in MODELS), (MODELS[0], "fp16")])

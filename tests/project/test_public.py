@@ -50,8 +50,8 @@ def test_what_a_module_makes_itself_is_exported_or_private(name):
 
 
 NAMES = {  # all of them, but for the methods and the miners, which registries list
-    "": "Detector Guard Guarded OutwordError Prediction Predictions SuggestedKinds __version__ check compare embed"
-    " export find fit load read_labels reference suggest_kinds tune",
+    "": "Detector Guard Guarded OutwordError Prediction Predictions SuggestedKinds __version__ bundle check compare"
+    " embed export find fit load read_labels reference suggest_kinds tune",
     "detectors": "DETECTORS Need VectorDetector",
     "mining": "MINERS Miner",
     "metrics": "aupr auroc fpr_at_tpr threshold_at_tpr",

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 Answer = TypeVar("Answer")
 Shown = Callable[[str], AbstractContextManager[object]]  # by what is waited for
+Downloading = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # by what, and how many bytes
 _shown: ContextVar[Shown] = ContextVar("_shown", default=nullcontext)
 
 
@@ -22,6 +23,23 @@ def show_waits(how: Shown) -> None:
 def waiting(what: str) -> AbstractContextManager[object]:
     """A block that waits for something, in words."""
     return _shown.get()(what)
+
+
+def _unseen(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+    return nullcontext(lambda done: None)
+
+
+_downloads: ContextVar[Downloading] = ContextVar("_downloads", default=_unseen)
+
+
+def show_downloads(how: Downloading) -> None:
+    """Show downloads in this way from now on."""
+    _downloads.set(how)
+
+
+def downloading(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+    """A block that fetches so many bytes, and reports how many are here."""
+    return _downloads.get()(what, total)
 
 
 class Asked(Generic[Answer]):

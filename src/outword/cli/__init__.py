@@ -16,14 +16,14 @@ from outword.base import lab
 from outword.base.ending import WORDS, sign_of, terminable, watched
 from outword.base.extras import install, lacks_memory
 from outword.base.registry import VERBS as MORE_VERBS
-from outword.base.waiting import show_waits
+from outword.base.waiting import show_downloads, show_waits
 from outword.cli.failures import Failure, Group, failing
-from outword.cli.progress import Spinner, say
+from outword.cli.progress import Spinner, say, shown_download
 from outword.errors import InputError, MissingExtraError, OutwordError, WeakLabelsWarning
 
 VERBS = (
     "demo", "labels", "fit", "score", "find", "filter", "check", "calibrate", "explain", "serve", "tune", "compare",
-    "embed", "reference", "export", "pull", "list", "doctor", "cache", "completion",
+    "embed", "reference", "export", "bundle", "pull", "list", "doctor", "cache", "completion",
 )  # fmt: skip
 
 
@@ -123,3 +123,4 @@ def main() -> None:
     warnings.filterwarnings("ignore", module=r"PIL\.")  # damaged metadata; the image itself is read or is an error row
     warnings.filterwarnings("ignore", category=WeakLabelsWarning)  # the verbs say more of each label themselves
     show_waits(Spinner)
+    show_downloads(shown_download)

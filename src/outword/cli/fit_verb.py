@@ -408,6 +408,9 @@ def _hint_at_commas(detector: Detector, labels: str) -> None:
 
 def _suggest_clip(detector: Detector, report: LabelsReport, labels: str) -> None:
     """Say loudly how to use an encoder that knows more, where this one does not know labels."""
+    from outword.encoders.names import BEST
+    from outword.encoders.present import best
+
     strange = [one for one in report if one.is_weak or familiarity(Flag(one.flag or "known")) == "unknown"]
     if not strange or not detector.coverage:
         return
@@ -416,16 +419,19 @@ def _suggest_clip(detector: Detector, report: LabelsReport, labels: str) -> None
         say(f"WARNING: {detector.encoder.name} knows {only} and nothing else, not {which}", "red", bold=True)
         return
     counts = f"{len(strange)} of {counted(len(report), 'label')}"
-    say(f"{counts} may not be seen by the small encoder that comes with outword. CLIP sees more:", "red", bold=True)
-    say(f"  {_with_clip(detector, labels)}", "red", bold=True)
-    say(f"  ({install('clip')} first; docs/encoders.md)", "red")
+    better = best()
+    named, known = ("clip-vit-b-16", "CLIP") if better == "mini" else (BEST, better)
+    say(f"{counts} may not be seen by the small encoder that comes with outword. {known} sees more:", "red", bold=True)
+    say(f"  {_with_another(detector, labels, named)}", "red", bold=True)
+    fetched = f"fetched once; on torch after {install('clip')}; docs/encoders.md"
+    say(f"  ({fetched})" if better == "mini" else f"  (it is on this machine: {better})", "red")
 
 
-def _with_clip(detector: Detector, labels: str) -> str:
+def _with_another(detector: Detector, labels: str, encoder: str) -> str:
     """The command that runs, with another encoder; labels of standard input are gone, so that they are typed."""
     verb = click.get_current_context().info_name
     if labels == STDIN:
         typed = [meaning.text for meaning in detector.card.meanings]
         labels = ", ".join(typed) if len(typed) <= SHOWN else "labels.txt"
     given = f"{'' if verb == 'fit' else '--labels '}{shlex.quote(labels)}"
-    return f"outword {verb} {given} --encoder clip-vit-b-16{'' if verb in ('fit', 'serve') else ' ...'}"
+    return f"outword {verb} {given} --encoder {encoder}{'' if verb in ('fit', 'serve') else ' ...'}"

@@ -102,13 +102,14 @@ _FACTS = ("size", "dim", "input", "temperature", "on this machine")
 def _encoder(name: str) -> dict[str, Any]:
     """What is known of an encoder without loading it; `on this machine` looks into the hub's cache."""
     from outword.encoders.names import KNOWN, PREFIXES, parse
+    from outword.encoders.present import here as is_here
 
     if name.endswith(":"):  # any model of a library
         form = PREFIXES.get(name, f"{name}NAME")
         return {**dict.fromkeys(_FACTS, ""), "form": form, "licence": "of the model", "source": "of the model"}
     if known := KNOWN.get(name):
         model: Any = known
-        size, side, here = 4 * known.parameters, known.side, _is_here(known.repo)
+        size, side, here = 4 * known.parameters, known.side, "yes" if is_here(known) else "no"
     else:  # embedded
         from outword.encoders import get_encoder
         from outword.encoders.torch.models import files_of
@@ -119,14 +120,3 @@ def _encoder(name: str) -> dict[str, Any]:
     shown = (f"{size / 1e6:.0f} MB", model.dim, f"{side} x {side}", float(f"{model.temperature:.4g}"), here)
     own = {"form": name, "licence": model.licence, "source": model.source}
     return {**dict(zip(_FACTS, shown, strict=True)), **own}
-
-
-def _is_here(repo: str) -> str:
-    from outword.encoders.hub import cached
-    from outword.encoders.torch.models import WEIGHTS
-    from outword.errors import MissingExtraError
-
-    try:
-        return "yes" if cached(repo, WEIGHTS["open_clip"]) else "no"
-    except MissingExtraError:
-        return "unknown"  # the hub's own library knows where to look

@@ -78,7 +78,9 @@ _RUNTIME: dict[str, Option] = {
         "--device", metavar="NAME", help="cpu, cuda, cuda:1, mps; of onnx: openvino.  [default: cuda if any, else cpu]"
     ),
     "precision": click.option(
-        "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), help="[default: fp16 on cuda, fp32 elsewhere]"
+        "--precision",
+        type=click.Choice(["fp32", "fp16", "bf16", "int8"]),
+        help="[default: fp16 on cuda, fp32 elsewhere; of a published export int8]",
     ),
     "batch_size": click.option(
         "--batch-size", type=click.IntRange(min=1), help="Images that go through a GPU together.  [default: automatic]"

@@ -7,7 +7,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import cycle, zip_longest
 from typing import IO, TYPE_CHECKING
 from unicodedata import combining, east_asian_width
@@ -184,6 +185,14 @@ class Progress:
         self._drawn = bool(line)
         most = shutil.get_terminal_size().columns - 1  # a full line would begin a new one
         click.echo(f"\r{_fold(visible(line), most)[0]}\x1b[K", err=True, nl=False)
+
+
+@contextmanager
+def shown_download(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Say what is fetched, how much and under which licence before it begins; then a bar in megabytes."""
+    say(f"fetching {what}")
+    with Progress("MB") as progress:
+        yield lambda done: progress("fetching", done // 1_000_000, total // 1_000_000)
 
 
 class Spinner:

@@ -24,6 +24,7 @@ from outword.detector.saving import ALIKE, FITTED_ON, IMAGINED, REFERENCE, VOCAB
 from outword.detector.thresholds import estimated_thresholds
 from outword.encoders import Precision, get_encoder
 from outword.encoders.names import canonical, named_now, parse
+from outword.encoders.present import for_torch, resolved
 from outword.errors import ArtifactError, OutwordError
 from outword.maths.imagined import Sight
 from outword.maths.methods import DETECTORS, VectorDetector
@@ -58,7 +59,7 @@ def load(
     """
     saved = artifact.load(path)
     if encoder is not None:
-        parse(canonical(encoder))  # an unknown name is said now, not at the first image
+        parse(resolved(canonical(encoder)))  # an unknown name is said now, not at the first image
     download = trust_encoder or encoder is not None
     runtime = {"device": device, "precision": precision, "batch_size": batch_size, "download": download}
     try:
@@ -70,7 +71,7 @@ def load(
 
 def _restore(path: PathLike, saved: artifact.Saved, encoder: str | None, runtime: Mapping[str, Any]) -> Detector:
     card = _read_card(saved.card)
-    used = encoder or _encoder_name(path, card.encoder)
+    used = encoder or for_torch(_encoder_name(path, card.encoder))
     parse(used)
     options: dict[str, Any] = {**card.encoder.options, **runtime}
     vectors = _method(path, saved, card)

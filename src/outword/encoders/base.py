@@ -24,6 +24,8 @@ from outword.photos.decode import ImageLike
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+    from outword.encoders.onnx.traced import Graph, Traced
+
 Vectors = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 Gradient = Callable[[NDArray[Any]], NDArray[np.floating]]
@@ -73,6 +75,14 @@ class Encoder(ABC):
     @abstractmethod
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, height, width, 3), any number of them, to unit vectors (n, dim)."""
+
+    def image_graph(self, graph: Graph, pixels: Traced, *, resize: bool) -> Traced:
+        """Unit vectors of bytes (n, height, width, 3), as operations of an ONNX graph; for `outword.bundle`.
+
+        With `resize`, pixels are whole photos of any size; else they are what `preprocess` gives.
+        """
+        hint = f'export it ("outword export {self.name} -o DIR"), and name the export: --encoder onnx:DIR'
+        raise ParameterError(f"{self.name} cannot be put into an ONNX graph", hint=hint)
 
     def encode_on_device(self, pixels: Pixels) -> Any:
         """The same, left where the encoder has them: a tensor on its device, or else an array."""

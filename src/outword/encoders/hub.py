@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from outword.base.extras import quiet_logs, require
@@ -34,13 +33,12 @@ def closed(name: str) -> Iterator[None]:
 
     The libraries that build models are held to the same: a configuration may name other models in its turn.
     """
-    if find_spec("huggingface_hub") is None:  # then nothing can be fetched
-        yield
-        return
-    constants: Any = require("huggingface_hub.constants", name)
-    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+    constants = require("huggingface_hub.constants", name) if find_spec("huggingface_hub") else None
+    before = getattr(constants, "HF_HUB_OFFLINE", None)
     token = _closed.set(name)
     try:
+        if constants is not None:
+            vars(constants)["HF_HUB_OFFLINE"] = True
         yield
     except InputError as error:
         if _CUT_OFF.search(error.message):
@@ -48,7 +46,14 @@ def closed(name: str) -> Iterator[None]:
         raise
     finally:
         _closed.reset(token)
-        constants.HF_HUB_OFFLINE = before
+        if constants is not None:
+            vars(constants)["HF_HUB_OFFLINE"] = before
+
+
+def check_open() -> None:
+    """Raise in a block in which nothing is fetched."""
+    if _closed.get():
+        raise _not_asked_for()
 
 
 def _not_asked_for() -> InputError:
@@ -75,27 +80,33 @@ def checked_sha256(path: Path) -> str:
 
     That cache names a file by its content: a large one by its sha256, a small one by the hash that git has of it.
     """
-    found = sha256_file(path)
     blob = path.resolve()
-    by_content = {64: found, 40: _git_hash(blob) if len(blob.name) == 40 else ""}
-    if blob.parent.name == "blobs" and blob.name != by_content.get(len(blob.name), blob.name):
+    named = blob.name if blob.parent.name == "blobs" and len(blob.name) in (40, 64) else ""
+    if named and not has_hash(blob, named):
         raise InputError(
             f"{path} is damaged: it is not what was fetched", hint=f"remove {blob}, and it is fetched anew"
         )
-    return found
+    return named if len(named) == 64 else sha256_file(path)
+
+
+def has_hash(path: Path, digest: str) -> bool:
+    """Whether a file has this hash: sha256 in 64 digits, or git's own in 40."""
+    return digest == (sha256_file(path) if len(digest) == 64 else _git_hash(path))
 
 
 def _git_hash(path: Path) -> str:
-    data = path.read_bytes()
-    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def fetch(repo: str, names: Sequence[str], instead: str) -> Path:
     """The first of these files that the repository has, fetched if need be; `instead` says what else to do."""
     if (found := cached(repo, names)) is not None:
         return found
-    if _closed.get():
-        raise _not_asked_for()
+    check_open()
     hub = require("huggingface_hub", f"hf:{repo}")
     _check_reachable(repo, names[0], instead)
     for name in names:
@@ -124,8 +135,7 @@ def snapshot(repo: str, missing: Callable[[Path], list[str]], instead: str) -> P
             return folder
     except hub.errors.LocalEntryNotFoundError:
         pass  # nothing of it is in the cache
-    if _closed.get():
-        raise _not_asked_for()
+    check_open()
     wanted = "config.json"
     _check_reachable(repo, wanted, instead)
     try:

@@ -1,4 +1,4 @@
-"""The names that encoders go by: the paper's five, and the general forms for any model of a hub or a folder."""
+"""The names that encoders go by: those with short names, and the general forms for any model of a hub or a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MINI_FLOAT = "bcc8a22f6722f2bcff9491bd38e4d566587b04fc4a4ddf5429638e1faf7def64"
 PREFIXES = {  # the general forms, as they are written
     "open_clip:": "open_clip:ARCH/TAG, open_clip:ARCH@/path/weights.safetensors or open_clip:ARCH/TAG@/path",
     "hf:": "hf:ORG/NAME or hf:/path/to/folder",
-    "onnx:": "onnx:/path/to/folder",
+    "onnx:": "onnx:/path/to/folder or onnx:ORG/NAME",
 }
 
 
@@ -39,13 +39,47 @@ class Known:
     temperature: float
     licence: str
     source: str
+    onnx: str  # its published export, of which nobody needs torch
+    top1: float  # accuracy in percent of naming ImageNet's photos, as published by its makers: the order of "best"
+
+
+_EXPORTS = {  # published exports of OpenAI's models, and the accuracy that OpenAI published
+    "clip-vit-b-32": ("Xenova/clip-vit-base-patch32", 63.3),
+    "clip-vit-b-16": ("Xenova/clip-vit-base-patch16", 68.3),
+    "clip-vit-l-14": ("Xenova/clip-vit-large-patch14", 75.5),
+    "clip-vit-l-14-336": ("Xenova/clip-vit-large-patch14-336", 76.6),
+    "clip-rn50": ("immich-app/RN50__openai", 59.8),
+}
 
 
 def _openai(name: str, arch: str, weights: str, parameters: int, dim: int, side: int, about: str) -> Known:
     repo = f"timm/{weights}.openai"
     source = f"OpenAI CLIP (Radford et al., ICML 2021), github.com/openai/CLIP; {repo} on the hub"
     # OpenAI trained with a logit scale of at most 100, and all five ended there: the temperature is 0.01
-    return Known(name, f"CLIP, {about}", f"open_clip:{arch}/openai", repo, parameters, dim, side, 0.01, "MIT", source)
+    general = f"open_clip:{arch}/openai"
+    onnx, top1 = _EXPORTS[name]
+    return Known(
+        name, f"CLIP, {about}", general, repo, parameters, dim, side, 0.01, "MIT", source, f"onnx:{onnx}", top1
+    )
+
+
+def _mobile(size: str, parameters: int, top1: float, about: str) -> Known:
+    repo = f"timm/MobileCLIP2-{size.upper()}-OpenCLIP"
+    source = f"MobileCLIP2 (Faghri et al., TMLR 2025), github.com/apple/ml-mobileclip; {repo} on the hub"
+    return Known(
+        name=f"mobileclip2-{size}",
+        about=about,
+        stands_for=f"open_clip:MobileCLIP2-{size.upper()}/dfndr2b",
+        repo=repo,
+        parameters=parameters,
+        dim=512,
+        side=256,
+        temperature=0.01,
+        licence="apple-amlr",
+        source=source,
+        onnx=f"onnx:plhery/mobileclip2-onnx/{size}",
+        top1=top1,
+    )
 
 
 _OPENAI = (  # parameter counts and dimensions are checked by tools/check_architectures.py
@@ -55,7 +89,26 @@ _OPENAI = (  # parameter counts and dimensions are checked by tools/check_archit
     ("clip-vit-l-14-336", "ViT-L-14-336", "vit_large_patch14_clip_336", 427944193, 768, 336, "at a higher resolution"),
     ("clip-rn50", "RN50", "resnet50_clip", 102007137, 1024, 224, "a ResNet"),
 )
-KNOWN = {row[0]: _openai(*row) for row in _OPENAI}
+_MORE = (
+    _mobile("s0", 74_835_073, 71.5, "MobileCLIP2, small and quick; for research only"),
+    _mobile("s2", 99_243_329, 77.2, "MobileCLIP2, larger; for research only"),
+    Known(
+        name="siglip2-b-16",
+        about="SigLIP 2, many languages",
+        stands_for="open_clip:ViT-B-16-SigLIP2/webli",
+        repo="timm/ViT-B-16-SigLIP2",
+        parameters=375_187_970,
+        dim=768,
+        side=224,
+        temperature=1 / 112.67,
+        licence="apache-2.0",
+        source="SigLIP 2 (Tschannen et al., 2025); timm/ViT-B-16-SigLIP2 on the hub",
+        onnx="onnx:onnx-community/siglip2-base-patch16-224-ONNX",
+        top1=78.2,
+    ),
+)
+KNOWN = {known.name: known for known in (*(_openai(*row) for row in _OPENAI), *_MORE)}
+BEST = "best"  # the best of those that are on this machine
 
 
 @dataclass(frozen=True)

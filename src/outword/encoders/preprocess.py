@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,17 +68,20 @@ class Preprocess:
         """What is kept of an image: from where to where across, and down among the rows that count, and these rows."""
         if not self.short:
             return (0, width), (0, height), 0, height
-        left, top, right, bottom = self._box(width, height)
+        left, top, right, bottom = map(float, self.box(width, height))
         reach = 2 + 2 * max((bottom - top) / self.side, 1)  # how far the filter looks beyond the box
         first, last = max(int(top - reach), 0), min(int(bottom + reach) + 1, height)
         return (left, right), (top - first, bottom - first), first, last
 
-    def _box(self, width: int, height: int) -> tuple[float, float, float, float]:
-        """Where the kept square lies in the image, in its own pixels."""
-        least = min(width, height)
-        resized = [int(self.short * length / least) for length in (width, height)]
+    def box(self, width: Any, height: Any) -> tuple[Any, Any, Any, Any]:
+        """Where the kept part lies in the image, in its own pixels: left, top, right, bottom."""
+        if not self.short:
+            return 0.0, 0.0, width, height
+        least = np.minimum(width, height)
+        resized = [np.floor(self.short * length / least) for length in (width, height)]
         margin = [length - self.side for length in resized]
-        begin = [m // 2 if self.crop == "floor" else round(m / 2) for m in margin]
+        begin = [np.floor(m / 2) if self.crop == "floor" else np.rint(m / 2) for m in margin]
         scale = [before / after for before, after in zip((width, height), resized, strict=True)]
         left, top = (b * s for b, s in zip(begin, scale, strict=True))
-        return left, top, min(left + self.side * scale[0], width), min(top + self.side * scale[1], height)
+        right, bottom = left + self.side * scale[0], top + self.side * scale[1]
+        return left, top, np.minimum(right, width), np.minimum(bottom, height)

@@ -86,7 +86,8 @@ def log_sum_exp(values: Array) -> Array:
     1.791759469228055
     """
     top = values.max(axis=-1, keepdims=True)
-    return np.asarray(np.log(np.exp(values - top).sum(axis=-1)) + top[..., 0])
+    found: Array = np.log(np.exp(values - top).sum(axis=-1)) + top[..., 0]
+    return found
 
 
 def largest_probability(logits: Array) -> Array:
@@ -95,7 +96,8 @@ def largest_probability(logits: Array) -> Array:
     >>> largest_probability(np.log([[1.0, 3.0]])).round(4)
     array([0.75])
     """
-    return np.asarray(np.exp(logits.max(axis=1) - log_sum_exp(logits)))
+    found: Array = np.exp(logits.max(axis=1) - log_sum_exp(logits))
+    return found
 
 
 def negative_entropy(logits: Array) -> Array:
@@ -105,7 +107,8 @@ def negative_entropy(logits: Array) -> Array:
     array([-1.0397])
     """
     log_p = logits - log_sum_exp(logits)[:, None]
-    return np.asarray((np.exp(log_p) * log_p).sum(axis=1))
+    found: Array = (np.exp(log_p) * log_p).sum(axis=1)
+    return found
 
 
 def softmax(values: Array) -> Array:
@@ -114,7 +117,8 @@ def softmax(values: Array) -> Array:
     >>> softmax(np.log([[1.0, 3.0]])).round(4)
     array([[0.25, 0.75]])
     """
-    return np.asarray(np.exp(values - log_sum_exp(values)[..., None]))
+    found: Array = np.exp(values - log_sum_exp(values)[..., None])
+    return found
 
 
 def grouped_log_sum_exp(logits: Array, groups: Sequence[NDArray[np.integer] | slice]) -> Array:

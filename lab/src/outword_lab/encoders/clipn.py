@@ -21,9 +21,9 @@ from outword.base.extras import require
 from outword.base.files import parse_json, sha256_bytes, sha256_file
 from outword.base.records import mistyped
 from outword.encoders.base import Coverage, Encoder, Gradient, Pixels, Vectors, in_short, texts_of
+from outword.encoders.configs import AGAIN
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import batches
-from outword.encoders.torch.models import AGAIN
 from outword.encoders.torch.open_clip import from_parts, in_torch_file, only_weights
 from outword.encoders.torch.towers import TEXTS, Model, Towers, check_towers
 from outword.errors import InputError

@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 
 from outword.base.extras import require
 from outword.encoders.base import in_short
-from outword.encoders.torch.models import AGAIN
+from outword.encoders.configs import AGAIN
 from outword.encoders.torch.transformers import from_folder, quietly
 from outword.errors import InputError
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,22 @@ from outword.encoders.mini.wordpiece import WordPiece
 from outword.encoders.ort import ImageTower, never_alone, session, threads
 from outword.encoders.texts import alike
 
+if TYPE_CHECKING:
+    from outword.encoders.onnx.traced import Graph, Traced
+
 DATA = Path(str(files("outword"))) / "encoders" / "data" / "mini"
 SIDE = 260  # pixels that go into the image tower
 CROP = 260 / 292  # share of the shorter side that the central crop keeps
 MAX_TOKENS = 128  # what the text tower was trained with; a longer text is cut
 TEXT_BATCH = 64
 PREPROCESSING = {"side": SIDE, "crop": CROP, "resize": "bicubic", "max_tokens": MAX_TOKENS}  # goes into the fingerprint
+
+
+def central(width: Any, height: Any) -> tuple[Any, Any, Any, Any]:
+    """The central square that is kept of an image: left, top, right, bottom."""
+    side = np.minimum(width, height) * CROP
+    left, top = (width - side) / 2, (height - side) / 2
+    return left, top, left + side, top + side
 
 
 class Mini(Encoder):
@@ -61,11 +71,7 @@ class Mini(Encoder):
     @staticmethod
     def preprocess(image: Image.Image) -> NDArray[np.uint8]:
         """The central square, resized in one bicubic step to (260, 260, 3)."""
-        width, height = image.size
-        side = min(width, height) * CROP
-        left, top = (width - side) / 2, (height - side) / 2
-        box = (left, top, left + side, top + side)
-        return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BICUBIC, box=box))
+        return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BICUBIC, box=central(*image.size)))
 
     def encode_pixels(self, pixels: NDArray[np.uint8]) -> Vectors:
         """Pixels (n, 260, 260, 3) to unit vectors (n, dim)."""
@@ -76,6 +82,17 @@ class Mini(Encoder):
 
         self._image_tower.each(encode, len(pixels), self.batch_size)
         return out
+
+    def image_graph(self, graph: Graph, pixels: Traced, *, resize: bool) -> Traced:
+        """Unit vectors of bytes, as operations of an ONNX graph; see `Encoder.image_graph`."""
+        import onnx
+
+        from outword.encoders.mini.traced_head import image_vectors
+        from outword.encoders.onnx.resizing import resized
+
+        x = resized(graph, pixels, SIDE, "bicubic", central) if resize else pixels
+        features = graph.include(onnx.load(self._image_file), x)
+        return image_vectors(graph, features, *self._stored, self._head.v)
 
     def encode_texts(self, texts: Sequence[str]) -> Vectors:
         """Texts, prompts included, to unit vectors (n, dim).
@@ -115,6 +132,13 @@ class Mini(Encoder):
         """What is known of words."""
         return Lexicon.load(self._folder / "lexicon.safetensors")
 
+    @property
+    def _stored(self) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float32]]]:
+        """The matrices as the file has them, and the scales of those that are int8."""
+        stored = load_file(self._folder / "head.safetensors")
+        scales = {name: stored.pop(f"{name}.scale") for name in [n for n in stored if f"{n}.scale" in stored]}
+        return stored, scales
+
     @cached_property
     def _head(self) -> Head:
         """Its matrices are kept as int8 with one scale a row, and computed with in float32.
@@ -122,8 +146,7 @@ class Mini(Encoder):
         Products go through onnxruntime: numpy's own threads spin for a while after each product, in the way of the
         towers' threads, and cost more than half of the images per second.
         """
-        stored = load_file(self._folder / "head.safetensors")
-        scales = {name: stored.pop(f"{name}.scale") for name in [n for n in stored if f"{n}.scale" in stored]}
+        stored, scales = self._stored
         arrays = {name: a * scales[name][:, None] if name in scales else a for name, a in stored.items()}
         product = session(self._folder / "matmul.onnx")
         return Head(

@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,12 @@ from outword.encoders.base import Encoder, Pixels, Vectors, in_short, texts_of
 from outword.encoders.onnx.tokens import Form, Tokens
 from outword.encoders.ort import ImageTower, session
 from outword.encoders.preprocess import Preprocess
-from outword.encoders.texts import batches, warn_of_cuts
+from outword.encoders.texts import TOGETHER, batches, warn_of_cuts
 from outword.encoders.tidy_text import CLEAN
 from outword.errors import ArtifactError, OutwordError, ParameterError
+
+if TYPE_CHECKING:
+    from outword.encoders.onnx.traced import Graph, Traced
 
 SCHEMA = 1
 CARD, IMAGE, TEXT, TOKENIZER = "card.json", "image.onnx", "text.onnx", "tokenizer.json"
@@ -48,6 +51,9 @@ class OnnxEncoder(Encoder):
     """
 
     preprocess: Preprocess
+    _paths: dict[str, Path]
+    _texts_together: int = TOGETHER
+    _again = _AGAIN
 
     def __init__(
         self,
@@ -60,6 +66,7 @@ class OnnxEncoder(Encoder):
     ) -> None:
         self._folder = folder
         self.card = read_card(folder)
+        self._paths = {file: folder / file for file in self.card["files"]}
         if device not in (None, "cpu", "openvino"):
             raise ParameterError(f"an exported encoder runs on cpu or openvino, got {device!r}", hint="leave it out")
         self._openvino = device == "openvino"
@@ -67,15 +74,19 @@ class OnnxEncoder(Encoder):
         if precision not in (None, self.card["precision"]) and (precision, device) != ("bf16", "openvino"):
             told = f"{folder} was exported in {self.card['precision']}, got precision {precision!r}"
             raise ParameterError(told, hint=f"leave it out, or {_AGAIN}")
-        self.name, self.batch_size = name, batch_size or 1  # each image goes through alone, whatever the batch
-        self.dim, self.temperature, self.prompts = (self.card[key] for key in ("dim", "temperature", "prompts"))
-        self.licence, self.source = self.card["licence"], self.card["source"]
-        self.fingerprint, self.exported_from = self.card["fingerprint"], self.card["exported_from"]
+        self._adopt(self.card, name, batch_size)
         if self.precision == "bf16":  # so much coarser that its vectors are kept apart
             self.fingerprint = sha256_bytes(f"{self.fingerprint} bf16".encode())
-        self.preprocess = Preprocess(**self.card["preprocess"])
+
+    def _adopt(self, card: Mapping[str, Any], name: str, batch_size: int | None) -> None:
+        """Be what a card says."""
+        self.name, self.batch_size = name, batch_size or 1  # each image goes through alone, whatever the batch
+        self.dim, self.temperature, self.prompts = (card[key] for key in ("dim", "temperature", "prompts"))
+        self.licence, self.source = card["licence"], card["source"]
+        self.fingerprint, self.exported_from = card["fingerprint"], card["exported_from"]
+        self.preprocess = Preprocess(**card["preprocess"])
         self.min_side = self.preprocess.min_side
-        self._form = Form(**self.card["text"])
+        self._form = Form(**card["text"])
 
     def encode_pixels(self, pixels: Pixels) -> Vectors:
         """Pixels (n, side, side, 3) to unit vectors (n, dim)."""
@@ -93,9 +104,21 @@ class OnnxEncoder(Encoder):
         out = np.empty((len(texts), self.dim), np.float32)
         ids = self._tokens.tokenize(texts)
         warn_of_cuts(self.name, texts, ids, self._form.pad, self._tokens.count)
-        for rows, length in batches(ids, self._form.end):
+        for rows, length in batches(ids, self._form.end, self._texts_together):
             out[rows] = self._text_tower(ids[rows, :length])
         return out
+
+    def image_graph(self, graph: Graph, pixels: Traced, *, resize: bool) -> Traced:
+        """Unit vectors of bytes, as operations of an ONNX graph; see `Encoder.image_graph`."""
+        from outword.encoders.onnx.lower import image_tower
+        from outword.encoders.onnx.resizing import resized
+
+        for name in (IMAGE, f"{IMAGE}.data"):
+            if name in self.card["files"]:
+                self._check(name)
+        given = self.preprocess
+        x = resized(graph, pixels, given.side, given.interpolation, given.box) if resize else pixels
+        return graph.include(image_tower(self._folder / IMAGE, graph.precision), x)
 
     @cached_property
     def _image_tower(self) -> ImageTower[_Run]:
@@ -112,18 +135,18 @@ class OnnxEncoder(Encoder):
     def _tokens(self) -> Tokens:
         self._check(TOKENIZER)
         try:
-            return Tokens(self._folder / TOKENIZER, self._form)
+            return Tokens(self._paths[TOKENIZER], self._form)
         except OutwordError:
             raise
         except Exception as error:  # the tokenizers library raises nothing narrower
-            raise ArtifactError(f"{self._folder / TOKENIZER} cannot be read: {error!r}", hint=_AGAIN) from None
+            raise ArtifactError(f"{self._paths[TOKENIZER]} cannot be read: {error!r}", hint=self._again) from None
 
     def _tower(self, file: str, shape: Sequence[int | None], n_threads: int | None = None) -> _Run:
         """A function from a batch of inputs to vectors; `shape` is that of one input, None for any length."""
         for name in (file, f"{file}.data"):
             if name in self.card["files"]:
                 self._check(name)
-        path = self._folder / file
+        path = self._paths[file]
         try:
             found, run = _in_openvino(path, self.precision) if self._openvino else _in_onnxruntime(path, n_threads)
         except (OutwordError, MemoryError):
@@ -137,8 +160,8 @@ class OnnxEncoder(Encoder):
 
     def _check(self, file: str) -> None:
         """A file is read as a whole once it is needed, which is when its sha256 costs next to nothing."""
-        if sha256_file(self._folder / file) != self.card["files"][file]["sha256"]:
-            raise ArtifactError(f"{self._folder / file} has changed since it was exported", hint=_AGAIN)
+        if sha256_file(self._paths[file]) != self.card["files"][file]["sha256"]:
+            raise ArtifactError(f"{self._paths[file]} has changed since it was exported", hint=self._again)
 
 
 def fingerprint(card: Mapping[str, Any]) -> str:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from outword.base.extras import require
-from outword.base.files import parse_json
 from outword.encoders import hub
+from outword.encoders.configs import AGAIN, PREPROCESSING, read_json
 from outword.encoders.names import Parsed, canonical, parse
 from outword.errors import InputError
 
 if TYPE_CHECKING:
     from outword.encoders.torch.towers import Model
 
-AGAIN = "fetch or copy it again"
 CONFIG, OPEN_CLIP = "config.json", "open_clip_config.json"
 VOCABULARY = ("tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tokenizer.model")
-PREPROCESSING = ("processor_config.json", "preprocessor_config.json")
 WEIGHTS = {  # in the order in which the libraries themselves look for them
     "transformers": ("model.safetensors", "model-*-of-*.safetensors", "pytorch_model.bin", "pytorch_model-*-of-*.bin"),
     "open_clip": ("open_clip_model.safetensors", "open_clip_pytorch_model.bin"),
@@ -33,9 +31,13 @@ def files_of(parsed: Parsed) -> list[Path]:
 
         return sorted(DATA.iterdir())
     if parsed.library == "onnx":
+        from outword.encoders.onnx import layouts
         from outword.encoders.onnx.encoder import CARD, read_card
 
-        folder = Path(parsed.what)
+        what, precision = layouts.split(parsed.what)
+        folder = Path(what)
+        if not folder.is_dir() or (not (folder / CARD).is_file() and layouts.here(what, precision)):
+            return layouts.fetched(what, precision).files()
         return [folder / name for name in (CARD, *read_card(folder)["files"])]
     if parsed.library == "open_clip":
         require("open_clip", f"open_clip:{parsed.what}")
@@ -72,7 +74,7 @@ def _files_of_another(parsed: Parsed) -> list[Path]:
 def check_here(name: str) -> None:
     """Raise unless the files of an encoder of the hub are on this machine."""
     parsed = parse(canonical(name))
-    if parsed.library in ("open_clip", "hf"):
+    if parsed.library in ("open_clip", "hf", "onnx"):
         with hub.closed(name):
             files_of(parsed)
 
@@ -97,17 +99,6 @@ def kind_of(folder: Path) -> str:
         return "open_clip"
     told = f"{folder} is no model: it has neither a {CONFIG} with a model_type nor an {OPEN_CLIP}"
     raise InputError(told, hint="name the folder that save_pretrained wrote, or that the hub keeps")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A table in a JSON file, or one line about what is wrong with it."""
-    try:
-        found = parse_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}", hint=AGAIN) from None
-    if not isinstance(found, dict):
-        raise InputError(f"{path} should hold a table, got {type(found).__name__}", hint=AGAIN)
-    return found
 
 
 def weights_of(folder: Path) -> list[Path]:

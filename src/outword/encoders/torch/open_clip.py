@@ -25,13 +25,14 @@ from outword.base.extras import quiet_logs, require
 from outword.base.files import sha256_bytes
 from outword.encoders import hub
 from outword.encoders.base import in_short
+from outword.encoders.configs import AGAIN, of_open_clip, read_json
 from outword.encoders.names import KNOWN, Parsed
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
 from outword.encoders.torch import image_tower
-from outword.encoders.torch.models import AGAIN, OPEN_CLIP, VOCABULARY, WEIGHTS, by_hand, read_json
+from outword.encoders.torch.models import OPEN_CLIP, VOCABULARY, WEIGHTS, by_hand
 from outword.encoders.torch.towers import Model, check_towers, features
-from outword.errors import InputError, ParameterError
+from outword.errors import InputError
 
 _WAY = ("mean", "std", "interpolation", "resize_mode")  # what is said of images
 
@@ -128,7 +129,7 @@ def load(place: Place) -> Model:
     model = from_parts(
         module,
         tokenizer,
-        _preprocess(place, module.visual.preprocess_cfg),
+        of_open_clip(module.visual.preprocess_cfg | place.way, place.arch),
         dim=int(config["embed_dim"]),
         digest=sha256_bytes(json.dumps(parts, sort_keys=True).encode()),
         licence=place.licence,
@@ -347,14 +348,3 @@ def value_path(block: Any, z: Tensor) -> Tensor:
     u = z + block.ls_1(block.attn.out_proj(values))
     v: Tensor = u + block.ls_2(block.mlp(block.ln_2(u)))
     return v
-
-
-def _preprocess(place: Place, found: dict[str, Any]) -> Preprocess:
-    """open_clip's preprocessing dictionary in our words."""
-    given = found | place.way
-    height, width = given["size"] if isinstance(given["size"], Sequence) else [given["size"]] * 2
-    way, interpolation = given["resize_mode"], given["interpolation"]
-    if height != width or way not in ("shortest", "squash") or interpolation not in ("bicubic", "bilinear"):
-        told = f"{place.arch} wants images of {height} x {width}, resized {way} and {interpolation}"
-        raise ParameterError(told, hint="squares, shortest or squash, bicubic or bilinear are supported")
-    return Preprocess(width, 0 if way == "squash" else width, interpolation, given["mean"], given["std"])

@@ -19,12 +19,13 @@ from torch import Tensor
 from outword.base.extras import quiet_logs, require
 from outword.base.files import sha256_bytes
 from outword.encoders import hub
+from outword.encoders.configs import AGAIN, read_json, read_preprocess
 from outword.encoders.preprocess import Preprocess
 from outword.encoders.texts import Ids
 from outword.encoders.torch import image_tower
-from outword.encoders.torch.models import AGAIN, CONFIG, PREPROCESSING, VOCABULARY, read_json, weights_of
+from outword.encoders.torch.models import CONFIG, VOCABULARY, weights_of
 from outword.encoders.torch.towers import Model, check_towers, features
-from outword.errors import InputError, ParameterError
+from outword.errors import InputError
 
 # Text towers that look back only and read their result at the end token: CLIP's, and those that were made after it.
 CAUSAL = {f"{name}_text_model" for name in ("clip", "metaclip_2", "clipseg", "groupvit", "owlvit")}
@@ -39,7 +40,7 @@ def load(folder: Path, source: str) -> Model:
     for found, what in ((vocabulary, f"tokenizer ({VOCABULARY[0]})"), (weights, "weights (model.safetensors)")):
         if not found:
             raise InputError(f"{folder} has no {what}", hint=AGAIN)
-    preprocess = _preprocess(folder)
+    preprocess = read_preprocess(folder)
     config = {key: value for key, value in read_json(folder / CONFIG).items() if key not in PASSING}
     parts = [config, *(hub.checked_sha256(path) for path in (*weights, *vocabulary))]
     with quietly(library):
@@ -167,44 +168,3 @@ def value_path(layer: Any, z: Tensor) -> Tensor:
     u = z + layer.self_attn.out_proj(layer.self_attn.v_proj(layer.layer_norm1(z)))
     v: Tensor = u + layer.mlp(layer.layer_norm2(u))
     return v
-
-
-def _preprocess(folder: Path) -> Preprocess:
-    """The image part of `processor_config.json`, else `preprocessor_config.json`, in our words.
-
-    What is not said there is as in CLIP's own processor. What cannot be followed is refused, so that nothing is done to
-    images that the model was not trained with.
-    """
-    given = _processor(folder)
-    size, cropped = given.get("size"), given.get("do_center_crop", "crop_size" in given)
-    shortest = isinstance(size, int) or set(size or {}) == {"shortest_edge"}
-    short, side = _side(size), _side(given.get("crop_size")) if cropped else _side(size)
-    resample, rescale = given.get("resample", 3), given.get("rescale_factor", 1 / 255)
-    filters = {2: "bilinear", 3: "bicubic"}
-    steps = all(given.get(step, True) for step in ("do_resize", "do_rescale"))
-    fits = short and side and (side <= short and cropped if shortest else side == short)
-    if not (steps and fits and resample in filters and rescale and math.isclose(rescale, 1 / 255, rel_tol=1e-3)):
-        hint = "a short side with a crop in the centre, or a square; bicubic or bilinear; rescaled by 1/255"
-        raise ParameterError(f"the preprocessing in {folder} is not supported: {json.dumps(given)[:300]}", hint=hint)
-    normal = given.get("do_normalize", True)
-    mean, std = (given.get(key) if normal else [value] * 3 for key, value in (("image_mean", 0.0), ("image_std", 1.0)))
-    return Preprocess(side, short if shortest else 0, filters[resample], mean, std, crop="floor")  # type: ignore[arg-type]
-
-
-def _processor(folder: Path) -> dict[str, Any]:
-    for name in PREPROCESSING:  # the newer file counts where there are both
-        if (folder / name).is_file():
-            found = read_json(folder / name)
-            if name == PREPROCESSING[1]:
-                return found
-            if isinstance(found.get("image_processor"), dict):
-                return dict(found["image_processor"])
-    raise InputError(f"{folder} has no {PREPROCESSING[1]}", hint=AGAIN)
-
-
-def _side(size: Any) -> int:
-    """The side that a size means: 224, {"shortest_edge": 224} or {"height": 224, "width": 224}; 0 for others."""
-    sides = set(size.values()) if isinstance(size, dict) else {size}
-    known = not isinstance(size, dict) or set(size) in ({"shortest_edge"}, {"height", "width"})
-    side = sides.pop() if len(sides) == 1 and known else 0
-    return side if isinstance(side, int) and not isinstance(side, bool) and side > 0 else 0

@@ -23,7 +23,7 @@ from outword.maths.methods.given import given_classes, given_negatives, given_ow
 from outword.maths.methods.needs import Need as Need  # noqa: PLC0414  # plug-ins have it from here
 from outword.maths.methods.needs import of_photo
 from outword.maths.methods.requests import FitRequest, Inputs, ScoreRequest
-from outword.maths.numerics import UNIT_TOLERANCE, Array, all_finite, blocks, matrix, softmax, unit_rows
+from outword.maths.numerics import UNIT_TOLERANCE, Array, all_finite, blocks, log_sum_exp, matrix, softmax, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -57,6 +57,7 @@ class VectorDetector(ABC):
     sees_axes: ClassVar[bool] = False  # whether turning all vectors together changes the scores
     takes: ClassVar[tuple[str, ...]] = ()  # fields of `FitRequest` that few methods have a use for
     trains: ClassVar[bool] = False  # whether `fit_inputs` learns something with the encoder, which takes its time
+    in_graph: ClassVar[bool] = False  # whether `formula` has its score; a subclass says so itself
     before: ClassVar[Mapping[str, Any]] = {}  # what detectors do that were saved when these parameters were not there
 
     labels_: NDArray[np.floating]  # (n_rows, dim), as given to `fit`; `_y` are the same as unit rows
@@ -228,6 +229,23 @@ class VectorDetector(ABC):
         nearest label is told by the labels' vectors.
         """
         return None
+
+    def formula(self, images: Any) -> Any:
+        """The score of unit image vectors, in plain operations on arrays, which an ONNX graph has, too (`in_graph`)."""
+        return self._score(images)
+
+    def label_formula(self, images: Any, temperature: float) -> tuple[Any, Any]:
+        """Logits (n_images, n_rows) of the rows of `labels_`, and log masses (n_images, n_groups) of the words.
+
+        They are what the shares of `evidence` are made of, in plain operations; without words there are no masses.
+        """
+        groups = self._word_groups()
+        words = self._y[:0] if self.wild_ is None else unit_rows(self.wild_)[groups.ravel()]
+        logits = images @ np.concatenate([self._y, words]).T / self._share_temperature(temperature)
+        rows = logits[:, : len(self._y)]
+        if not len(words):
+            return rows, None
+        return rows, log_sum_exp(logits[:, len(self._y) :].reshape(-1, *groups.shape))
 
     def relative(self) -> Self:
         """The detector to use where no photos tell a cut; itself, unless the score has a part that needs one."""

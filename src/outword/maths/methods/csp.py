@@ -36,3 +36,4 @@ class CSP(NegLabel):
     miner = "conjugated"
     corpus = "conjugated:wordnet"
     prompts = "csp"
+    in_graph = True

@@ -78,6 +78,7 @@ class Debiased(GroupedDetector):
     policy: Literal["cap", "paper"] = parameter("cap", one_of, choices=("cap", "paper"))
     learned: ClassVar[tuple[str, ...]] = ("groups", "positives", "tau")
     in_pipeline: ClassVar[Mapping[str, Any]] = {"sigma": 0.0}
+    in_graph: ClassVar[bool] = True
     summary: ClassVar[str] = "this paper: mass on the labels, positives among the wild words taken out"
 
     def _learn(self, images: Array | None, classes: Classes | None) -> None:

@@ -27,6 +27,7 @@ class Energy(HeadedDetector):
     """
 
     summary = "log-sum-exp of the logits"
+    in_graph = True
 
     def _score(self, images: Array) -> Array:
         return log_sum_exp(self._logits(images))

@@ -32,6 +32,7 @@ class Entropy(HeadedDetector):
     temperature: float = 1.0
     summary = "negative entropy of the softmax at temperature 1"
     own_temperature = True
+    in_graph = True
 
     def _score(self, images: Array) -> Array:
         return negative_entropy(self._logits(images))

@@ -39,6 +39,7 @@ class EOE(VectorDetector):
     corpus = ""
     prompts = "mcm"
     own_temperature = True
+    in_graph = True
 
     def _prepare(self) -> None:
         self._texts = np.concatenate([self._y, unit_rows(self.wild_, "wild")])  # type: ignore[arg-type]
@@ -47,4 +48,5 @@ class EOE(VectorDetector):
         logits, k = images @ self._texts.T / self.temperature, len(self._y)
         log_sum = log_sum_exp(logits)
         inside, outside = (np.exp(part.max(axis=1) - log_sum) for part in (logits[:, :k], logits[:, k:]))
-        return np.asarray(inside - self.beta * outside)
+        score: Array = inside - self.beta * outside
+        return score

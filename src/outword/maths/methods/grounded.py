@@ -55,6 +55,7 @@ class Grounded(WordsDetector):
     summary: ClassVar[str] = "log-odds of labels against words, plus the largest logit: relative and absolute evidence"
     kinds: ClassVar[str] = "auto"
     rivals: ClassVar[bool] = True
+    in_graph: ClassVar[bool] = True
     _peak: ClassVar[bool] = True
 
     def _prepare(self) -> None:

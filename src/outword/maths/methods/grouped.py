@@ -6,6 +6,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from outword.errors import InputError, ParameterError
 from outword.maths.kernels import Bank, Choice, chosen, make_bank, on_their_way
 from outword.maths.kernels.evidence import Evidence
 from outword.maths.methods.base import Classes, Need, VectorDetector, parameter
-from outword.maths.numerics import UNIT_TOLERANCE, Array, check_directions, matrix, unit_rows
+from outword.maths.numerics import UNIT_TOLERANCE, Array, check_directions, log_sum_exp, matrix, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -129,6 +130,16 @@ class WordsDetector(VectorDetector):
     def _evidence_bank(self, choice: Choice, temperature: float) -> Bank:
         return self._bank(choice) if self._tells(temperature) else super()._evidence_bank(choice, temperature)
 
+    def formula(self, images: Any) -> Any:
+        """The score, from log masses of one product."""
+        logits = images @ self._texts().T / self.temperature
+        first, shape = int(self._offsets[len(self._parts)]), self.groups_.shape
+        sets = [logits[:, start:end] for start, end in pairwise(self._offsets[: len(self._parts) + 1].tolist())]
+        masses = [*(log_sum_exp(part)[:, None] for part in sets), log_sum_exp(logits[:, first:].reshape(-1, *shape))]
+        if self._peak:
+            masses.append(sets[0].max(axis=1, keepdims=True))
+        return self._combine(np.concatenate(masses, axis=1))
+
     def _score(self, images: Array) -> Array:
         return np.asarray(self._combine(self._bank(Choice("numpy", "float64")).log_masses(images)))
 
@@ -197,7 +208,7 @@ def exp(x: Any) -> Any:
 
 def library(values: Any) -> Any:
     """The library of an array or a tensor: numpy, or torch, which has most functions by the same names."""
-    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
+    return sys.modules["torch"] if hasattr(values, "is_cuda") else np
 
 
 def natural_odds(n_labels: int, group_size: int) -> float:

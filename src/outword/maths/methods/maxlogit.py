@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.numerics import Array
@@ -31,6 +29,8 @@ class MaxLogit(HeadedDetector):
     temperature: float = 1.0
     summary = "largest logit: the cosine to the nearest label"
     own_temperature = True
+    in_graph = True
 
     def _score(self, images: Array) -> Array:
-        return np.asarray(self._logits(images).max(axis=1))
+        score: Array = self._logits(images).max(axis=1)
+        return score

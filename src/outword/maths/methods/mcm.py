@@ -30,6 +30,7 @@ class MCM(VectorDetector):
     summary = "largest softmax probability at temperature 1"
     prompts: ClassVar[str | None] = "mcm"
     own_temperature = True
+    in_graph = True
 
     def _score(self, images: Array) -> Array:
         return largest_probability(images @ self._y.T / self.temperature)

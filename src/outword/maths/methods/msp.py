@@ -28,6 +28,7 @@ class MSP(HeadedDetector):
     """
 
     summary = "largest softmax probability at the encoder's temperature"
+    in_graph = True
 
     def _score(self, images: Array) -> Array:
         return largest_probability(self._logits(images))

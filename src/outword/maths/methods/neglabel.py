@@ -30,6 +30,7 @@ class NegLabel(GroupedDetector):
 
     summary = "softmax mass on the labels against negative words"
     miner = "quantile"
+    in_graph = True
 
     def _prepare(self) -> None:
         super()._prepare()

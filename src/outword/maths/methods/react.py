@@ -40,6 +40,7 @@ class ReAct(HeadedDetector):
     needs = (Need.LABELS, Need.HEAD, Need.ID_IMAGES)
     learned = (*HeadedDetector.learned, "cut")
     sees_axes = True
+    in_graph = True
 
     def _learn(self, images: Array, classes: Classes) -> None:
         super()._learn(images, classes)

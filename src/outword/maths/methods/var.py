@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from outword.maths.methods.base import DETECTORS
 from outword.maths.methods.headed import HeadedDetector
 from outword.maths.numerics import Array, softmax
@@ -34,6 +32,8 @@ class Var(HeadedDetector):
     temperature: float = 1.0
     summary = "variance of the softmax at temperature 1"
     own_temperature = True
+    in_graph = True
 
     def _score(self, images: Array) -> Array:
-        return np.asarray(softmax(self._logits(images)).var(axis=1))
+        score: Array = softmax(self._logits(images)).var(axis=1)
+        return score
