@@ -228,7 +228,10 @@ def test_score_sends_files_and_bytes_in_order(client, service, tmp_path):
     assert (told.detector, told.threshold, told.basis) == (DETECTOR["id"], 1.58, "formula")
     assert [(r.path, r.score) for r in told.results] == [("b.png", 1.0), ("images[1]", None), ("a.jpg", 3.0)]
     assert told.results[1] == Result("images[1]", error="not an image")
-    assert (told.results[0].fits, told.results[1].fits) == ("fits better than 99.2 % of unrelated photos; 97.9 % are needed", "")
+    assert (told.results[0].fits, told.results[1].fits) == (
+        "fits better than 99.2 % of unrelated photos; 97.9 % are needed",
+        "",
+    )
     assert told.results[2].labels == (("tabby cat", 0.9),) and told.results[2].notes == ("blurred",)
     assert told.results[2].words == (("coffee", 0.26),)
     assert told.results[2].embedding == (0.6, 0.8)
