@@ -321,7 +321,8 @@ def test_explain_names_the_label_and_the_words(detector):
     assert told.labels[0][0] == "tabby cat"
     assert told.labels[0][1] > 0.3
     assert (told.verdict, told.basis, told.kind, told.looks_like[0]) == ("in", "reference", "", "Egyptian cat")
-    assert told.p == 1 / (len(detector.thresholds.reference_scores) + 1)
+    unrelated = detector.thresholds.reference_scores
+    assert told.p == (1 + (unrelated >= told.score).sum()) / (len(unrelated) + 1) < 0.01
     assert told.threshold == detector.thresholds.estimated.value
     assert told.coverage["tabby cat"] == "known"
     far = detector.explain(GRAVEL)

@@ -214,7 +214,8 @@ def test_fit_takes_a_list_or_a_mapping(client, service):
 def test_score_sends_files_and_bytes_in_order(client, service, tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8 one")
     (tmp_path / "b.png").write_bytes(b"two\r\n--\r\n")
-    empty = dict.fromkeys(("verdict", "basis", "fits", "label", "kind"), "") | dict.fromkeys(("threshold", "p"))
+    empty = dict.fromkeys(("verdict", "basis", "fits", "label", "kind", "nearest"), "")
+    empty |= dict.fromkeys(("threshold", "p", "needed"))
     bad = result("images[1]", None, **empty, looks_like=[], labels=[], words=[], notes=[], error="not an image")
     service.plays(scores(result("b.png", 1.0), bad, result("a.jpg", 3.0, embedding=[0.6, 0.8])))
     told = client.score([tmp_path / "b.png", b"\x00\xff\r\n", str(tmp_path / "a.jpg")])
@@ -225,9 +226,12 @@ def test_score_sends_files_and_bytes_in_order(client, service, tmp_path):
     ]
     assert isinstance(told, Scores)
     assert (told.detector, told.threshold, told.basis) == (DETECTOR["id"], 1.58, "formula")
-    assert [(r.name, r.score) for r in told.results] == [("b.png", 1.0), ("images[1]", None), ("a.jpg", 3.0)]
+    assert [(r.path, r.score) for r in told.results] == [("b.png", 1.0), ("images[1]", None), ("a.jpg", 3.0)]
     assert told.results[1] == Result("images[1]", error="not an image")
-    assert (told.results[0].fits, told.results[1].fits) == ("fits better than 99.2 % of unrelated photos", "")
+    assert (told.results[0].fits, told.results[1].fits) == (
+        "fits better than 99.2 % of unrelated photos; 97.9 % are needed",
+        "",
+    )
     assert told.results[2].labels == (("tabby cat", 0.9),) and told.results[2].notes == ("blurred",)
     assert told.results[2].words == (("coffee", 0.26),)
     assert told.results[2].embedding == (0.6, 0.8)

@@ -210,7 +210,17 @@ def test_the_photos_of_a_request_refine_an_imagined_threshold_and_those_of_other
 def test_the_detector_tells_the_odds_of_its_labels(imagined):
     with in_thread(imagined) as address:
         answer = told(ask(address, "GET", "/v1/detector"))
-        odds = [{**vars(one), "word": one.word, "expected": one.expected} for one in imagined.odds]
+        odds = [
+            {
+                "label": one.label,
+                "share": one.odds.share,
+                "word": one.word,
+                "expected": one.odds.expected,
+                "why": one.why,
+                "next_step": one.next_step,
+            }
+            for one in imagined.labels_report
+        ]
         assert (answer["basis"], answer["odds"]) == ("imagined", odds)
         assert answer["ladder"] and answer["calibration"] == imagined.how_cut
         other = told(ask(address, "POST", "/v1/detectors", {"labels": ["dog"]}))
