@@ -152,7 +152,7 @@ def test_it_says_what_was_written_and_what_has_changed(saved, mine, tmp_path):
     told = f"new.outword: a photo is in if its score is {cut}: 6 of your 6 photos"
     assert told in result.stderr and outword.load(saved).threshold == before
     result = call("calibrate", saved, *mine, "--tpr", "0.1")
-    assert f"{saved}: in from" in result.stderr and "1 of your 6 photos is in\n" in result.stderr
+    assert f"{saved}: a photo is in if its score is" in result.stderr and "1 of your 6 photos is in\n" in result.stderr
 
 
 def test_marks_of_photos_in_a_column(saved, mine, ranked, tmp_path):

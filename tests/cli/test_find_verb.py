@@ -55,7 +55,7 @@ def test_a_line_end_in_a_path_needs_a_null(photos):
     odd = photos / "a\ncat.jpg"
     (photos / "cat.jpg").rename(odd)
     lines = call("find", "cat", photos, "--top", 1, "--paths")
-    assert lines.stdout == "" and "-0 has it" in lines.stderr
+    assert lines.stdout == "" and "1 path is left out, as it has a line break: use -0" in lines.stderr
     assert call("find", "cat", photos, "--top", 1, "-0").stdout == f"{odd}\0"
 
 

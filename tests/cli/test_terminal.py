@@ -39,7 +39,10 @@ def terminal(monkeypatch):
 def test_rows_on_a_terminal(saved, tmp_path, terminal):
     (tmp_path / "photos").mkdir()
     shutil.copy(PHOTOS / "cat.jpg", tmp_path / "photos" / ODD)
-    lines = terminal("score", saved, tmp_path / "photos").splitlines()
+    table = terminal("score", saved, tmp_path / "photos")
+    assert r"a\x1b[31mred" in table  # long paths go on in the next line
+    assert not any(sign in table for sign in ("\x1b[31mred", "\x07", "\u202e"))
+    lines = terminal("score", saved, tmp_path / "photos", "--format", "csv").splitlines()
     assert len(lines) == 2 and SHOWN in lines[1]
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", "".join(lines))
     assert ODD in call("score", saved, tmp_path / "photos").stdout  # as they are where it is no terminal

@@ -81,5 +81,5 @@ def test_what_is_warned_of_and_what_stays(fresh):
     assert (told.score, told.p, told.verdict, told.basis) == (score, p, "in", "calibrated")
     assert told.cut == "quantile at a TPR of 40% from 5 photos"
     assert (fresh.verdict(score), fresh.verdict(-99.0)) == ("in", "out")
-    with pytest.warns(UserWarning, match=r"look like none"), pytest.warns(UserWarning, match=r"it lets in \d\d% of 2,"):
+    with pytest.warns(UserWarning, match=r"look like none"), pytest.warns(UserWarning, match=r"it lets in \d\d% of 3,"):
         fresh.calibrate([*MINE, PHOTOS / "tripod.jpg"], tpr=1.0)
