@@ -100,9 +100,7 @@ def lower_cut(reference: ArrayLike, pseudo: ArrayLike, fpr: float = FPR) -> tupl
 
     >>> lower_cut([0.0, 1.0, 2.0, 3.0], [7.0, 8.0], fpr=0.25)
     (2.0000000000000004, False)
-    >>> lower_cut([0.0, 1.0, 2.0, 3.0], [0.5, 7.0], fpr=0.25)
-    (2.0000000000000004, False)
-    >>> lower_cut([0.0, 1.0, 2.0, 3.0], [0.5, 1.5], fpr=0.25)
+    >>> lower_cut([0.0, 1.0, 2.0, 3.0], [0.5, 7.0], fpr=0.25)  # half of both are wrong from 1 to 2
     (1.5, True)
     """
     balanced, allowed = balanced_cut(reference, pseudo), reference_cut(reference, fpr)
