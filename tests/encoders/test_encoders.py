@@ -418,7 +418,11 @@ def test_wrong_names(name, message, hint):
 
 @pytest.mark.parametrize(
     "name, module, extra",
-    [("open_clip:ViT-B-16/openai", "open_clip", "clip"), ("hf:{clip}", "transformers", "hf"), ("hf:{clip}", "torch", "hf")],
+    [
+        ("open_clip:ViT-B-16/openai", "open_clip", "clip"),
+        ("hf:{clip}", "transformers", "hf"),
+        ("hf:{clip}", "torch", "hf"),
+    ],
 )
 def test_a_missing_extra_is_one_line(name, module, extra, folders, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)  # import raises ImportError
