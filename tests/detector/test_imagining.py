@@ -213,10 +213,10 @@ def test_an_encoder_has_its_own_sight_or_its_familys_or_that_of_the_demo(made, m
     demo = sorted(PHOTOS.glob("*.jpg"))
     assert odd.basis == "imagined" and encoder.seen == len(demo)
     assert odd.thresholds.sight == imagination(odd).sight_of(encoder.encode_images(demo))
-    (kept,) = (cache_dir() / "sight").iterdir()
+    kept = {path.stem for path in (cache_dir() / "sight").iterdir()}  # of encoders of other tests, too
     monkeypatch.setattr(Odd, "encode_pixels", None)
     assert outword.fit(LABELS, encoder=Odd()).fingerprint == odd.fingerprint
-    assert kept.stem == Odd.fingerprint[:32]
+    assert Odd.fingerprint[:32] in kept
 
 
 def test_an_encoder_of_texts_alone_has_no_imagined_threshold(own_cache):
