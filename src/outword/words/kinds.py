@@ -537,8 +537,9 @@ def _inside(meanings: Sequence[Meaning]) -> NDArray[np.bool_]:
     owner, _ = net.spread([root for root in (*counted, *theirs) if root is not None])
     inside: NDArray[np.bool_] = owner >= 0
     for place, (meaning, root) in enumerate(zip(taking, counted, strict=True)):
-        gone, _ = net.spread(_below(root, meaning.without))
-        inside[(owner == place) & (gone >= 0)] = False
+        if meaning.without:
+            gone, _ = net.spread(_below(root, meaning.without))
+            inside[(owner == place) & (gone >= 0)] = False
     inside[[sense for sense in own if sense is not None]] = True
     return inside
 
@@ -589,9 +590,11 @@ def _kinds_of(
         if root is not None
     ]
     owner, depth = net.spread([root for _, root in roots])
+    labels_of = np.array([place for place, _ in roots], np.int64)
     for place, (label, sense) in enumerate(zip(labels, senses, strict=True)):
-        own = [at for at, (of, _) in enumerate(roots) if of == place]
-        depth[np.isin(owner, own) & _taken_away(sense, label.without)] = -1
+        if label.without:
+            own = np.isin(owner, np.flatnonzero(labels_of == place))
+            depth[own & _taken_away(sense, label.without)] = -1
     visible = net.visible()
     found: list[tuple[int, str, int]] = []
     for sense in net.by_use(np.flatnonzero(depth > 0), depth).tolist():
