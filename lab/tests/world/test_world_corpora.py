@@ -8,7 +8,8 @@ from outword_lab.corpora import WORLD
 
 
 def test_they_come_after_those_of_the_product():
-    assert [name for name in CORPORA if name in WORLD] == [*WORLD] == [*CORPORA][-len(WORLD) :]
+    names = [name for name in CORPORA if not name.startswith("vectors:")]  # of folders that other tests measured
+    assert [name for name in names if name in WORLD] == [*WORLD] == names[-len(WORLD) :]
 
 
 def test_the_corpora_of_the_world():
