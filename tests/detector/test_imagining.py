@@ -202,21 +202,25 @@ class Odd(Contrastive):
     name, fingerprint, temperature = "odd", "af" * 32, 0.013
 
 
+def kept_sights():
+    """Those in the cache, of encoders of other tests, too."""
+    return {path.stem for path in (cache_dir() / "sight").glob("*")}
+
+
 def test_an_encoder_has_its_own_sight_or_its_familys_or_that_of_the_demo(made, monkeypatch):
     assert made.thresholds.sight == FAMILIES["clip"]
     own = outword.fit(LABELS, encoder=Measured())
     assert own.thresholds.sight == Measured.sight and own.threshold != made.threshold
     warm = outword.fit(LABELS, encoder=Measured(), temperature=0.02)
     assert warm.thresholds.sight == Measured.sight.at(0.01, 0.02)
-    encoder = Odd()
+    encoder, before = Odd(), kept_sights()
     odd = outword.fit(LABELS, encoder=encoder)
     demo = sorted(PHOTOS.glob("*.jpg"))
     assert odd.basis == "imagined" and encoder.seen == len(demo)
     assert odd.thresholds.sight == imagination(odd).sight_of(encoder.encode_images(demo))
-    kept = {path.stem for path in (cache_dir() / "sight").iterdir()}  # of encoders of other tests, too
+    assert kept_sights() - before == {Odd.fingerprint[:32]}
     monkeypatch.setattr(Odd, "encode_pixels", None)
     assert outword.fit(LABELS, encoder=Odd()).fingerprint == odd.fingerprint
-    assert Odd.fingerprint[:32] in kept
 
 
 def test_an_encoder_of_texts_alone_has_no_imagined_threshold(own_cache):

@@ -18,7 +18,7 @@ from outword.errors import InputError, ParameterError
 from outword.words.adjectives import is_adjective
 from outword.words.forms import ARTICLES, fold, heads, numbers, spellings, squeeze
 from outword.words.labels import Label
-from outword.words.nouns import PERSON, PHYSICAL, nouns
+from outword.words.nouns import PERSON, PHYSICAL, Ints, nouns
 from outword.words.suggest import suggestions
 
 Kinds = Literal["all", "known", "off"]
@@ -576,6 +576,28 @@ def _senses_by_hand(kinds: Sequence[str]) -> list[int]:
     return [sense for sense in by_company([choices_of([kind]) for kind in kinds]) if sense is not None]
 
 
+def _roots_of(labels: Sequence[Label], senses: Sequence[int | None]) -> list[tuple[int, int]]:
+    """The senses below which kinds of labels are, each with the place of its label."""
+    roots = []
+    for place, (label, sense) in enumerate(zip(labels, senses, strict=True)):
+        own = _senses_by_hand(label.kinds) if label.kinds else [sense]
+        roots += [(place, root) for root in own if root is not None]
+    return roots
+
+
+def _kinds_below(
+    labels: Sequence[Label], senses: Sequence[int | None], roots: Sequence[tuple[int, int]]
+) -> tuple[Ints, Ints]:
+    """For all senses, the root that is nearest at or above, and how many steps; -1 steps for what was taken away."""
+    owner, depth = nouns().spread([root for _, root in roots])
+    labels_of = np.array([place for place, _ in roots], np.int64)
+    for place, (label, sense) in enumerate(zip(labels, senses, strict=True)):
+        if label.without:
+            own = np.isin(owner, np.flatnonzero(labels_of == place))
+            depth[own & _taken_away(sense, label.without)] = -1
+    return owner, depth
+
+
 def _kinds_of(
     labels: Sequence[Label], senses: Sequence[int | None], kinds: Kinds, known: Known | None, most: int
 ) -> list[tuple[str, ...]]:
@@ -583,18 +605,8 @@ def _kinds_of(
     if kinds == "off":
         return [label.kinds for label in labels]
     net, taken = nouns(), {squeeze(name) for label in labels for name in (*label.names, *label.kinds)}
-    roots = [
-        (place, root)
-        for place, (label, sense) in enumerate(zip(labels, senses, strict=True))
-        for root in (_senses_by_hand(label.kinds) if label.kinds else [sense])
-        if root is not None
-    ]
-    owner, depth = net.spread([root for _, root in roots])
-    labels_of = np.array([place for place, _ in roots], np.int64)
-    for place, (label, sense) in enumerate(zip(labels, senses, strict=True)):
-        if label.without:
-            own = np.isin(owner, np.flatnonzero(labels_of == place))
-            depth[own & _taken_away(sense, label.without)] = -1
+    roots = _roots_of(labels, senses)
+    owner, depth = _kinds_below(labels, senses, roots)
     visible = net.visible()
     found: list[tuple[int, str, int]] = []
     for sense in net.by_use(np.flatnonzero(depth > 0), depth).tolist():
